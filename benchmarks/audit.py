@@ -36,7 +36,7 @@ def rows() -> Iterator[Row]:
     found = wi.audit.two_worlds(attacked.laplace, 1.0, 0.0, 1_000_000, seed=1)
     yield _row("Laplace", f"10^6 samples, bound {found.epsilon:.4f}", found.epsilon, start)
     start = time.perf_counter()
-    pairs = wi.audit.neighbours(10, "replace")
+    pairs = wi.audit.neighbouring_vectors(10, "replace")
     found = wi.audit.search(attacked.svt4, pairs, 4_000_000, seed=1)
     text = f"inputs searched, 4·10^6 samples in all, bound {found.epsilon:.4f}"
     yield _row("SVT4", text, found.epsilon, start)

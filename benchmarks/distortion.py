@@ -11,10 +11,9 @@ import numpy as np
 
 import whosin as wi
 from measuring import Row, best_of, peer
-from whosin.distortion import best, structure
-from whosin.distortion.closed.costs import check_cost
-from whosin.distortion.rate.least_information import at_distortion
-from whosin.distortion.rate.letters import Letter, table_letter
+from whosin.distortion import best, find_structure
+from whosin.distortion.closed_forms import check_cost
+from whosin.distortion.rate import Letter, least_information, table_letter
 
 CVXPY = """
 import itertools, json, math, time
@@ -101,10 +100,12 @@ def rate() -> Iterator[Row]:
     ones = np.array(list(space)).sum(axis=1)
     skewed = 0.89 ** (8 - ones) * 0.11**ones * (1 + 1e-3 * rng.random(256))
     for name, mass in (("0.89/0.11", skewed), ("lognormal", rng.lognormal(0, 2.5, 256))):
-        known = structure(space, wi.priors.Table((mass / mass.sum()).tolist()))
+        known = find_structure(space, wi.priors.Table((mass / mass.sum()).tolist()))
         letter = table_letter(known.types, known.masses, check_cost(space, None))
-        seconds = best_of(lambda letter=letter: at_distortion([letter], 0.8, 1.0, GAP), repeats=5)
-        ours = at_distortion([letter], 0.8, 1.0, GAP)
+        seconds = best_of(
+            lambda letter=letter: least_information([letter], 0.8, 1.0, GAP), repeats=5
+        )
+        ours = least_information([letter], 0.8, 1.0, GAP)
         theirs, value, reached = blahut_arimoto(letter, 0.8)
         in_time = reached <= 2 * GAP
         agree = not in_time or abs(value - ours.information) < 1e-5

@@ -2,7 +2,7 @@
 
 Ports, with noise of NumPy: the budgets, scores, rounds, sizes and the last model are theirs. Two
 things differ. MST's merging of rare values is left out, as we have none. AIM's models between two
-rounds are those of `whosin.release.learned.estimates`, which solve the same problem: its own are
+rounds are those of `whosin.release.synthetic_models`, which solve the same problem: its own are
 compiled anew in every round and take hours for a table such as these. The limit on the size of the
 model is ours, 2^17 cells or 1 MB, in place of its 80 MB, for the same reason.
 """
@@ -15,8 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from whosin.exact import Array
-from whosin.release.learned.estimates import Averaged, Estimate
-from whosin.release.learned.models import model_cells
+from whosin.release.synthetic_models import AveragedMarginal, MarginalEstimate, model_cells
 
 MOST_CELLS = 2**17
 ITERATIONS = 1000
@@ -117,19 +116,19 @@ def aim(truth: list[Array], sizes: tuple[int, ...], rho: float, order: int) -> l
     rounds = 16 * count
     sigma, epsilon = math.sqrt(rounds / (2 * 0.9 * rho)), math.sqrt(8 * 0.1 * rho / rounds)
     measured: list[tuple[tuple[int, ...], Array, float]] = []
-    known: dict[tuple[int, ...], Averaged] = {}
+    known: dict[tuple[int, ...], AveragedMarginal] = {}
 
     def measure(each: tuple[int, ...]) -> None:
         values = answers[each] + rng.normal(0, sigma, answers[each].shape)
         measured.append((each, values, sigma))
         before = known.get(each)
-        new = Averaged(values, sigma**-2.0)
+        new = AveragedMarginal(values, sigma**-2.0)
         known[each] = new if before is None else before.and_then(values, sigma**2)
 
     for at in range(count):
         measure((at,))
     used = count * 0.5 / sigma**2
-    model, last = Estimate(sizes, known, None, ITERATIONS), False
+    model, last = MarginalEstimate(sizes, known, None, ITERATIONS), False
     while not last:
         if rho - used < 2 * (0.5 / sigma**2 + epsilon**2 / 8):
             last, left = True, rho - used
@@ -149,7 +148,7 @@ def aim(truth: list[Array], sizes: tuple[int, ...], rho: float, order: int) -> l
         factor = epsilon / 2 / max(weights[each] for each in small)
         chosen = small[int(np.argmax(factor * np.array(scores) + rng.gumbel(size=len(small))))]
         measure(chosen)
-        model = Estimate(sizes, known, model.potentials, ITERATIONS)
+        model = MarginalEstimate(sizes, known, model.potentials, ITERATIONS)
         moved = np.abs(model.tables([chosen])[chosen] - expected[chosen]).sum()
         if moved <= noise * cells[chosen]:
             sigma, epsilon = sigma / 2, epsilon * 2

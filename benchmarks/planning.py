@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
     )
     numbers = np.random.default_rng(1).random((2**16, 8))
     channel = wi.Channel(wi.Subsets(16), numbers / numbers.sum(axis=1, keepdims=True))
-    seconds = best_of(lambda: wi.curves.of(channel), repeats=3)
+    seconds = best_of(lambda: wi.curves.tradeoff(channel), repeats=3)
     yield Row("trade-off curve of a 2^16 × 8 channel", seconds, "a second", seconds < 1)
     few = wi.families.AtMostKnown(10, 0.1, 0.9)
     query = wi.calibration.PlannedQuery("count")

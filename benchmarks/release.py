@@ -5,14 +5,19 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 import whosin as wi
 from measuring import Row, best_of, peer
-from whosin.release import Range, Rows, Session, Sum, Table
+from whosin.release import Quantile, Range, Rows, Session, Sum, Table
+from whosin.release.cost import Share
 
 PEOPLE, GROUPS, ROWS, CELLS = 10**5, 20, 2, 3
 RECORDED = {"OpenDP": 4.5, "SmartNoise": 10.0, "Tumult": 17.0}
@@ -79,6 +84,57 @@ print(json.dumps({{"seconds": time.perf_counter() - start}}))
 """
 
 
+QUANTILES = {"age": (Fraction(1, 2), Fraction(1, 10)), "days": (Fraction(9, 10), Fraction(1, 2))}
+"""Columns with the quantile that is asked for, and at which ε."""
+TABLES, DRAWS = 25, 20
+
+
+def quantiles() -> Iterator[Row]:
+    """Mean error of quantiles of 1,000 people on whole numbers, beside OpenDP's at the same ε, with
+    the same candidates."""
+    plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent())
+    random = np.random.default_rng(7)
+    for column, (below, epsilon) in QUANTILES.items():
+        found: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for _ in range(TABLES):
+            drawn = random.normal(45, 18, 1000) if column == "age" else random.exponential(5, 1000)
+            values = np.clip(np.round(drawn), 0, 100).astype(np.int64)
+            truth = np.sort(values)[[_rank(below, 1000), min(int(below * 1000), 999)]]
+            held = pa.table({"who": np.arange(1000), "x": values})
+            table = Table(held, "who", {"x": Range(0, 100)}, name="people")
+            query = Quantile(column="x", quantile=str(below))
+            offer = query.offer(table, Share(plan, epsilon))
+            theirs = _opendp_quantile(float(below), float(epsilon))
+            for _ in range(DRAWS):
+                (value,) = query.answer(table, offer)["rows"][0]
+                found["ours"].append(max(truth[0] - value, value - truth[1], 0))
+                other = theirs(values.tolist())
+                found["theirs"].append(max(truth[0] - other, other - truth[1], 0))
+        ours, other = (float(np.mean(errors)) for errors in found.values())
+        work = f"error of the {float(below):g} quantile of {column}, ε = {float(epsilon):g}"
+        yield Row(work, ours, "no larger", ours <= other, "OpenDP", other, unit="")
+
+
+def _rank(below: Fraction, rows: int) -> int:
+    """The place of the lowest quantile among sorted rows."""
+    return -(-below.numerator * rows // below.denominator) - 1
+
+
+def _opendp_quantile(below: float, epsilon: float) -> Any:
+    """OpenDP's quantile among the whole numbers to 100, at an ε."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance(), dp.max_divergence()
+
+    def measurement(scale: float) -> Any:
+        candidates = list(range(101))
+        return dp.m.make_private_quantile(*space, candidates=candidates, alpha=below, scale=scale)
+
+    scale = dp.binary_search_param(measurement, d_in=1, d_out=epsilon, T=float)
+    return measurement(scale)
+
+
 def large() -> Iterator[Row]:
     """Sums by group over 5·10^7 rows, beside the best SQL by hand."""
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
@@ -103,6 +159,7 @@ def large() -> Iterator[Row]:
 
 
 def rows() -> Iterator[Row]:
+    yield from quantiles()
     yield from large()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "visits.parquet"

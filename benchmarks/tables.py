@@ -21,12 +21,12 @@ import numpy as np
 import learned
 import whosin as wi
 from measuring import Row, best_of
-from whosin.marginals import Workload, cell_variances, optimum, spend
-from whosin.marginals.laplace_bound import laplace_bound
+from whosin.marginals import Workload, cell_variances, optimal_variance, spend
+from whosin.marginals.allocation import laplace_bound
 from whosin.release import Count, DuckDB, Marginals, Session, Spark, Table
-from whosin.release.many_tables.noise import noisy_tables
-from whosin.release.prices.batch_price import price
-from whosin.release.prices.pricing import Share
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.cost import Share
+from whosin.release.marginal_workloads import noisy_tables
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
 RHO = Fraction(1, 40)
@@ -60,7 +60,7 @@ def exactness() -> Iterator[Row]:
             sizes = mixed if name != "2" else (2,) * attributes
             for order in (1, 2, 3):
                 workload = Workload.up_to(sizes, order)
-                ours, best = _gaussian(workload), optimum(workload, float(RHO))
+                ours, best = _gaussian(workload), optimal_variance(workload, float(RHO))
                 work = f"{attributes} attributes of {name} values, up to {order}-way, mean square"
                 words = f"within {goal - 1:.0%} of the optimum"
                 yield Row(work, ours, words, ours <= goal * best, "optimum", best, unit="")
@@ -118,7 +118,7 @@ def counts(table: Table) -> Iterator[Row]:
     batch = [Count(by=each) for each in publication(table)]
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
     for noise in ("laplace", "gaussian"):
-        offers = price(table, plan, batch, share=1, split="optimal", noise=noise)
+        offers = estimate_batch_cost(table, plan, batch, share=1, split="optimal", noise=noise)
         squares = [
             math.sqrt(np.mean([error**2 for error in errors if error is not None]))
             for errors in (
@@ -138,6 +138,18 @@ def planning() -> Iterator[Row]:
         spend(Workload.up_to(sizes, 2), noise)
         seconds = time.perf_counter() - start
         yield Row(f"plan 100 attributes, all pairs, {noise}", seconds, "under 10 s", seconds < 10)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "people.parquet"
+        columns = ", ".join(f"'v' || (range + {place}) % 8 AS c{place}" for place in range(100))
+        with duckdb.connect() as connection:
+            written = f"SELECT range AS person, {columns} FROM range(1000)"
+            connection.execute(f"COPY ({written}) TO '{path}'")
+        domains = {f"c{place}": [f"v{value}" for value in range(8)] for place in range(100)}
+        table = Table(path, "person", domains)
+        start = time.process_time()
+        Marginals(columns=list(domains), order=2).offer(table, _share())
+        seconds = time.process_time() - start
+        yield Row("price all pairs of 100 columns, CPU", seconds, "under 3 s", seconds < 3)
 
 
 def generated(folder: str, people: int) -> tuple[Path, dict[str, list[str]]]:

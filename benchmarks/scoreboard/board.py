@@ -30,11 +30,12 @@ HEADINGS = {
 }
 INTRODUCTION = """# Scoreboard of audits
 
-Each line is one audit by `whosin.audit.two_worlds`, at 95% confidence, of a pair of neighbouring
-inputs: what is claimed, what is true where that is known, the bound that was shown, from how many
-draws of each world and in how many seconds. A bound below the claim refutes nothing and proves
-nothing: other inputs, events or more draws may show more. Made by `make scoreboard` from what it
-measured ({machine}).
+Each line is one audit by `whosin.audit.two_worlds` of a pair of neighbouring inputs, at 95%
+confidence, and at 99% for libraries: what is claimed, what is true where that is known, the bound
+that was shown, from how many draws of each world and in how many seconds. A bound is about the pair
+that was tried, and each confidence about its own line. A bound below the claim refutes nothing and
+proves nothing: other inputs, events or more draws may show more. Made by `make scoreboard` from
+what it measured ({machine}).
 """
 
 
@@ -77,7 +78,7 @@ def _number(value: float | None) -> str:
 def _line(case: Case, row: dict[str, Any]) -> str:
     cells = (
         case.name,
-        _number(case.claim),
+        _number(row["claim"]) + (f" (δ = {row['delta']:g})" if row["delta"] else ""),
         _number(case.truth),
         f"{math.floor(row['bound'] * 10_000) / 10_000:.4f}",
         "refuted" if row["refuted"] else "not refuted",

@@ -19,7 +19,7 @@ class Case:
 
     Attributes:
         made_by: the function that makes the mechanism, in `mechanisms` or `libraries`.
-        claim: the ε that is claimed.
+        claim: the ε that is claimed; None where the library states it for these inputs, with its δ.
         truth: the ε of the pair, None where nobody has proved one.
         about: what the library's documentation or the literature says.
         packages: of its environment; none for the one that runs the board.
@@ -28,7 +28,7 @@ class Case:
     name: str
     group: str
     made_by: str
-    claim: float
+    claim: float | None
     truth: float | None
     about: str
     draws: int = 200_000
@@ -36,11 +36,18 @@ class Case:
 
     @property
     def environment(self) -> str:
-        return f"audit-{self.packages[0].split('==')[0]}" if self.packages else ""
+        name = self.packages[0].split("==")[0] if self.packages else ""
+        return f"audit-{name.replace('[', '-').rstrip(']')}" if name else ""
+
+    @property
+    def confidence(self) -> float:
+        """Libraries are other people's work: one line in a hundred may be wrong, not in twenty."""
+        return 0.99 if self.group == LIBRARY else 0.95
 
 
 DIFFPRIVLIB = ("diffprivlib==0.6.6", "scikit-learn==1.5.2")
 OPENDP = ("opendp==0.16.0",)
+OPENDP_POLARS = ("opendp[polars]==0.16.0",)
 PYDP = ("python-dp==1.1.5",)
 CASES = [
     Case("randomised response", MECHANISM, "response", 1.0, 1.0, "Warner 1965"),
@@ -141,5 +148,37 @@ CASES = [
         "Google's library, whose noise is rounded to a grid",
         60_000,
         PYDP,
+    ),
+    Case(
+        "PyDP 1.1.5, GaussianMechanism",
+        LIBRARY,
+        "pydp_gaussian",
+        1.0,
+        None,
+        "Google's library; the noise is added in floats, and the lowest bits of the sum tell",
+        200_000,
+        PYDP,
+    ),
+    Case(
+        "OpenDP 0.16.0, a count of a column that was redefined",
+        LIBRARY,
+        "opendp_redefined_column",
+        None,
+        None,
+        "OpenDP's issue #2949 (September 2026): contributions are bounded by a column, the column "
+        "is replaced by a constant, and the map still counts with the bound",
+        3_000,
+        OPENDP_POLARS,
+    ),
+    Case(
+        "OpenDP 0.16.0, a grouped sum with max_length",
+        LIBRARY,
+        "opendp_group_length",
+        None,
+        2.0,
+        "OpenDP's issue #2945 (September 2026): a group of at most three rows can differ in six, "
+        "three out and three in; the map counts three",
+        10_000,
+        OPENDP_POLARS,
     ),
 ]

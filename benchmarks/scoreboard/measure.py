@@ -25,13 +25,17 @@ def measured(case: Case, seed: int = 1) -> dict[str, object]:
     else:
         import mechanisms as made  # type: ignore[no-redef]
     mechanism, with_, without, terms = getattr(made, case.made_by)()
-    samples = terms.pop("samples", case.draws)
+    samples, claim = terms.pop("samples", case.draws), terms.pop("claim", case.claim)
     start = time.perf_counter()
-    found = wi.audit.two_worlds(mechanism, with_, without, samples, seed=seed, **terms)
+    found = wi.audit.two_worlds(
+        mechanism, with_, without, samples, case.confidence, seed=seed, **terms
+    )
     return {
         "name": case.name,
         "bound": found.epsilon,
-        "refuted": found.refutes(case.claim),
+        "claim": claim,
+        "delta": found.delta,
+        "refuted": found.refutes(claim),
         "draws": found.samples,
         "seconds": time.perf_counter() - start,
         "event": str(found.event) if found.epsilon else "",

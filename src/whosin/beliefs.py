@@ -12,16 +12,16 @@ from decimal import Decimal
 from fractions import Fraction
 
 from whosin.errors import InvalidInput
-from whosin.exact import Number, Rounding, decimals, figures, rational, typed
-from whosin.validation import of_numbers, real, within
+from whosin.exact import Number, Rounding, format_decimals, format_figures, rational, typed_decimal
+from whosin.validation import check_numbers, check_range, read_real
 
-CLOSE = Fraction(1, 10**6)
-TENTH = Decimal("0.1")
+CLOSE_TO_CERTAIN = Fraction(1, 10**6)
+TENTH_PERCENT = Decimal("0.1")
 MOST_DIGITS = 12
 """Digits after the point, in per cent."""
 
 
-@of_numbers
+@check_numbers
 def posterior(ratio: Number, prior: Number) -> Number:
     """F1: Pr[t|S] = r p / (r p + 1 − p)."""
     if prior in (0, 1):
@@ -31,7 +31,7 @@ def posterior(ratio: Number, prior: Number) -> Number:
     return ratio * prior / (ratio * prior + 1 - prior)
 
 
-@of_numbers
+@check_numbers
 def gamma(ratio: Number, prior: Number) -> Number:
     """F4: the smallest γ for which both inequalities of positive membership privacy hold.
 
@@ -46,11 +46,11 @@ def gamma(ratio: Number, prior: Number) -> Number:
     return max(ratio / spread, spread)
 
 
-@of_numbers
+@check_numbers
 def largest_ratio(prior: Number, gamma: Number) -> Number:
     """F5: the largest r that keeps γ at this prior (Zhao17 Lemma 1), the inverse of `gamma`."""
-    within(gamma, "gamma", "at least 1")
-    within(prior, "prior", "between 0 and 1")
+    check_range(gamma, "gamma", "at least 1")
+    check_range(prior, "prior", "between 0 and 1")
     if gamma == math.inf:
         return math.inf
     gamma = Fraction(gamma) if isinstance(gamma, int) else gamma
@@ -68,7 +68,7 @@ class WorstBelief:
     attained: bool
 
 
-@of_numbers
+@check_numbers
 def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> WorstBelief:
     """sup of `gamma(ratio, p)` over the uncertain p in [low, high] (F4, F6).
 
@@ -81,7 +81,7 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     if ratio == math.inf:
         return WorstBelief(math.inf, inside, True)
     at_low, at_high = ratio / ((ratio - 1) * low + 1), (ratio - 1) * high + 1
-    near = CLOSE / Fraction(ratio)
+    near = CLOSE_TO_CERTAIN / Fraction(ratio)
     if at_low >= at_high:
         prior = low if low > 0 else min(near, high)
         return WorstBelief(at_low, prior, low > 0)
@@ -89,7 +89,7 @@ def worst_belief(ratio: Fraction | float, low: Fraction, high: Fraction) -> Wors
     return WorstBelief(at_high, prior, high < 1)
 
 
-@of_numbers
+@check_numbers
 def closer(ratio: Fraction | float, prior: Fraction, claim: Fraction) -> Fraction:
     """A prior belief further out than `prior`, at which γ is above a claim that is below its limit.
 
@@ -104,13 +104,13 @@ def closer(ratio: Fraction | float, prior: Fraction, claim: Fraction) -> Fractio
     return max(prior, (1 + (claim - 1) / (r - 1)) / 2)
 
 
-@of_numbers
+@check_numbers
 def sides(low: Fraction, high: Fraction, positive: bool) -> tuple[Fraction, Fraction]:
     """F17: the range of beliefs in t, or of those in ¬t for negative membership."""
     return (low, high) if positive else (1 - high, 1 - low)
 
 
-@of_numbers
+@check_numbers
 def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     """F6: the largest r that keeps γ at every prior in [low, high].
 
@@ -120,7 +120,7 @@ def ratio_for_gamma(gamma: Number, low: Number, high: Number) -> Number:
     return min(largest_ratio(low, gamma), largest_ratio(high, gamma))
 
 
-@of_numbers
+@check_numbers
 def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     """F8: the largest r that keeps the posterior of every prior up to `high` at most this."""
     if high == 0 or posterior == 1:
@@ -130,20 +130,20 @@ def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     return posterior * (1 - high) / (high * (1 - posterior))
 
 
-@of_numbers
+@check_numbers
 def gain(ratio: Number, prior: Number) -> Number:
-    """Posterior minus prior."""
+    """Return the posterior minus the prior (F16)."""
     return posterior(ratio, prior) - prior
 
 
-@of_numbers
+@check_numbers
 def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     """F16: (gain, prior) where the gain of a ratio is largest on [low, high].
 
     For r ≥ 1 the gain has one peak, at p* = 1/(1+√r), where it is (√r−1)/(√r+1) = tanh(ε/4) with
     r = e^ε. For r < 1 it is a loss with one trough, so it is largest at an end.
     """
-    within(ratio, "ratio", "at least 0")
+    check_range(ratio, "ratio", "at least 0")
     if ratio < 1:
         return max((float(gain(ratio, end)), float(end)) for end in (low, high))
     if ratio == math.inf:
@@ -152,7 +152,7 @@ def largest_gain(ratio: float, low: float, high: float) -> tuple[float, float]:
     return float(gain(ratio, prior)), prior
 
 
-@of_numbers
+@check_numbers
 def gain_stays(most: Fraction, ratio: Fraction, low: Fraction, high: Fraction) -> bool:
     """Whether posterior − p ≤ most at every prior p in [low, high], in exact arithmetic.
 
@@ -162,49 +162,51 @@ def gain_stays(most: Fraction, ratio: Fraction, low: Fraction, high: Fraction) -
     return (ratio - 1) * prior * (1 - most - prior) <= most
 
 
-@of_numbers
+@check_numbers
 def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
     """F16 inverted: the largest r whose gain stays at most `most` at every prior in [low, high].
 
     The unrestricted answer has its peak at p = 1/(1+√r) = (1−most)/2; where that is outside the
     range, the nearer end decides (see `gain_stays`).
     """
-    within(most, "gain", "strictly between 0 and 1")
+    check_range(most, "gain", "strictly between 0 and 1")
     end = min(max((1 - most) / 2, low), high)
     if end in (0, 1) or end + most >= 1:
         return math.inf
     return (end + most) * (1 - end) / (end * (1 - end - most))
 
 
-@of_numbers
+@check_numbers
 def identified(epsilon: float, values: int) -> float:
     """F18: ε-identifiability gives Pr[x_i = v | y, the rest] ≤ 1/(1 + (m−1) e^−ε)."""
     return 1 / (1 + (values - 1) * math.exp(-epsilon))
 
 
-def percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
+def format_percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
     """A belief in per cent, never rounded to a certainty that it is not.
 
     Args:
         rounded: "up" after "at most", "down" after "at least".
     """
-    belief = real(belief, "belief")
+    belief = read_real(belief, "belief")
     if not 0 <= belief <= 1:
         raise InvalidInput("belief", "from 0 to 1", belief)
     belief = belief if isinstance(belief, float) else rational(belief)
     if belief in (0, 1):
         return f"{float(belief) * 100:.0f}%"
     value = belief * 100
-    text = decimals(value, 1, rounded)
-    if 0.05 <= value < 99.95 and text not in ("0.0", "100.0"):
+    text = format_decimals(value, 1, rounded)
+    # One digit is enough unless it makes half as much again, or half, of a small rest.
+    moved = abs(Fraction(text) - Fraction(value))
+    if 2 * moved <= min(value, 100 - value) and text not in ("0.0", "100.0"):
         return f"{text}%"
     near = 100 - float(value) if value > 50 else float(value)
     if near == 0:
         return "almost 100%" if value > 50 else "almost 0%"
     digits = 2 - math.floor(math.log10(near))
     if digits > MOST_DIGITS and value < 50:
-        return f"{figures(value, 3, rounded)}%"
-    text = decimals(value, min(MOST_DIGITS, digits), rounded)
+        return f"{format_figures(value, 3, rounded)}%"
+    text = format_decimals(value, min(MOST_DIGITS, digits), rounded)
     if Fraction(text) in (0, 100):
         return "almost 100%" if value > 50 else "almost 0%"
     return f"{text}%"
@@ -212,8 +214,12 @@ def percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
 
 def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:
     """A share that somebody chose, in per cent with all digits that it was given."""
-    known = typed(rational(share))
+    known = typed_decimal(rational(share))
     if known is None or share in (0, 1):
-        return percent(share, rounded)
+        return format_percent(share, rounded)
     value = (known * 100).normalize()
-    return f"{value:f}%" if value != value.quantize(TENTH) else f"{value.quantize(TENTH):f}%"
+    return (
+        f"{value:f}%"
+        if value != value.quantize(TENTH_PERCENT)
+        else f"{value.quantize(TENTH_PERCENT):f}%"
+    )

@@ -1,20 +1,28 @@
-"""Text files that people hand over: read once, bounded, and refused in one sentence.
-
-Contract: size, depth, number of entries and length of numbers are checked before anything is built
-from a file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes
-more of it than a key. Every reader of JSON, TOML or plain text goes through here.
-"""
+"""Files that people hand over, read once and bounded: JSON, TOML, text and CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
+
+# Text files that people hand over: read once, bounded, and refused in one sentence.
+#
+# Contract: size, depth, number of entries and length of numbers are checked before anything is
+# built
+# from a file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never
+# quotes
+# more of it than a key. Every reader of JSON, TOML or plain text goes through here.
+
 
 MOST_BYTES = 128 << 20
 MOST_STUDY = 1 << 30
@@ -23,15 +31,15 @@ MOST_TOML = 1 << 20
 MOST_ENTRIES = 1 << 24
 MOST_SPELLED = 1 << 16
 MOST_LISTS, MOST_OBJECTS = 1 << 22, 1 << 20
-DEEPEST = 64
+MAX_DEPTH = 64
 DEEPEST_KEY = 16
 LONGEST_NUMBER = 1000
 LONGEST_WHOLE = 300
 """Digits of a whole number outside texts: a longer one fits into no float."""
 
 HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_LONG = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
-_RANGE = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
+_LONG_NUMBER = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
+_RANGE_PATTERN = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
 _TOML_END = {
     '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
@@ -100,9 +108,9 @@ def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSO
         value = json.loads(
             text,
             parse_float=Spelled if spelled and entries <= MOST_SPELLED else float,
-            parse_int=_whole,
-            parse_constant=_constant,
-            object_pairs_hook=_distinct,
+            parse_int=_read_whole,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_distinct_keys,
         )
     except json.JSONDecodeError as error:
         raise InvalidInput(what, accepted, f"line {error.lineno}: {error.msg}") from None
@@ -110,7 +118,7 @@ def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSO
         raise _too_deep(what) from None
     except MemoryError:
         raise InvalidInput(what, "JSON that fits into memory", "more") from None
-    if text.count("[") + text.count("{") > DEEPEST:
+    if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value, what)
     if HALF_LETTER.search(text):
         _check_letters(value, what)
@@ -139,7 +147,7 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     for mark in _toml_marks(text):
         depth += (mark in "[{") - (mark in "]}")
         dots = dots + 1 if mark == "." else 0
-        if depth > DEEPEST or dots >= DEEPEST_KEY:
+        if depth > MAX_DEPTH or dots >= DEEPEST_KEY:
             raise _too_deep(what)
     try:
         result = tomllib.loads(text)
@@ -157,14 +165,18 @@ def _toml_hint(text: str, error: str) -> str:
     """What to write instead, where a line that is not TOML has a range without quotes."""
     line = re.search(r"at line (\d+)", error)
     lines = text.splitlines()[int(line.group(1)) - 1 :][:1] if line else []
-    return ': a range is in quotes, as in "0.05..0.5"' if any(map(_RANGE.search, lines)) else ""
+    return (
+        ': a range is in quotes, as in "0.05..0.5"'
+        if any(map(_RANGE_PATTERN.search, lines))
+        else ""
+    )
 
 
 def check_object(value: object, what: str) -> dict[str, Any]:
     """The value, if it is an object."""
     if isinstance(value, dict):
         return value
-    raise InvalidInput(what, "a JSON object", _kind(value))
+    raise InvalidInput(what, "a JSON object", _kind_name(value))
 
 
 def read_object(path: Path, what: str, accepted: str = "JSON") -> dict[str, Any]:
@@ -196,13 +208,13 @@ def _toml_marks(text: str) -> Iterator[str]:
 
 
 def _check_length(text: str, what: str) -> None:
-    if _LONG.search(text):
+    if _LONG_NUMBER.search(text):
         raise InvalidInput(what, f"written with numbers of at most {LONGEST_NUMBER} digits", "more")
 
 
 def _check_depth(value: object, what: str) -> None:
     level: list[Any] = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for outer in level
@@ -225,7 +237,7 @@ def _check_whole(tables: dict[str, Any]) -> None:
             raise _too_long()
 
 
-def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object whose keys are distinct: one of two equal keys would be lost silently."""
     result: dict[str, object] = {}
     for key, value in pairs:
@@ -235,7 +247,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def _whole(digits: str) -> int:
+def _read_whole(digits: str) -> int:
     if len(digits) > LONGEST_WHOLE:
         raise _too_long()
     return int(digits)
@@ -245,15 +257,15 @@ def _too_long() -> InvalidInput:
     return InvalidInput("whole numbers", f"at most {LONGEST_WHOLE} digits long", "a longer one")
 
 
-def _constant(name: str) -> object:
+def _refuse_constant(name: str) -> object:
     raise InvalidInput("numbers in JSON", "finite", name)
 
 
 def _too_deep(what: str) -> InvalidInput:
-    return InvalidInput(what, f"nested at most {DEEPEST} levels deep", "deeper nesting")
+    return InvalidInput(what, f"nested at most {MAX_DEPTH} levels deep", "deeper nesting")
 
 
-def _kind(value: object) -> str:
+def _kind_name(value: object) -> str:
     names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
@@ -263,15 +275,15 @@ def toml_text(data: Mapping[str, Any]) -> str:
     plain, sections = [], []
     for key, value in data.items():
         if isinstance(value, Mapping):
-            sections.append(_section(f"[{_toml_key(key)}]", value))
+            sections.append(_section_name(f"[{_toml_key(key)}]", value))
         elif isinstance(value, list) and value and all(isinstance(e, Mapping) for e in value):
-            sections += [_section(f"[[{_toml_key(key)}]]", each) for each in value]
+            sections += [_section_name(f"[[{_toml_key(key)}]]", each) for each in value]
         else:
             plain.append(f"{_toml_key(key)} = {_toml_value(value)}\n")
     return "\n".join(["".join(plain)] * bool(plain) + sections)
 
 
-def _section(head: str, data: Mapping[str, Any]) -> str:
+def _section_name(head: str, data: Mapping[str, Any]) -> str:
     lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in data.items()]
     return "\n".join([head, *lines]) + "\n"
 
@@ -292,3 +304,161 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value.isoformat()
+
+
+# CSV files as people write them: the one reader for tables that are handed over whole.
+#
+# Contract: a byte-order mark, quoted cells (with separators and line ends inside), spaces around
+# cells, empty lines, and commas, semicolons or tabs as separators are all understood; rows of
+# another
+# length than the header, and quotes that are not closed, are refused by their line. No cell is ever
+# quoted in a message. Tables that are released are not read here: there a row is a line, whatever
+# is
+# on it (`release.engines.files`).
+
+
+CSV_SEPARATORS = ("\t", ";", ",")
+MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-", "."))
+"""How tables of numbers write that a number is missing, in small letters."""
+Records = tuple[list[int], list[tuple[str, ...]], str]
+_LOOK_LINES = 20
+_NUMBER_PATTERN = re.compile(
+    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE
+)
+_THOUSANDS_PATTERN = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A table with a header.
+
+    Attributes:
+        name: the file's name.
+        separator: one of `CSV_SEPARATORS`.
+        header: names of columns, distinct.
+        rows: cells, without the spaces around them.
+        lines: the line of the file on which each row begins.
+    """
+
+    name: str
+    separator: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+
+    def column(self, name: str) -> list[float | str | None]:
+        """A column: numbers, with None where one is missing; or words, where any cell is one."""
+        position = self.header.index(name)
+        cells = [row[position] for row in self.rows]
+        values = [read_number(cell, self.separator) for cell in cells]
+        missing = [cell.lower() in MISSING_WORDS for cell in cells]
+        told = all(a is not None or b for a, b in zip(values, missing, strict=True))
+        return list(values) if told and not all(missing) else list(cells)
+
+
+def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) -> CsvTable:
+    """The table in a CSV file with a header.
+
+    Args:
+        columns: names of columns that it must have, among others.
+
+    Raises:
+        InvalidInput: it has no rows, a column twice, or a row of another length than the header.
+        OSError: there is no such file, or it may not be read.
+    """
+    accepted = "CSV with a header and rows"
+    lines, rows, separator = read_records(path, most)
+    if len(rows) < 2:
+        raise InvalidInput(path.name, accepted, "a header alone" if rows else "an empty file")
+    header = rows[0]
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"columns of {path.name}", "distinct", f"{twice[:40]!r} more than once")
+    if not set(columns) <= set(header):
+        got = f"{_count_words(len(header), 'column')} without these names"
+        raise InvalidInput(f"columns of {path.name}", " and ".join(columns), got)
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(header):
+            wanted = f"{_count_words(len(header), 'cell')} long, as the header"
+            raise InvalidInput(f"line {line} of {path.name}", wanted, len(row))
+    return CsvTable(path.name, separator, header, tuple(rows[1:]), tuple(lines[1:]))
+
+
+def read_records(path: Path, most: int = MOST_BYTES) -> Records:
+    """As `parse_records`, from a file."""
+    return parse_records(read_text(path, path.name, most), path.name)
+
+
+def parse_records(text: str, name: str) -> Records:
+    """The rows of a CSV file, the first one too, the line on which each begins, and what separates
+    cells. Empty lines are left out.
+
+    Args:
+        name: of the file, for messages.
+    """
+    mark = find_separator(text)
+    lines: list[int] = []
+    rows: list[tuple[str, ...]] = []
+    reader = _csv_reader(text, mark, strict=True)
+    last = 0
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                rows.append(tuple(cell.strip() for cell in row))
+                lines.append(last + 1)
+            last = reader.line_num
+    except csv.Error:
+        accepted = f"CSV: quotes around whole cells, of at most {csv.field_size_limit():,} letters"
+        got = f"something else from line {last + 1} on"
+        raise InvalidInput(name, accepted, got) from None
+    return lines, rows, mark
+
+
+def find_separator(text: str) -> str:
+    """What separates the cells: the mark that splits the first rows into the same number of cells,
+    or else the one that the first row has most of."""
+    first = text.lstrip("\r\n").partition("\n")[0]
+    for mark in CSV_SEPARATORS:
+        if mark not in first:
+            continue
+        rows = (row for row in _csv_reader(text, mark, strict=False) if row)
+        try:
+            lengths = {len(row) for row in islice(rows, _LOOK_LINES)}
+        except csv.Error:  # a cell that is too long: whoever reads the rows says so
+            continue
+        if len(lengths) == 1 and lengths != {1}:
+            return mark
+    return max(reversed(CSV_SEPARATORS), key=first.count)
+
+
+def read_number(cell: str, separator: str = ",") -> float | None:
+    """A cell as a number, None if it is none: 1.5, 1e-6, "1,200.5"; 1,5 where cells are separated
+    by something else."""
+    text = cell.strip()
+    if _NUMBER_PATTERN.fullmatch(text):
+        return float(text)
+    if (
+        separator != ","
+        and text.count(",") == 1
+        and _NUMBER_PATTERN.fullmatch(text.replace(",", "."))
+    ):
+        return float(text.replace(",", "."))
+    return float(text.replace(",", "")) if _THOUSANDS_PATTERN.fullmatch(text) else None
+
+
+def columns_like(table: CsvTable, header: Sequence[str], other: str) -> dict[str, list[object]]:
+    """The columns of a table by their names, in the order of another one's header."""
+    if sorted(table.header) != sorted(header):
+        accepted = f"those of {other}, in any order"
+        raise InvalidInput(f"columns of {table.name}", accepted, "others")
+    return {name: list(table.column(name)) for name in header}
+
+
+def _count_words(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _csv_reader(text: str, mark: str, strict: bool):  # type: ignore[no-untyped-def]
+    """The module names no type for it."""
+    source = io.StringIO(text, newline="")
+    return csv.reader(source, delimiter=mark, skipinitialspace=True, strict=strict)

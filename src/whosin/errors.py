@@ -26,7 +26,7 @@ class WhosinError(Exception):
 
     def __str__(self) -> str:
         """The message. Where there is a path, it names the path instead of the field."""
-        message, path = self.message, short(self.path)
+        message, path = self.message, shorten(self.path)
         name = path.rpartition(".")[2].lstrip("-")
         if not path:
             return message
@@ -58,25 +58,29 @@ def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
         raise
 
 
-LONGEST = 200
+MAX_VALUE_LENGTH = 200
 
 
-def short(value: object) -> str:
+def shorten(value: object) -> str:
     """What came, in one line and not longer than a line."""
     try:
         text = str(value)
     except (ValueError, RecursionError):  # a number of too many digits, a list of lists of lists …
         return f"something too long to show ({type(value).__name__})"
-    text = "".join(each if each.isprintable() else " " for each in text[: LONGEST + 1])
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    text = "".join(each if each.isprintable() else " " for each in text[: MAX_VALUE_LENGTH + 1])
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
 
 
 class InvalidInput(WhosinError, ValueError):
     """A parameter is outside its accepted range."""
 
     def __init__(self, field: str, accepted: str, got: object) -> None:
-        super().__init__(f"{short(field)} must be {accepted}; got {short(got)}")
+        super().__init__(f"{shorten(field)} must be {accepted}; got {shorten(got)}")
         self.field, self.accepted, self.got = field, accepted, got
+
+
+class EmptyLedger(InvalidInput):
+    """A database without a ledger in it, where none may be made."""
 
 
 class UnknownName(InvalidInput):
@@ -99,7 +103,7 @@ class UnknownName(InvalidInput):
         otherwise: str = "",
     ) -> None:
         names = sorted(known)
-        self.nearest = None if got.lower() in apart else _nearest(got, names)
+        self.nearest = None if got.lower() in apart else _nearest_name(got, names)
         hint = f" (did you mean {self.nearest!r}?)" if self.nearest is not None else ""
         super().__init__(field, f"one of {', '.join(names)}{otherwise}", f"{got!r}{hint}")
 
@@ -108,7 +112,9 @@ class TooLarge(WhosinError):
     """The work does not fit into memory."""
 
     def __init__(self, what: str, needed: int, limit: int, fits: str) -> None:
-        super().__init__(f"{what} needs {_bytes(needed)} and {_bytes(limit)} are available; {fits}")
+        super().__init__(
+            f"{what} needs {_format_bytes(needed)} and {_format_bytes(limit)} are available; {fits}"
+        )
         self.needed, self.limit = needed, limit
 
 
@@ -199,21 +205,21 @@ class Unsupported(WhosinError):
     """A combination of mechanism, space and notion that has no meaning or no known algorithm."""
 
 
-LONG = 8
+LONG_NAME_LENGTH = 8
 
 
-def _nearest(got: str, names: list[str]) -> str | None:
+def _nearest_name(got: str, names: list[str]) -> str | None:
     """The name with the fewest slips between, if they are few; among those the one most alike."""
     from difflib import SequenceMatcher  # slow to import, and seldom needed
 
-    if not 1 < len(got) <= LONGEST:
+    if not 1 < len(got) <= MAX_VALUE_LENGTH:
         return None
-    most = 2 if len(got) >= LONG else 1
+    most = 2 if len(got) >= LONG_NAME_LENGTH else 1
     near = [
         (slips, -SequenceMatcher(None, got, name).ratio(), name)
         for name in names
         if abs(len(name) - len(got)) <= most
-        and (slips := _slips(got.lower(), name.lower())) <= most
+        and (slips := _edit_distance(got.lower(), name.lower())) <= most
     ]
     if near:
         return min(near)[2]
@@ -221,7 +227,7 @@ def _nearest(got: str, names: list[str]) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-def _slips(one: str, other: str) -> int:
+def _edit_distance(one: str, other: str) -> int:
     """How many letters to add, drop, change, or swap with the next, to make one the other."""
     before: list[int] = []
     last = list(range(len(other) + 1))
@@ -236,7 +242,7 @@ def _slips(one: str, other: str) -> int:
     return last[-1]
 
 
-def _bytes(count: int) -> str:
+def _format_bytes(count: int) -> str:
     size = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":

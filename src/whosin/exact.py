@@ -1,9 +1,12 @@
 """Exact numbers, and the only ways out of them.
 
-Contract: a float that enters is the binary fraction that it is, a string is the decimal or ratio
-that it spells. Inside, whole arrays are FLINT rationals (`fmpq`, about four times faster than
-`fractions.Fraction`); e^x is an Arb ball. Numbers leave as `Rational`, or as a float rounded *up*:
-a level of leakage may be overstated by one unit in the last place, never understated.
+Contract: a number that somebody wrote is read as it is written (`rational`): a string as the
+decimal or ratio that it spells, a float as its decimals, so that 0.1 is 1/10 in Python, TOML and
+JSON as it is in an option. A float that was computed is the binary fraction that it is
+(`exact_fraction`), so that what was rounded up or down stays so. Inside, whole arrays are FLINT
+rationals (`fmpq`, about four times faster than `fractions.Fraction`); e^x is an Arb ball. Numbers
+leave as `Rational`, or as a float rounded *up*: a level of leakage may be overstated by one unit in
+the last place, never understated.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput
-from whosin.validation import RANGES
+from whosin.validation import RANGE_CHECKS
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -36,7 +39,7 @@ BALL_BITS = 160
 SHORT_BITS = 64
 MOST_TYPED = 12
 """Numbers of at most this many digits are taken for typed, and shown as they are."""
-SNAP = 2.0**-120
+SNAP_DISTANCE = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
 
@@ -48,10 +51,18 @@ class Rational(Fraction):
 
 
 def rational(value: object, field: str = "number") -> Fraction:
-    """Read a finite number exactly: ints, floats, fractions, and strings such as "0.3", "1/3" or
-    "5%", unless they are very long or very large."""
+    """Read a finite number as it was written: ints, fractions, strings such as "0.3", "1/3" or
+    "5%", unless they are very long or very large, and floats by their decimals: 0.1 is 1/10."""
+    if isinstance(value, float | np.floating) and np.isfinite(value):
+        return Fraction(str(value))  # of NumPy's floats repr has the type's name too
+    return exact_fraction(value, field)
+
+
+def exact_fraction(value: object, field: str = "number") -> Fraction:
+    """The fraction that a finite number is. For floats that were computed, whose rounding has a
+    direction: the binary fraction; what somebody wrote is read by `rational`."""
     if isinstance(value, str):
-        return _spelled(value, field)
+        return _read_spelled(value, field)
     try:
         if isinstance(value, int | float | Fraction | np.integer | np.floating):
             if isinstance(value, np.floating):
@@ -67,30 +78,30 @@ def rational(value: object, field: str = "number") -> Fraction:
 def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     """ "0.05..0.5", or one number for a range of one point."""
     low, dots, high = text.partition("..")
-    ends = _DASH.fullmatch(low.strip())
+    ends = _DASH_PATTERN.fullmatch(low.strip())
     if not dots and ends:
         raise InvalidInput(field, "a number or a range", f"{low!r} (write {ends[1]}..{ends[2]})")
     first = rational(low.strip(), field)
     return first, rational(high.strip(), field) if dots else first
 
 
-_DASH = re.compile(r"([\d.]+%?)\s*[-–—]\s*([\d.]+%?)")
-_COMMA = re.compile(r"([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)")
-_POWER = re.compile(r"(?:(\d+(?:\.\d+)?)\s*[*×·x]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)")
+_DASH_PATTERN = re.compile(r"([\d.]+%?)\s*[-–—]\s*([\d.]+%?)")
+_COMMA_PATTERN = re.compile(r"([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)")
+_POWER_PATTERN = re.compile(r"(?:(\d+(?:\.\d+)?)\s*[*×·x]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)")
 
 
-def _hint(text: str) -> str:
+def _spelling_hint(text: str) -> str:
     """How to write what was probably meant."""
     if text.lstrip("+-").lower() in ("nan", "inf", "infinity", "∞"):
         return ""
-    if comma := _COMMA.fullmatch(text):
+    if comma := _COMMA_PATTERN.fullmatch(text):
         return f" (write {comma[1]}.{comma[2]})"
-    if power := _POWER.fullmatch(text):
+    if power := _POWER_PATTERN.fullmatch(text):
         return f" (write {power[1] or 1}e{power[2]})"
     return " (write 0.5, 1/2, 50% or 1e-6)"
 
 
-def _spelled(text: str, field: str) -> Fraction:
+def _read_spelled(text: str, field: str) -> Fraction:
     """A number as people write it; beyond 1e±300 nothing else could hold it."""
     plain = text.strip()
     exponent = plain.lower().partition("e")[2].removesuffix("%").strip().replace("_", "")
@@ -104,7 +115,7 @@ def _spelled(text: str, field: str) -> Fraction:
     try:
         number = Fraction(plain)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(field, "a finite number", f"{plain!r}{_hint(plain)}") from None
+        raise InvalidInput(field, "a finite number", f"{plain!r}{_spelling_hint(plain)}") from None
     if number.numerator.bit_length() - number.denominator.bit_length() > LARGEST_BITS:
         raise InvalidInput(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
     return number
@@ -112,13 +123,13 @@ def _spelled(text: str, field: str) -> Fraction:
 
 def probability(value: object, field: str) -> Fraction:
     """Read a number in [0, 1] exactly."""
-    return ranged(value, field, "between 0 and 1")
+    return read_ranged(value, field, "between 0 and 1")
 
 
-def ranged(value: object, field: str, accepted: str) -> Fraction:
-    """Read a number exactly, in the range that the words say (`validation.RANGES`)."""
+def read_ranged(value: object, field: str, accepted: str) -> Fraction:
+    """Read a number exactly, in the range that the words say (`validation.RANGE_CHECKS`)."""
     number = rational(value, field)
-    if not RANGES[accepted](number):
+    if not RANGE_CHECKS[accepted](number):
         raise InvalidInput(field, accepted, value)
     return number
 
@@ -132,7 +143,7 @@ def flint_rational(value: object) -> Any:
     """The FLINT rational of a number."""
     from flint import fmpq
 
-    ratio = rational(value)
+    ratio = exact_fraction(value)
     return fmpq(ratio.numerator, ratio.denominator)
 
 
@@ -151,7 +162,7 @@ def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
     return flat.reshape(shape)
 
 
-def precisely() -> Any:
+def certificate_precision() -> Any:
     """A context in which balls have the precision that certificates have."""
     from flint import ctx
 
@@ -181,22 +192,22 @@ def ball_exp(exponent: Fraction, precision: int = BALL_BITS) -> Any:
 
 def ball_sum(terms: Iterable[tuple[Any, Fraction]]) -> Any:
     """Σ weight · ball, as a ball."""
-    with precisely():
+    with certificate_precision():
         return sum((each * ball(weight) for each, weight in terms), ball(0))
 
 
 def ball_ratio_upper(top: Any, bottom: Any) -> Fraction:
     """An exact rational that is at least top / bottom, and only just above it."""
-    with precisely():
-        return _snapped((top / bottom).upper())
+    with certificate_precision():
+        return _snap_to_float((top / bottom).upper())
 
 
-def quotient(top: Any, bottom: Any) -> Fraction | float:
+def divide_up(top: Any, bottom: Any) -> Fraction | float:
     """top / bottom of FLINT rationals exactly, of balls just above; 0/0 is 1 and x/0 infinite."""
     if bottom == 0:
         return math.inf if top != 0 else Fraction(1)
     if hasattr(top, "p") and hasattr(bottom, "p"):
-        return rational(top / bottom)
+        return exact_fraction(top / bottom)
     return ball_ratio_upper(top, bottom)
 
 
@@ -220,22 +231,36 @@ def round_down(value: Fraction) -> float:
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
+def float_at_least(value: Fraction) -> float:
+    """The least float whose decimals are at least the value: for numbers that leave, and are read
+    again as they are written. What was written as a float is that float."""
+    result = math.nextafter(round_down(value), -math.inf)
+    while math.isfinite(result) and rational(result) < value:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+def float_at_most(value: Fraction) -> float:
+    """The largest float whose decimals are at most the value."""
+    return -float_at_least(-value)
+
+
 def log_up(value: Fraction | float) -> float:
     """ln of the value, rounded up and exact at 1 and at infinity."""
     if value == 1:
         return 0.0
     if isinstance(value, float) and math.isinf(value):
         return math.inf
-    with precisely():
+    with certificate_precision():
         return ball_up(ball(value).log())
 
 
 def ball_up(number: Any) -> float:
     """The least float that is at least every number of a ball, or the float it agrees with."""
-    with precisely():
+    with certificate_precision():
         upper = number.upper()
         nearest = float(upper)
-        below = upper - nearest > abs(nearest) * SNAP
+        below = upper - nearest > abs(nearest) * SNAP_DISTANCE
     return math.nextafter(nearest, math.inf) if below else nearest
 
 
@@ -245,7 +270,7 @@ def quarter_tanh_up(ratio: Fraction | float) -> float:
         return 1.0
     from flint import ctx
 
-    exact = rational(ratio)
+    exact = exact_fraction(ratio)
     roots = math.isqrt(exact.numerator), math.isqrt(exact.denominator)
     if (roots[0] ** 2, roots[1] ** 2) == (exact.numerator, exact.denominator):
         return round_up(Fraction(roots[0] - roots[1], roots[0] + roots[1]))
@@ -255,11 +280,11 @@ def quarter_tanh_up(ratio: Fraction | float) -> float:
     return min(ball_up(level), 1.0)
 
 
-def _snapped(upper: Any) -> Fraction:
+def _snap_to_float(upper: Any) -> Fraction:
     """The upper end of a ball, or the float that it agrees with."""
     bound = ball_end(upper)
     nearest = Fraction(float(bound)) if bound < Fraction(2) ** 1000 else bound
-    return nearest if abs(nearest - bound) <= bound * Fraction(SNAP) else bound
+    return nearest if abs(nearest - bound) <= bound * Fraction(SNAP_DISTANCE) else bound
 
 
 def log_down(value: Fraction | float) -> float:
@@ -272,7 +297,7 @@ def log_down(value: Fraction | float) -> float:
 
 def exp_up(exponent: Fraction | float) -> Fraction:
     """An exact rational that is at least e^exponent, and only just above it."""
-    return ball_ratio_upper(ball_exp(rational(exponent)), 1)
+    return ball_ratio_upper(ball_exp(exact_fraction(exponent)), 1)
 
 
 def exp_float(exponent: Number) -> float:
@@ -283,14 +308,14 @@ def exp_float(exponent: Number) -> float:
 @lru_cache(maxsize=64)
 def exp_down(exponent: Fraction | float) -> Fraction:
     """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
-    with precisely():  # an end is rounded to the present precision
-        bound = ball_end(ball_exp(rational(exponent)).lower())
+    with certificate_precision():  # an end is rounded to the present precision
+        bound = ball_end(ball_exp(exact_fraction(exponent)).lower())
     shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.floor(bound * scale)) / scale
 
 
-def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
+def format_decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
     """A number with this many digits after the point, rounded in a named direction.
 
     A rational is rounded as it is. A float stands for the numbers within four roundings of it, so
@@ -308,20 +333,20 @@ def decimals(value: Number, digits: int, rounded: Rounding = "nearest") -> str:
     return f"{Decimal(whole).scaleb(-digits):f}"
 
 
-def figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
+def format_figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
     """A finite number with this many significant digits, rounded in a named direction."""
     text = f"{float(value):.{digits}g}"
     if rounded == "nearest" or not value or text.endswith("inf"):
         return text
     after = digits - 1 - int(f"{float(value):e}".partition("e")[2])
     if after >= 0:
-        return f"{float(decimals(value, after, rounded)):.{digits}g}"
+        return f"{float(format_decimals(value, after, rounded)):.{digits}g}"
     tens = 10**-after
     scaled = value / tens if isinstance(value, float) else Fraction(value) / tens
-    return f"{float(decimals(scaled, 0, rounded)) * tens:.{digits}g}"
+    return f"{float(format_decimals(scaled, 0, rounded)) * tens:.{digits}g}"
 
 
-def typed(value: Number) -> Decimal | None:
+def typed_decimal(value: Number) -> Decimal | None:
     """The decimal of a few digits that a number is, or that a float is written as."""
     known = Fraction(value)
     if abs(known) > 10**MOST_TYPED or (known and abs(known) < Fraction(1, 10**100)):
@@ -335,10 +360,10 @@ def typed(value: Number) -> Decimal | None:
     return result if len(result.normalize().as_tuple().digits) <= MOST_TYPED else None
 
 
-def as_typed(value: Number, rounded: Rounding) -> str:
+def format_typed(value: Number, rounded: Rounding) -> str:
     """A number that somebody chose, with the digits that it was given; otherwise six, rounded."""
-    known = typed(value)
+    known = typed_decimal(value)
     if known is None:
-        return figures(value, 6, rounded)
+        return format_figures(value, 6, rounded)
     text = f"{float(known):g}"
     return text if Decimal(text) == known else f"{known.normalize():f}"

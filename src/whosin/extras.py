@@ -1,8 +1,8 @@
 """The parts of whosin that need more packages than its core.
 
-Contract: whatever needs an extra asks `needs` before it starts, before a file is made or a budget
-is touched, so that a missing package is one sentence that says what to install. The extras are
-those of `pyproject.toml`.
+Contract: whatever needs an extra asks `require_extras` before it starts, before a file is made or a
+budget is touched, so that a missing package is one sentence that says what to install. The extras
+are those of `pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from whosin.errors import MissingExtra
 
-EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
+EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "accounting": ("accounting for sampled or repeated noise needs", ("dp_accounting", "scipy")),
     "audit": ("audits need", ("scipy", "sklearn", "threadpoolctl")),
     "charts": ("charts and reports need", ("altair", "vl_convert")),
@@ -33,17 +33,17 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
 """What each extra is for, and the modules that it brings."""
 
 
-def needs(*extras: str) -> None:
+def require_extras(*extras: str) -> None:
     """Refuse to start without these extras.
 
     Raises:
         MissingExtra: a module of one of them cannot be found.
     """
     for extra in extras:
-        if not installed(extra):
-            raise MissingExtra(extra, EXTRAS[extra][0])
+        if not is_installed(extra):
+            raise MissingExtra(extra, EXTRA_PACKAGES[extra][0])
 
 
-def installed(extra: str) -> bool:
+def is_installed(extra: str) -> bool:
     """Whether all modules of an extra can be found."""
-    return all(find_spec(module) is not None for module in EXTRAS[extra][1])
+    return all(find_spec(module) is not None for module in EXTRA_PACKAGES[extra][1])

@@ -49,7 +49,7 @@ class Theorem:
         return tuple(key for key in re.findall(r"[a-z]+\d\d", plain) if key in PAPERS)
 
 
-_PAPERS = """
+_PAPER_LINES = """
 li13 | Ninghui Li, Wahbeh Qardaji, Dong Su, Yi Wu, Weining Yang | Membership Privacy: A Unifying
     Framework for Privacy Definitions | ACM CCS | 2013
 tramer15 | Florian Tramèr, Zhicong Huang, Jean-Pierre Hubaux, Erman Ayday | Differential Privacy
@@ -79,7 +79,7 @@ bichsel21 | Benjamin Bichsel, Samuel Steffen, Ilija Bogunovic, Martin Vechev | D
     Black-Box Discovery of Differential Privacy Violations using Classifiers | IEEE S&P | 2021
 """
 
-_THEOREMS = """
+_THEOREM_LINES = """
 T1: Pr[S|t] ≤ γ Pr[S|¬t] for all S and t gives γ-PMP under that prior; over a downward scalable
     family the two are equivalent [Li13 Lemma 3.2, Theorem 3.6]
 T2: Pr[S|¬t] ≤ γ Pr[S|t] for all S and t gives γ-NMP under that prior; over an upward scalable
@@ -137,16 +137,18 @@ T26: for independent rows whose distributions lie anywhere in convex sets the le
 """
 
 
-def _records(text: str) -> list[str]:
+def _split_records(text: str) -> list[str]:
     return [" ".join(record.split()) for record in re.split(r"\n(?=\S)", text.strip())]
 
 
 PAPERS: dict[str, Paper] = {
     key: Paper(key, authors, title, venue, int(year))
-    for key, authors, title, venue, year in (record.split(" | ") for record in _records(_PAPERS))
+    for key, authors, title, venue, year in (
+        record.split(" | ") for record in _split_records(_PAPER_LINES)
+    )
 }
 
 THEOREMS: dict[str, Theorem] = {
     number: Theorem(number, *rest.removesuffix("]").rsplit(" [", 1))
-    for number, rest in (record.split(": ", 1) for record in _records(_THEOREMS))
+    for number, rest in (record.split(": ", 1) for record in _split_records(_THEOREM_LINES))
 }

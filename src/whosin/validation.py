@@ -7,6 +7,7 @@ names the argument; numbers are read by `exact`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
@@ -14,55 +15,76 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from whosin.errors import InvalidInput, short
+from whosin.errors import InvalidInput, shorten
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Kind = TypeVar("Kind")
-EXCERPT = 80
+EXCERPT_LENGTH = 80
 
 
-def excerpt(value: object) -> str:
+FEW, FEW_DIGITS = 3, 10**6
+"""Longer lists and fractions are cut off in short forms."""
+
+
+def shorten_value(value: object) -> str:
     """What came, short enough for a message."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of too many digits
-        return short(value)
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
+        return shorten(value)
+    return text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…"
 
 
-def listed(value: object, field: str, accepted: str) -> tuple[Any, ...]:
+def shorten_result(value: object, *names: str) -> str:
+    """A short form of a result for people: some of its fields, long ones cut off, absent ones left
+    out."""
+    given = [(name, getattr(value, name)) for name in names]
+    parts = [f"{name}={_shorten_field(each)}" for name, each in given if each not in (None, "", ())]
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _shorten_field(value: object) -> str:
+    """A number as it is shown, and anything else cut off."""
+    if isinstance(value, Fraction) and value.denominator > FEW_DIGITS:
+        return f"{float(value):.6g}" if abs(value) < 10**300 else "above 1e300"
+    if isinstance(value, tuple) and len(value) > FEW:
+        return f"({', '.join(map(shorten_value, value[:FEW]))}, … {len(value)} in all)"
+    return shorten_value(value)
+
+
+def read_list(value: object, field: str, accepted: str) -> tuple[Any, ...]:
     """The entries of a list; a text lists its letters ("ab" is a set of a and b), a mapping or a
     single thing is not a list."""
     if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
-    raise InvalidInput(field, accepted, excerpt(value))
+    raise InvalidInput(field, accepted, shorten_value(value))
 
 
-def tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def read_tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Pairs of a list and a mapping, such as members and the probabilities of their sets."""
-    for entry in listed(value, field, accepted):
-        pair = listed(entry, field, accepted)
+    for entry in read_list(value, field, accepted):
+        pair = read_list(entry, field, accepted)
         if len(pair) != 2 or not isinstance(pair[1], Mapping):
-            raise InvalidInput(field, accepted, excerpt(entry))
-        yield listed(pair[0], field, accepted), pair[1]
+            raise InvalidInput(field, accepted, shorten_value(entry))
+        yield read_list(pair[0], field, accepted), pair[1]
 
 
-def of_kind(value: object, kind: type[Kind], field: str, accepted: str | None = None) -> Kind:
+def check_kind(value: object, kind: type[Kind], field: str, accepted: str | None = None) -> Kind:
     """The value, if it is of this kind."""
     if isinstance(value, kind):
         return value
-    raise InvalidInput(field, accepted or f"a {kind.__name__}", excerpt(value))
+    raise InvalidInput(field, accepted or f"a {kind.__name__}", shorten_value(value))
 
 
-def path_of(value: object, field: str = "path") -> Path:
+def read_path(value: object, field: str = "path") -> Path:
     """The path of a file. Anything else may be a table: a message names its type and no cell."""
     text = fspath(value) if isinstance(value, str | PathLike) else None
     if isinstance(text, str) and text and "\0" not in text:
         return Path(text)
     plain = isinstance(value, str | Real) or value is None
     raise InvalidInput(
-        field, "the path of a file", excerpt(value) if plain else type(value).__name__
+        field, "the path of a file", shorten_value(value) if plain else type(value).__name__
     )
 
 
@@ -70,7 +92,9 @@ MOST_PEOPLE = 10**10
 """More people than there are."""
 
 
-def whole(value: object, field: str, least: int, most: int | None = None, what: str = "") -> int:
+def read_whole(
+    value: object, field: str, least: int, most: int | None = None, what: str = ""
+) -> int:
     """A whole number of at least this, and at most that; `what` says more about it in messages."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
@@ -79,7 +103,7 @@ def whole(value: object, field: str, least: int, most: int | None = None, what: 
     accepted = f"a whole number of at least {least}"
     if most is not None:
         accepted += f" and at most {most:,}"
-    raise InvalidInput(field, accepted + what, excerpt(value))
+    raise InvalidInput(field, accepted + what, shorten_value(value))
 
 
 def spelled_whole(text: str, field: str) -> int:
@@ -90,14 +114,14 @@ def spelled_whole(text: str, field: str) -> int:
         raise InvalidInput(field, "a whole number", repr(text)) from None
 
 
-def real(value: object, field: str) -> Any:
+def read_real(value: object, field: str) -> Any:
     """A number as it is: rational, float, ∞. NaN is refused; FLINT's rationals have p and q."""
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
         return value
-    raise InvalidInput(field, "a number", excerpt(value))
+    raise InvalidInput(field, "a number", shorten_value(value))
 
 
-RANGES: dict[str, Callable[[Any], bool]] = {
+RANGE_CHECKS: dict[str, Callable[[Any], bool]] = {
     "above 0": lambda number: number > 0,
     "above 1": lambda number: number > 1,
     "at least 0": lambda number: number >= 0,
@@ -110,14 +134,14 @@ RANGES: dict[str, Callable[[Any], bool]] = {
 """Ranges by the words that messages have for them; NaN is in none."""
 
 
-def within(value: Any, field: str, accepted: str) -> Any:
-    """The number, if it is in the range that the words say (`RANGES`)."""
-    if RANGES[accepted](value):
+def check_range(value: Any, field: str, accepted: str) -> Any:
+    """The number, if it is in the range that the words say (`RANGE_CHECKS`)."""
+    if RANGE_CHECKS[accepted](value):
         return value
     raise InvalidInput(field, accepted, value)
 
 
-def of_numbers(formula: Callable[Given, Result]) -> Callable[Given, Result]:
+def check_numbers(formula: Callable[Given, Result]) -> Callable[Given, Result]:
     """A formula that takes numbers only: rationals, floats, ∞; others are refused by name."""
     names = tuple(signature(formula).parameters)
     last = len(names) - 1  # of *numbers all have its name
@@ -126,7 +150,7 @@ def of_numbers(formula: Callable[Given, Result]) -> Callable[Given, Result]:
     def checked(*given: Given.args, **named: Given.kwargs) -> Result:
         placed = ((names[min(index, last)], value) for index, value in enumerate(given))
         for name, value in (*placed, *named.items()):
-            real(value, name)
+            read_real(value, name)
         return formula(*given, **named)
 
     return checked

@@ -1,13 +1,23 @@
-"""The words of a scenario, for who is looking, how sure they may become and which table, as data.
-
-Contract: a word is one thing, whether it is a key of a scenario file, an option of the command or a
-field of the page. Targets and families name the words that choose them; `calibration.reading` reads
-them all. Nothing is imported here, so that the command can offer its options at once.
-"""
+"""The words of scenarios, options and requests, as data and as the objects they describe."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, TypeVar
+
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at
+from whosin.validation import check_kind, shorten_value
+
+# The words of a scenario, for who is looking, how sure they may become and which table, as data.
+#
+# Contract: a word is one thing, whether it is a key of a scenario file, an option of the command or
+# a
+# field of the page. Targets and families name the words that choose them; `calibration.planning`
+# reads
+# them all. Nothing is imported here, so that the command can offer its options at once.
 
 
 @dataclass(frozen=True)
@@ -30,11 +40,11 @@ class Word:
     default: str = ""
 
 
-def _words(*listed: Word) -> dict[str, Word]:
+def _word_table(*listed: Word) -> dict[str, Word]:
     return {word.name: word for word in listed}
 
 
-TARGET = _words(
+TARGET_WORDS = _word_table(
     Word("posterior", "number", "How sure they may become, at most."),
     Word("gamma", "number", "Or the factor γ by which a belief may grow, at most."),
     Word("gain", "number", "Or by how much a belief may rise, at most."),
@@ -52,7 +62,7 @@ TARGET = _words(
 )
 """How sure they may become: exactly one target, and δ if the promise may fail."""
 
-ADVERSARY = _words(
+ADVERSARY_WORDS = _word_table(
     Word("prior", "range", "How sure they may be already: 0.05..0.5, or 0.5."),
     Word("size-known", "flag", "They know how many are in the data."),
     Word("linked", "whole", "How many people come and go together, at most."),
@@ -68,7 +78,7 @@ ADVERSARY = _words(
 )
 """Who may be looking."""
 
-TABLE = _words(
+TABLE_WORDS = _word_table(
     Word("source", "text", "The file, folder or database::table; postgresql://host/db::table."),
     Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
     Word("rows", "whole", "How many rows of an entity count, at most."),
@@ -86,7 +96,7 @@ TABLE = _words(
 )
 """The table."""
 
-FURTHER = _words(
+FURTHER_TABLE_WORDS = _word_table(
     Word("name", "text", "What features and domains call the table."),
     Word("source", "text", "The file, folder or database::table."),
     Word("entity", "text", "The column there that says whose row it is; called as in [table]."),
@@ -98,7 +108,7 @@ FURTHER = _words(
 )
 """Further tables: of the same people, or public."""
 
-FEATURE = _words(
+FEATURE_WORDS = _word_table(
     Word("name", "text", "The column's name."),
     Word("kind", "text", "any, count, distinct, sum, max, min, mean, first or last."),
     Word("column", "text", "The column that it is computed from; none to count rows."),
@@ -109,20 +119,20 @@ FEATURE = _words(
 )
 """A person's own features."""
 
-LEDGER = _words(
+LEDGER_WORDS = _word_table(
     Word("url", "text", "A file, or postgresql://…"),
     Word("dataset", "text", "The dataset's name in the ledger."),
 )
 """Where the budget is kept."""
 
-BUDGET = _words(
+BUDGET_WORDS = _word_table(
     Word("split", "text", "weights, relative-error, or optimal: for the least error."),
     Word("noise", "text", "laplace, or gaussian under a delta."),
     Word("share", "number", "The part of the plan's budget for this batch."),
 )
 """How a batch divides its budget."""
 
-NOTION = _words(
+NOTION_WORDS = _word_table(
     Word(
         "family",
         "text",
@@ -151,7 +161,7 @@ NOTION = _words(
 )
 """The parameters of notions; each notion takes its own."""
 
-MECHANISM = _words(
+MECHANISM_WORDS = _word_table(
     Word("statistic", "text", "What noise is added to: count (default) or max.", default="count"),
     Word("scale", "number", "Scale of Laplace, geometric or Gaussian noise."),
     Word("alpha", "number", "α of geometric noise, such as 1/2."),
@@ -165,15 +175,129 @@ MECHANISM = _words(
 )
 """What a built-in mechanism is made of."""
 
-SCENARIO = {
-    "adversary": ADVERSARY,
-    "target": TARGET,
-    "table": TABLE,
-    "ledger": LEDGER,
-    "budget": BUDGET,
+SCENARIO_SECTIONS = {
+    "adversary": ADVERSARY_WORDS,
+    "target": TARGET_WORDS,
+    "table": TABLE_WORDS,
+    "ledger": LEDGER_WORDS,
+    "budget": BUDGET_WORDS,
 }
 """The sections of a scenario that have words of their own; beside them are a title, the domains of
 columns and the queries."""
 
-LISTS = {"tables": FURTHER, "features": FEATURE}
+SCENARIO_LISTS = {"tables": FURTHER_TABLE_WORDS, "features": FEATURE_WORDS}
 """The lists of a scenario whose entries have words of their own: [[tables]], [[features]]."""
+
+
+# Words that were said, as values and as what they describe.
+#
+# Contract: the words are those of `vocabulary`. What is None or false was not said. An error says
+# at
+# which word it is (`path`), such as prior or candidates.
+
+
+Said = Mapping[str, object]
+Described = TypeVar("Described")
+
+
+def words_said(data: Said, words: Mapping[str, Word], section: str) -> dict[str, object]:
+    """The words of a section that were said, all of them known."""
+    check_kind(data, Mapping, section, "an object with words")  # type: ignore[type-abstract]
+    for word in data:
+        if word not in words:
+            with at(section):
+                raise UnknownName("key", str(word), words)
+    return {word: value for word, value in data.items() if value is not None and value is not False}
+
+
+def read_value(word: Word, value: object) -> Any:
+    """What was said with a word, as it is meant."""
+    with at(word.name):
+        match word.takes:
+            case "flag":
+                if not isinstance(value, bool):
+                    raise InvalidInput(word.name, "true or false", shorten_value(value))
+                return value
+            case "whole":
+                if isinstance(value, bool) or not isinstance(value, Integral):
+                    raise InvalidInput(word.name, "a whole number", shorten_value(value))
+                return int(value)
+            case "range":
+                return _read_range(value, word.name)
+            case "number":
+                return _read_number(value, word.name)
+        return value
+
+
+def match_fields(kind: type, words: Mapping[str, Word]) -> dict[str, Any] | None:
+    """The fields of a dataclass by the words that fill them; None if it needs what no word says.
+
+    A field has the word of its own name, or the word that the class's `spelled_as` gives it.
+    """
+    spelled = getattr(kind, "spelled_as", {})
+    if not hasattr(kind, "__dataclass_fields__"):
+        return None
+    known = {spelled.get(each.name, each.name): each for each in fields(kind)}
+    if any(word not in words and _is_required(each) for word, each in known.items()):
+        return None
+    return {word: each for word, each in known.items() if word in words}
+
+
+def describe_object(
+    kind: Callable[..., Described], name: str, said: Said, words: Mapping[str, Word]
+) -> Described:
+    """The object that these words describe; `name` is what it is called in messages.
+
+    Raises:
+        InvalidInput: a word that it does not take, or one is missing.
+    """
+    taken = match_fields(kind, words)  # type: ignore[arg-type]
+    if taken is None:
+        raise Unsupported(f"{name} needs what no option can say; make it in Python")
+    for word, value in said.items():
+        if word not in taken:
+            with at(word):
+                raise InvalidInput(word, f"left out with {name}", value)
+    values = {}
+    for word, field in taken.items():
+        value = said.get(word, words[word].default or None)
+        if value is not None:
+            values[field.name] = read_value(words[word], value)
+        elif _is_required(field):
+            with at(word):
+                raise InvalidInput(word, f"given with {name}", "nothing")
+    return locate_errors(
+        lambda: kind(**values), {field.name: word for word, field in taken.items()} | {"": ""}
+    )
+
+
+def locate_errors(make: Callable[[], Described], words: Mapping[str, str]) -> Described:
+    """What is made, whose errors are at the word that filled the field they are about."""
+    try:
+        return make()
+    except WhosinError as error:
+        error.path = words.get(getattr(error, "field", ""), words[""])
+        raise
+
+
+def _is_required(field: Any) -> bool:
+    return bool(field.default is MISSING and field.default_factory is MISSING)
+
+
+def _read_number(value: object, field: str) -> Fraction:
+    """A number; TOML's true is none, though Python would take it for 1."""
+    from whosin.exact import rational
+
+    if isinstance(value, bool):
+        raise InvalidInput(field, "a number such as 0.5", str(value).lower())
+    return rational(value, field)
+
+
+def _read_range(value: object, field: str) -> tuple[Fraction, Fraction]:
+    from whosin.exact import number_range
+
+    if isinstance(value, str):
+        return number_range(value, field)
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return _read_number(value[0], field), _read_number(value[1], field)
+    return _read_number(value, field), _read_number(value, field)

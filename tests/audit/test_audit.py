@@ -17,15 +17,15 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit import confidence, one_run, ratio
-from whosin.audit.crossing import RunTest
-from whosin.audit.outputs import read
-from whosin.audit.ranks import RankTest
+from whosin.audit import confidence, one_run
+from whosin.audit.confidence import RankTest
+from whosin.audit.outputs import read_outputs
+from whosin.audit.single_run import RunTest
 from whosin.errors import InvalidInput
 
 run_module = import_module("whosin.audit.single_run")
-scores_module = import_module("whosin.audit.attack_scores")
-counting_module = import_module("whosin.audit.counting")
+scores_module = import_module("whosin.audit.model_scores")
+counting_module = import_module("whosin.audit.events")
 
 
 def exact_tail(hits: int, trials: int, p: Fraction) -> Fraction:
@@ -39,7 +39,10 @@ def exact_tail(hits: int, trials: int, p: Fraction) -> Fraction:
 def test_clopper_pearson_is_on_the_safe_side_and_tight(error):
     for trials in (1, 7, 30):
         for hits in range(trials + 1):
-            low, high = (side(hits, trials, error) for side in (confidence.lower, confidence.upper))
+            low, high = (
+                side(hits, trials, error)
+                for side in (confidence.lower_bound, confidence.upper_bound)
+            )
             assert exact_tail(hits, trials, Fraction(low)) <= Fraction(error) or hits == 0
             assert exact_tail(trials - hits, trials, 1 - Fraction(high)) <= Fraction(error) or (
                 hits == trials
@@ -53,7 +56,7 @@ def coverage(trials: int, others: int, error: float, slope: float, delta: float)
     bounds = np.array(
         [
             [
-                ratio.RatioTest(x, trials, y, others, error, slope, delta).bound()
+                confidence.RatioTest(x, trials, y, others, error, slope, delta).bound()
                 for y in range(others + 1)
             ]
             for x in range(trials + 1)
@@ -90,7 +93,7 @@ def test_the_bound_on_a_ratio_covers_exactly(trials, others, error, slope, delta
 )
 def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
     x, y = data.draw(st.integers(0, trials)), data.draw(st.integers(0, others))
-    test = ratio.RatioTest(x, trials, y, others, 0.05, slope)
+    test = confidence.RatioTest(x, trials, y, others, 0.05, slope)
     found = test._tail(np.array([p]), np.array([q]))[0]
     truth = sum(
         binom.pmf(a, trials, p) * binom.pmf(b, others, q)
@@ -103,8 +106,8 @@ def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
 
 def test_the_joint_bound_beats_two_intervals():
     for x, y, n, slope in ((38_600, 35_700, 750_000, 1.07), (100, 60, 7_500, 1.4)):
-        joint = ratio.RatioTest(x, n, y, n, 0.05, slope).bound()
-        apart = math.log(confidence.lower(x, n, 0.025) / confidence.upper(y, n, 0.025))
+        joint = confidence.RatioTest(x, n, y, n, 0.05, slope).bound()
+        apart = math.log(confidence.lower_bound(x, n, 0.025) / confidence.upper_bound(y, n, 0.025))
         assert apart < joint < math.log(x / y)
 
 
@@ -135,7 +138,7 @@ def only_at(monkeypatch):
     """
 
     def patch(truth: float, careless: float = 1.0) -> None:
-        class Above(ratio.RatioTest):
+        class Above(confidence.RatioTest):
             def __init__(self, x, n, y, m, error, slope, delta):
                 super().__init__(x, n, y, m, careless * error, slope, delta)
 
@@ -240,7 +243,7 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
         members, others = rng.normal(size=400), rng.normal(size=400)
         for level in np.quantile(members, np.linspace(0.03, 0.97, 48)):
             hits = int((members >= level).sum()), int((others >= level).sum())
-            test = ratio.RatioTest(hits[0], 400, hits[1], 400, 0.05)
+            test = confidence.RatioTest(hits[0], 400, hits[1], 400, 0.05)
             if test.suggests(0.0):
                 return 1.0
         return 0.0
@@ -285,7 +288,7 @@ def test_few_samples_of_a_plain_leak_show_it():
         return np.where(rng.random(size) < keep, value, changed).astype(str)
 
     bounds = [wi.audit.two_worlds(draw, 0, 1, 500, seed=seed).epsilon for seed in range(20)]
-    assert min(bounds) > 1.5 and max(bounds) <= 4
+    assert min(bounds) > 1.5 and sum(bound > 4 for bound in bounds) <= most_alarms(20)
 
 
 def test_rare_events_are_reached():
@@ -386,7 +389,7 @@ def test_the_search_finds_the_pair_that_leaks():
     found = wi.audit.search(draw, pairs, 60_000, seed=1)
     assert found.pattern == "pair 2" and 0.8 < found.epsilon <= 1
     by_pattern = wi.audit.search(
-        attacked.noisy_max, wi.audit.neighbours(6, "replace"), 1_000_000, seed=1
+        attacked.noisy_max, wi.audit.neighbouring_vectors(6, "replace"), 1_000_000, seed=1
     )
     assert "the rest down" in by_pattern.pattern
     assert 0.06 < by_pattern.epsilon <= 0.1
@@ -394,7 +397,7 @@ def test_the_search_finds_the_pair_that_leaks():
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_patterns_are_neighbours(relation):
-    pairs = wi.audit.neighbours(5, relation)
+    pairs = wi.audit.neighbouring_vectors(5, relation)
     for pair in pairs:
         change = pair.with_ - pair.without
         assert 0 < np.abs(change).max() <= 1
@@ -490,9 +493,9 @@ def test_bad_searches_and_claims():
         with pytest.raises(InvalidInput, match=words):
             wi.audit.search(good, pairs, 1000)
     with pytest.raises(InvalidInput, match="relation"):
-        wi.audit.neighbours(3, "swap")
+        wi.audit.neighbouring_vectors(3, "swap")
     with pytest.raises(InvalidInput, match="length"):
-        wi.audit.neighbours(0)
+        wi.audit.neighbouring_vectors(0)
     with pytest.raises(InvalidInput, match=r"at least [\d,]+ to be able to refute"):
         wi.audit.check_claim(9.0, 1000, 0.95)
     wi.audit.check_claim(1.0, 1000, 0.95)
@@ -525,8 +528,8 @@ def test_values_of_wrong_types(odd):
         "samples": lambda: wi.audit.check_claim(1, odd, 0.95),
         "epsilon": lambda: wi.audit.check_claim(odd, 1000, 0.95),
         "to refute": lambda: shown.samples_to_refute(odd),
-        "relation": lambda: wi.audit.neighbours(3, odd),
-        "base": lambda: wi.audit.neighbours(3, base=odd),
+        "relation": lambda: wi.audit.neighbouring_vectors(3, odd),
+        "base": lambda: wi.audit.neighbouring_vectors(3, base=odd),
         "progress": lambda: wi.audit.two_worlds(good, 1, 0, 100, progress=odd),
         "outputs": lambda: shown.event.contains(odd),
     }
@@ -577,9 +580,10 @@ def test_bad_runs():
 
 
 def test_equal_outputs_have_equal_keys():
-    whole, real = read([1, 2, 0], 3), read([1.0, 2.0, -0.0], 3)
+    whole, real = read_outputs([1, 2, 0], 3), read_outputs([1.0, 2.0, 0.0], 3)
     assert whole.keys().tolist() == real.keys().tolist()
-    rows = read(np.array([[1, 2], [2, 1], [1, 2]]), 3).keys()
+    assert read_outputs([1.0, -0.0], 2).keys().tolist()[1] != whole.keys().tolist()[2]
+    rows = read_outputs(np.array([[1, 2], [2, 1], [1, 2]]), 3).keys()
     assert rows[0] == rows[2] != rows[1]
 
 

@@ -13,8 +13,16 @@ from scipy.special import ndtr, ndtri
 import whosin as wi
 from amounts import cases
 from attacked import most_alarms
-from whosin.audit.curves.claims import ApproximateCurve, FunctionCurve, GaussianCurve
-from whosin.audit.curves.recursion import BOTH, IN, OUT, CurveTest, least_total
+from whosin.audit.tradeoff_claims import (
+    BOTH,
+    IN,
+    OUT,
+    ApproximateCurve,
+    CurveTest,
+    FunctionCurve,
+    GaussianCurve,
+    least_total,
+)
 from whosin.errors import InvalidInput
 
 

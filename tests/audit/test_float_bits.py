@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from amounts import some
-from whosin.audit import float_bits
-from whosin.audit.float_bits import BIAS, COARSE, FINE, LOWEST, MANTISSA, NOTHING, marks
+from whosin.audit import distinguishers
+from whosin.audit.distinguishers import (
+    BIAS,
+    COARSE,
+    FINE,
+    LOWEST_EXPONENT,
+    MANTISSA,
+    NO_FLOAT_CODE,
+    float_marks,
+)
 
 
 def lowest_bit(value: float) -> int:
@@ -28,8 +36,8 @@ def lowest_bit(value: float) -> int:
 
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
 def test_marks_are_the_sign_the_exponent_and_the_lowest_bit(value):
-    found = {grain: int(mark[0]) for grain, mark in marks(np.array([value])).items()}
-    assert found[COARSE] == 2 * (lowest_bit(value) - LOWEST) + (value < 0)
+    found = {grain: int(mark[0]) for grain, mark in float_marks(np.array([value])).items()}
+    assert found[COARSE] == 2 * (lowest_bit(value) - LOWEST_EXPONENT) + (value < 0)
     power, zeros = divmod(found[FINE] // 2, MANTISSA + 1)
     assert found[FINE] % 2 == (value < 0)
     assert max(power, 1) - BIAS - MANTISSA + zeros == lowest_bit(value)
@@ -38,7 +46,14 @@ def test_marks_are_the_sign_the_exponent_and_the_lowest_bit(value):
 
 
 def test_what_is_no_finite_float_has_a_mark_of_its_own():
-    assert marks(np.array([0.0, -0.0, math.inf, -math.inf]))[COARSE].tolist() == [NOTHING] * 4
+    found = float_marks(np.array([0.0, math.inf, -math.inf, -0.0]))[COARSE].tolist()
+    assert found == [NO_FLOAT_CODE] * 3 + [NO_FLOAT_CODE + 1]
+
+
+def test_marks_of_whole_numbers_tell_how_often_two_divides_them():
+    for value in (1, -6, 2**53 + 1, 2**60 + 4, -(2**62) + 8):
+        found = int(float_marks(np.array([value]))[COARSE][0])
+        assert found == 2 * (int(value & -value).bit_length() - 1 - LOWEST_EXPONENT) + (value < 0)
 
 
 def laplace(value, size, rng):
@@ -96,5 +111,7 @@ def test_small_floats_and_wide_vectors():
 
 def test_only_so_many_places_are_kept():
     rng = np.random.default_rng(1)
-    outputs = [wi.audit.outputs.read(rng.random((500, 90)), 500) for _ in range(2)]
-    assert len(float_bits.ByBits.learn(*outputs, sign=1).tables) == 2 * float_bits.KEPT
+    outputs = [wi.audit.outputs.read_outputs(rng.random((500, 90)), 500) for _ in range(2)]
+    assert (
+        len(distinguishers.ByBits.learn(*outputs, sign=1).tables) == 2 * distinguishers.MAX_TABLES
+    )

@@ -9,7 +9,7 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit.inputs import shifted
+from whosin.audit.input_search import shift_pair
 from whosin.errors import InvalidInput, UnknownName
 
 
@@ -56,11 +56,11 @@ def test_the_search_over_tables_finds_who_is_not_clipped():
 
 def test_moved_pairs_stay_neighbours():
     rng = np.random.default_rng(1)
-    for pair in wi.audit.neighbours(5, "replace"):
-        near = shifted(pair, rng)
+    for pair in wi.audit.neighbouring_vectors(5, "replace"):
+        near = shift_pair(pair, rng)
         assert np.allclose(near.with_ - near.without, pair.with_ - pair.without)
     text = wi.audit.InputPair("words", "a", "b")
-    assert shifted(text, rng) is text
+    assert shift_pair(text, rng) is text
 
 
 def test_climbing_leaves_a_poor_start():

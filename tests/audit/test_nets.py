@@ -9,10 +9,9 @@ import pytest
 
 import whosin as wi
 from whosin.audit import classifiers
-from whosin.audit.classifiers import Tables, net_pays
-from whosin.audit.columns import OutputColumns
-from whosin.audit.nets import Scale, SmallNet
-from whosin.audit.outputs import read
+from whosin.audit.classifiers import FeatureScale, HalfTables, SmallNet, net_pays
+from whosin.audit.output_features import OutputColumns
+from whosin.audit.outputs import read_outputs
 
 WIDTH = 24
 TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(WIDTH, WIDTH)))[0]
@@ -58,8 +57,8 @@ def test_the_event_can_be_counted_again():
 
 def _halves(draw, size):
     rng = np.random.default_rng(3)
-    worlds = [read(draw(value, 2 * size, rng), 2 * size) for value in (1, 0)]
-    return Tables.of(*worlds, OutputColumns.of(*worlds)).split((size, size))
+    worlds = [read_outputs(draw(value, 2 * size, rng), 2 * size) for value in (1, 0)]
+    return HalfTables.of(*worlds, OutputColumns.of(*worlds)).split((size, size))
 
 
 def test_a_net_is_learnt_only_where_it_tells_more_than_the_others():
@@ -93,7 +92,7 @@ def test_awkward_numbers_do_not_spoil_the_others(kind):
     rng = np.random.default_rng(4)
     rows = np.column_stack([AWKWARD[kind](rng), rng.normal(size=(2000, 2))])
     labels = (rows[:, 1] * rows[:, 2] > 0).astype(int)
-    assert np.isfinite(Scale.of(rows)(rows)).all()
+    assert np.isfinite(FeatureScale.of(rows)(rows)).all()
     net = SmallNet.fit(rows, labels)
     scores = net.decision_function(rows)
     assert np.isfinite(scores).all() and scores.dtype == np.float64

@@ -14,12 +14,12 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit import classifiers, trials
-from whosin.audit.orderings import ByFrequency
-from whosin.audit.outputs import read
-from whosin.audit.ratio import RatioTest
+from whosin.audit import classifiers, distinguisher_search
+from whosin.audit.confidence import RatioTest
+from whosin.audit.distinguishers import ByFrequency
+from whosin.audit.outputs import read_outputs
 
-counting = import_module("whosin.audit.counting")
+counting = import_module("whosin.audit.events")
 
 
 def floats(size, rng):
@@ -91,13 +91,13 @@ NULLS = {
 }
 SAME = ("floats", "heavy tails", "ties", "steps of 0.1", "rows", "mixed")
 ORDERINGS = {
-    "bits": (trials.by_bits, SAME),
-    "values": (trials.by_value, ("floats", "heavy tails", "ties", "steps of 0.1")),
-    "parts": (trials.by_part, ("rows", "mixed")),
-    "skeleton": (trials.by_skeleton, ("mixed", "built in many ways")),
-    "pairs": (trials.by_pairs, ("codes", "mixed")),
-    "classifiers": (trials.by_classifier, ("rows", "codes")),
-    "nets": (trials.by_classifier, ("rows", "codes", "wide tails")),
+    "bits": (distinguisher_search.try_float_bits, SAME),
+    "values": (distinguisher_search.try_values, ("floats", "heavy tails", "ties", "steps of 0.1")),
+    "parts": (distinguisher_search.try_parts, ("rows", "mixed")),
+    "skeleton": (distinguisher_search.try_skeletons, ("mixed", "built in many ways")),
+    "pairs": (distinguisher_search.try_token_pairs, ("codes", "mixed")),
+    "classifiers": (distinguisher_search.try_classifiers, ("rows", "codes")),
+    "nets": (distinguisher_search.try_classifiers, ("rows", "codes", "wide tails")),
 }
 CASES = [(name, null) for name, (_, nulls) in ORDERINGS.items() for null in nulls]
 
@@ -121,9 +121,9 @@ def only(monkeypatch):
 
     def patch(ordering):
         if ordering == "nets":
-            monkeypatch.setattr(classifiers, "KINDS", ())
+            monkeypatch.setattr(classifiers, "CLASSIFIER_LEARNERS", ())
             monkeypatch.setattr(classifiers, "net_pays", lambda *_: True)
-        monkeypatch.setattr(trials, "WAYS", [alone(ORDERINGS[ordering][0])])
+        monkeypatch.setattr(distinguisher_search, "STRATEGIES", [alone(ORDERINGS[ordering][0])])
         monkeypatch.setattr(counting, "RatioTest", Above)
 
     return patch
@@ -157,8 +157,10 @@ def test_events_counted_where_they_were_chosen_are_no_audit(ordering):
 
     def careless(run):
         rng = np.random.default_rng(run)
-        pairs = [tuple(read(NULLS[nulls[0]](200, rng), 200) for _ in range(2)) for _ in range(2)]
-        halves = trials.Halves.of(*pairs)
+        pairs = [
+            tuple(read_outputs(NULLS[nulls[0]](200, rng), 200) for _ in range(2)) for _ in range(2)
+        ]
+        halves = distinguisher_search.SampleHalves.of(*pairs)
         ordering = next(iter(way(halves))).ordering
         hits = [int((ordering.score(each) > 0).sum()) for each in halves.both]
         return float(RatioTest(hits[0], 400, hits[1], 400, 0.05).suggests(0.0))

@@ -21,15 +21,14 @@ import whosin as wi
 from amounts import cases, some
 from whosin import gwas, noise, release
 from whosin.exact import log_up
-from whosin.gwas import offer as gwas_offer
 from whosin.gwas import release as gwas_release
-from whosin.gwas import scoring
-from whosin.gwas.scoring import SCORES
-from whosin.gwas.snps import Snps
+from whosin.gwas import scores as gwas_scores
+from whosin.gwas.people import Snps
+from whosin.gwas.scores import SCORE_KINDS
 from whosin.release import Range
-from whosin.release.engines import DuckDB, parquet
-from whosin.release.engines.base import Written
-from whosin.release.prices.batch_price import price
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.engines import DuckDB, files
+from whosin.release.engines.base import WrittenFile
 
 SURE = "0.999999"
 
@@ -139,10 +138,10 @@ def audited_study(score, relation, samples, confidence):
     snps = Snps(["1"] * 3, names, np.arange(1, 4), dots, dots)
     some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
-    offered = gwas.price(STUDY_PLAN, asked, some)
-    scale = offered.selection_scale
+    offered = gwas.price_study(STUDY_PLAN, asked, some)
+    scale = offered.selection_spread
     tables = gwas_oracle.tables(PEOPLE, PEOPLE)
-    values = scoring.scores(score, np.array(tables), relation, CUT).tolist()
+    values = gwas_scores.selection_scores(score, np.array(tables), relation, CUT).tolist()
     of = dict(zip(tables, values, strict=True))
     pairs = {(of[old], of[new]): (old, new) for old in tables for new in moved(old, relation)}
     ordered = sorted(pairs, key=lambda pair: pair[1] - pair[0])
@@ -153,7 +152,7 @@ def audited_study(score, relation, samples, confidence):
     worlds = [np.array(world) for world in zip(*(pairs[snp] for snp in best), strict=True)]
 
     def draw(world):
-        return tuple(gwas_release.choose(offered, worlds[world]).tolist())
+        return tuple(gwas_release.choose_snps(offered, worlds[world]).tolist())
 
     found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
     return found, oracle.level(*zip(*best, strict=True), TOP, scale), offered.epsilons[0]
@@ -164,17 +163,17 @@ def scored_once(monkeypatch):
     """Scores are no matter of chance: each world's are computed once."""
     known = {}
 
-    def remembered(kind, table, relation, threshold):
+    def remembered(kind, table, relation, threshold, sizes):
         key = (kind, relation, table.tobytes())
         if key not in known:
-            known[key] = scoring.scores(kind, table, relation, threshold)
+            known[key] = gwas_scores.selection_scores(kind, table, relation, threshold, sizes)
         return known[key]
 
-    monkeypatch.setattr(gwas_release, "scores", remembered)
+    monkeypatch.setattr(gwas_release, "selection_scores", remembered)
 
 
-@pytest.mark.parametrize("relation", some(gwas.RELATIONS, 1))
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("relation", some(gwas.STUDY_RELATIONS, 1))
+@pytest.mark.parametrize("score", SCORE_KINDS)
 def test_selection_of_snps(score, relation, scored_once):
     """The function that a release of a study calls."""
     found, exact, promised = audited_study(score, relation, 2_000, SURE)
@@ -185,15 +184,15 @@ def test_selection_of_snps(score, relation, scored_once):
 HALVED = [("distance", "label-swap"), ("chi2", "genotype")]
 ALL_HALVED = [
     pytest.param(score, relation, marks=[] if (score, relation) in HALVED else pytest.mark.soak)
-    for score in SCORES
-    for relation in gwas.RELATIONS
+    for score in SCORE_KINDS
+    for relation in gwas.STUDY_RELATIONS
 ]
 
 
 @pytest.mark.parametrize(("score", "relation"), ALL_HALVED)
 def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkeypatch):
-    true = gwas_offer.score_sensitivity
-    monkeypatch.setattr(gwas_offer, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
+    true = gwas_release.score_sensitivity
+    monkeypatch.setattr(gwas_release, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
     found, exact, promised = audited_study(score, relation, 4_000, "0.99")
     assert exact > promised and found.refutes(promised)
 
@@ -227,7 +226,7 @@ def answering(query, plan, rows):
     """The offer, and a function that answers the query on a table of (who, x, w)."""
     columns = dict(zip(("who", "x", "w"), map(list, zip(*rows, strict=True)), strict=True))
     data = release_oracle.table(columns, {"x": Range(0, 10, step=1), "w": ["A", "B"]})
-    offer = price(data, plan, query)[0]
+    offer = estimate_batch_cost(data, plan, query)[0]
     data.engine, asked = Kept(data.engine), copy.copy(query)
     for name in ("exact", "_expression"):
         if hasattr(query, name):
@@ -244,39 +243,25 @@ def shifted(*steps):
 
 def top_level(offer, worlds):
     counts = [[sum(w == each for _, _, w in rows) for each in "AB"] for rows in worlds]
-    return oracle.level(*counts, 1, float(offer.details))
+    return oracle.level(*counts, 1, float(offer.details.scale))
 
 
 def median_level(offer, worlds):
-    """The three selections of a median, by the definition of their scores: the value, and an end
-    on each side, for which `shift` rows that nobody owns lie beyond the range."""
-    points, shift = (0, 5, 10), offer.details.shift
+    """The selection of a median, by the definition of its scores: how many rows the middle rank has
+    to spare on a point, on either side."""
+    points = (0, 5, 10)
 
-    def scores(rows, rounded, shifted, side=1):
-        values = [side * rounded(x) for _, x, _ in rows]
-        ends = sorted(side * point for point in points)
-        below = [(sum(v < c for v in values), sum(v <= c for v in values)) for c in ends]
-        wanted = len(rows) - shifted
-        found = [-max(2 * less - wanted, wanted - 2 * most, 0) for less, most in below]
-        return found if not shifted else [-max(wanted, 0), *found]
+    def scores(rows):
+        values = [min(points, key=lambda point: (abs(point - x), -point)) for _, x, _ in rows]
+        return [
+            min(
+                len(rows) - 2 * sum(v < c for v in values),
+                2 * sum(v <= c for v in values) - len(rows),
+            )
+            for c in points
+        ]
 
-    def down(x):
-        return max(point for point in points if point <= x)
-
-    def up(x):
-        return min(point for point in points if point >= x)
-
-    def nearest(x):
-        return min(points, key=lambda point: (abs(point - x), -point))
-
-    parts = (
-        ([scores(rows, nearest, 0) for rows in worlds], "value"),
-        ([scores(rows, down, shift) for rows in worlds], "end"),
-        ([scores(rows, up, shift, -1) for rows in worlds], "end"),
-    )
-    return sum(
-        oracle.level(*pair, 1, float(getattr(offer.details, scale))) for pair, scale in parts
-    )
+    return oracle.level(*map(scores, worlds), 1, float(offer.details.scale))
 
 
 def table_level(offer, worlds):
@@ -305,7 +290,7 @@ UNINFORMED = wi.families.Uninformed()
 QUERIES = {
     "count": (release.Count(), FREE, MORE, FEW, shifted(1)),
     "sum": (release.Sum(column="x"), FREE, MORE, FEW, shifted(10)),
-    "mean": (release.Mean(column="x"), FREE, MORE, FEW, shifted(5, 1)),
+    "mean": (release.Mean(column="x"), FREE, MORE, FEW, shifted(10, 0)),
     "histogram": (release.Histogram(column="w"), FIXED, MORE, SWAPPED, shifted(2)),
     "top": (release.Top(by="w", k=1), FIXED, MORE, SWAPPED, top_level),
     "quantile": (release.Quantile(column="x", points=3), FREE, HIGH, HIGH[:2], median_level),
@@ -338,11 +323,11 @@ def written(monkeypatch):
     """The rows of a synthetic table, which are not put on the disk thousands of times."""
     rows = []
 
-    def keep(batches, _schema, _path):
+    def keep(batches, *_given):
         rows[:] = [row for batch in batches for row in batch.column(0).to_pylist()]
-        return Written(len(rows), "")
+        return WrittenFile(len(rows), "")
 
-    monkeypatch.setattr(parquet, "write_draft", keep)
+    monkeypatch.setattr(files, "write_draft", keep)
     return rows
 
 

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.audit.columns import row_totals
-from whosin.audit.describing import Built, describe
-from whosin.audit.freezing import freeze
-from whosin.audit.outputs import read
-from whosin.audit.token_pairs import ByPair, PairCounts, telling_cells
-from whosin.audit.tokens import TokenCounts
+from whosin.audit.output_features import ByPair, PairCounts, TokenCounts, row_totals, telling_cells
+from whosin.audit.outputs import BuiltFrom, describe_output, read_outputs
+from whosin.audit.snapshots import freeze_output
 
 
 def same_or_not(value, rng):
@@ -73,7 +70,7 @@ def test_totals_of_rows():
 def test_pairs_are_counted_as_they_are():
     """Against counts from the definition."""
     rng = np.random.default_rng(1)
-    worlds = [read(codes(value, 300, rng), 300) for value in (1, 0)]
+    worlds = [read_outputs(codes(value, 300, rng), 300) for value in (1, 0)]
     tokens = telling_cells(*worlds)
     counted = PairCounts.of(*worlds, tokens)
     ordering = ByPair.learn(counted, 1)
@@ -139,19 +136,24 @@ def test_how_outputs_are_built(shape):
 
 
 def test_how_a_part_is_built():
-    about = describe(freeze({"a": {"n": 1.5}, "l": [1, "x"], "s": {1, 2}, "e": ValueError("no")}))
-    built = {token for token in about.tokens if isinstance(token, Built)}
-    assert Built((), "keys", ("a", "e", "l", "s")) in built
-    assert Built(("a", "n"), "a number") in built
-    assert Built(("l",), "entries", (2, "number", "text")) in built
+    about = describe_output(
+        freeze_output({"a": {"n": 1.5}, "l": [1, "x"], "s": {1, 2}, "e": ValueError("no")})
+    )
+    built = {token for token in about.tokens if isinstance(token, BuiltFrom)}
+    assert BuiltFrom((), "keys", ("a", "e", "l", "s")) in built
+    assert BuiltFrom(("a", "n"), "a number") in built
+    assert BuiltFrom(("l",), "entries", (2, "number", "text")) in built
     assert (
-        Built(("s",), "elements", (2,)) in built
-        and Built(("e",), "raised", ("ValueError",)) in built
+        BuiltFrom(("s",), "elements", (2,)) in built
+        and BuiltFrom(("e",), "raised", ("ValueError",)) in built
     )
 
 
 def test_tokens_that_are_in_the_same_draws_count_once():
-    worlds = [read([{"k": "a"}, {"k": "b"}, {"k": "a"}], 3), read([{"k": "b"}, {"k": "a"}, {}], 3)]
+    worlds = [
+        read_outputs([{"k": "a"}, {"k": "b"}, {"k": "a"}], 3),
+        read_outputs([{"k": "b"}, {"k": "a"}, {}], 3),
+    ]
     counted = TokenCounts.of(*worlds)
     apart = list(counted.apart().values())
     marks = [counted.marks[token] for token in apart]

@@ -12,9 +12,9 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit.dependence import check_independent, check_memory
-from whosin.audit.outputs import read
-from whosin.audit.rounds import plan
+from whosin.audit.neighbouring_inputs import plan_rounds
+from whosin.audit.outputs import read_outputs
+from whosin.audit.sampling import check_independent, check_memory
 from whosin.errors import InvalidInput
 
 
@@ -109,7 +109,7 @@ def test_honest_samples_are_not_refused(kind, count):
     """A refusal has a chance of about one in a million: rare outputs and floats on a grid, too."""
     for run in range(count):
         rng = np.random.default_rng([run, count])
-        pair = (read(AWKWARD[kind](rng, 400), 400) for _ in range(2))
+        pair = (read_outputs(AWKWARD[kind](rng, 400), 400) for _ in range(2))
         check_independent(*pair)
 
 
@@ -143,7 +143,7 @@ def test_rounds_stop_when_the_claim_is_refuted():
 
 def test_rounds_share_the_samples_and_the_error():
     for samples in (40, 1000, 12_345, 10**6):
-        rounds = plan(samples)
+        rounds = plan_rounds(samples)
         assert sum(size for size, _ in rounds) == samples
         assert math.isclose(sum(error for _, error in rounds), 1) and min(rounds)[0] > 0
 
@@ -164,6 +164,6 @@ def test_rare_outputs_that_happen_to_be_neighbours_are_honest(size, share):
     """Two of a handful of rare outputs are often close to each other."""
     rng = np.random.default_rng(4)
     for _ in range(100):
-        pair = [read(rng.random(size) < share, size) for _ in "ab"]
+        pair = [read_outputs(rng.random(size) < share, size) for _ in "ab"]
         check_independent(*pair)
         check_memory(pair[0])

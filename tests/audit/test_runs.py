@@ -13,10 +13,9 @@ from scipy.stats import beta, binom
 
 import whosin as wi
 from attacked import alarms, most_alarms
-from whosin.audit import crossing, one_run
-from whosin.audit.crossing import RunTest
-from whosin.audit.guesses import Guesses, guess
-from whosin.audit.ranks import RankTest, ranks
+from whosin.audit import one_run, single_run
+from whosin.audit.confidence import RankTest, tried_ranks
+from whosin.audit.single_run import Guesses, RunTest, make_guesses
 from whosin.errors import InvalidInput
 
 run_module = import_module("whosin.audit.single_run")
@@ -42,7 +41,7 @@ def test_the_correction_for_choosing_how_many_to_guess_is_exact(epsilon, rate):
     rng = np.random.default_rng(1)
     odds = math.exp(epsilon) * rate / (1 - rate), math.exp(epsilon) * (1 - rate) / rate
     q_in, q_out = (each / (1 + each) for each in odds)
-    for inside in ((2, 5, 9, 11), (1, 3, 5, 6)):
+    for inside in ((2, 5, 9, 11), (1, 3, 5, 6), (0, 0, 0, 0)):
         sizes = (2, 5, 9, 11)
         right = np.cumsum(rng.random(11) < 0.97)
         guesses = Guesses(sizes, tuple(int(right[size - 1]) for size in sizes), inside)
@@ -68,13 +67,13 @@ def rejected():
         for trusting in (False, True):
             allowed = (0.5, 0.5) if trusting else rates
             alarm = rates[0] <= 0.5 <= rates[1] or trusting
-            tests = [
-                RunTest.of(
-                    guess(coins, scores_, both=both, fixed=False), COUNT, each, rates=allowed
-                )
-                for both, each in ((True, float(ERROR) * 0.4), (False, float(ERROR) * 0.4))
-            ]
-            alarm &= any(t is not None and t.p_value(math.log(1.5)) <= 0.16 for t in tests)
+            rejects = []
+            for side, part in run_module.SIDE_ERROR_SHARES.items():
+                share = float(ERROR) * (1 - run_module.COIN_TOLERANCE) * part
+                guesses = make_guesses(coins, scores_, side=side, fixed=False)
+                test = RunTest.of(guesses, COUNT, share, rates=allowed)
+                rejects.append(test is not None and test.p_value(math.log(1.5)) <= share)
+            alarm &= any(rejects)
             found[world, answers, trusting] = alarm
     return found
 
@@ -193,13 +192,13 @@ def test_unfair_coins_and_ties_over_a_thousand_runs(rate, count, kind):
 def test_an_audit_that_trusts_the_coins_is_caught(monkeypatch):
     """The same test fails where the rate is taken for granted."""
     run = null_runs(0.6, 100, "smooth")
-    true = crossing.RunTest.of
+    true = single_run.RunTest.of
 
     def trusting(guesses, canaries, error, delta, rates, rate):
         return true(guesses, canaries, error, delta, (0.5, 0.5), rate)
 
-    monkeypatch.setattr(crossing.RunTest, "of", trusting)
-    monkeypatch.setattr(run_module, "COINS", 1e-9)
+    monkeypatch.setattr(single_run.RunTest, "of", trusting)
+    monkeypatch.setattr(run_module, "COIN_TOLERANCE", 1e-9)
     assert alarms(run, 0.0, 100) > most_alarms(100)
 
 
@@ -232,21 +231,51 @@ def test_coins_and_scores_as_they_come():
     assert wi.audit.scores(told[coins], told[~coins]).epsilon > 2
 
 
-@pytest.mark.parametrize(("trials", "others", "rank", "delta"), [(9, 7, 0, 0), (12, 10, 3, 0.1)])
+@pytest.mark.parametrize(("trials", "others", "rank", "delta"), [(9, 7, 0, 0), (12, 10, 3, 0.01)])
 def test_the_test_by_ranks(trials, others, rank, delta):
     """The expectation over a Beta variable, by quadrature."""
     for hits, epsilon in itertools.product(range(1, trials + 1, 3), (0.0, 0.5, 1.5)):
         found = RankTest(hits, trials, rank, others, delta).p_value(epsilon)
         levels = (np.arange(20_000) + 0.5) / 20_000
         q = beta.ppf(levels, rank + 1, others - rank)
-        p = np.minimum(1, math.exp(epsilon) * q + delta)
-        truth = binom.sf(hits - 1, trials, p).mean()
+        p = np.minimum(1, math.exp(epsilon) * q / (1 - delta))
+        tails = [binom.sf(hits - given - 1, trials, p).mean() for given in range(hits + 1)]
+        gains = [(tail - tails[0]) / given for given, tail in enumerate(tails) if given]
+        truth = min(1.0, tails[0] + trials * delta * max(gains))
         assert truth * (1 - 1e-3) <= found <= truth * 1.1 + 1e-6
 
 
+FAILURES = {
+    "shared by the run": lambda rng, count, delta: np.full(count, rng.random() < delta),
+    "each by itself": lambda rng, count, delta: rng.random(count) < delta,
+    "of ten together": lambda rng, count, delta: np.repeat(rng.random(count // 10) < delta, 10),
+}
+
+
+@pytest.mark.parametrize("delta", [0.02, 0.3])
+@pytest.mark.parametrize("failing", FAILURES)
+def test_failures_of_a_run_are_no_false_alarm_of_scores(failing, delta):
+    """(0, δ): scores tell nothing, but for members whom a failure betrays."""
+
+    def run(seed):
+        rng = np.random.default_rng(seed)
+        betrayed = FAILURES[failing](rng, 60, delta)
+        members = rng.normal(size=60) + 9 * betrayed
+        return wi.audit.scores(members, rng.normal(size=60), delta=delta).epsilon
+
+    assert alarms(run, 0.0, 100) <= most_alarms(100)
+
+
+def test_a_small_delta_takes_little_from_scores():
+    rng = np.random.default_rng(1)
+    members, others = rng.normal(size=1000) + 4, rng.normal(size=1000)
+    plain = wi.audit.scores(members, others).epsilon
+    assert plain - 1 < wi.audit.scores(members, others, delta=1e-6).epsilon <= plain
+
+
 def test_ranks_reach_the_extremes():
-    assert ranks(3000)[-1] == 0 and ranks(3000)[0] == 1500
-    assert all(rank < count for count in (1, 2, 20, 10**6) for rank in ranks(count))
+    assert tried_ranks(3000)[-1] == 0 and tried_ranks(3000)[0] == 1500
+    assert all(rank < count for count in (1, 2, 20, 10**6) for rank in tried_ranks(count))
 
 
 def test_a_few_people_who_stand_out():
@@ -293,7 +322,50 @@ def test_ranks_that_do_not_pay_are_caught():
 
     def careless(_run):
         one, two = rng.normal(size=200), np.sort(rng.normal(size=200))[::-1]
-        tests = [RankTest(int((one > two[r]).sum()), 200, r, 200) for r in ranks(200)]
+        tests = [RankTest(int((one > two[r]).sum()), 200, r, 200) for r in tried_ranks(200)]
         return max(test.p_value(0.0) <= 0.15 for test in tests)
 
     assert alarms(careless, 0.0, 100) > most_alarms(100)
+
+
+def test_those_who_were_out_are_guessed_alone():
+    """Only some of those who were out stand apart, as where a tree errs on nobody it has seen."""
+    rng = np.random.default_rng(1)
+    coins = rng.random(1200) < 0.5
+    told = np.ones(1200)
+    told[rng.choice(np.flatnonzero(~coins), 148, replace=False)] = 0
+    for delta, least in ((0, 3.0), (1e-6, 2.5)):
+        found = one_run(coins, told, delta=delta, known_rate=True)
+        flipped = one_run(~coins, -told, delta=delta, known_rate=True)
+        assert found.epsilon > least and found.log_ratio < 0.3
+        assert found.outside.right == flipped.inside.right
+        assert flipped.epsilon - 0.3 < found.epsilon < flipped.epsilon == flipped.log_ratio
+
+
+def test_out_guesses_alone_take_the_lowest_rate():
+    """Coins that are in less often than declared make "out" guesses right, and raise no alarm."""
+
+    def run(seed):
+        rng = np.random.default_rng(seed)
+        coins, told = rng.random(400) < 0.45, np.where(rng.random(400) < 0.1, 0.0, 1.0)
+        try:
+            return one_run(coins, told).epsilon
+        except InvalidInput:
+            return 0.0
+
+    assert alarms(run, 0.0, 60) <= most_alarms(60)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_out_guesses_hold_for_a_mechanism_that_tells_who_is_out(delta):
+    """A mechanism of (ln 2, δ) that only ever says "out" is not refuted at ln 2."""
+
+    def run(seed):
+        rng = np.random.default_rng(seed)
+        coins = rng.random(500) < 0.5
+        says_out = rng.random(500) < np.where(coins, 0.1, 0.2)
+        if rng.random() < delta:
+            says_out = ~coins
+        return one_run(coins, 1.0 - says_out, delta=delta, known_rate=True).epsilon
+
+    assert alarms(run, math.log(2), 60) <= most_alarms(60)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whosin.audit import additive, cells, linear
+from whosin.audit import classifiers, output_features
+from whosin.audit.output_features import ByPair, PairCounts, _literal_rows, telling_cells
 from whosin.audit.outputs import VECTORS, Outputs
-from whosin.audit.token_pairs import ByPair, PairCounts, _literals, telling_cells
 
 
 @pytest.mark.parametrize("size", [300, 20_000, 200_000])
@@ -16,27 +16,31 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
     rng = np.random.default_rng(1)
     column = rng.integers(0, max(2, int(share * size)), size).astype(float)
     values, counts = np.unique(column, return_counts=True)
-    found = cells.codes(column)
-    if len(values) <= cells.REPEATED * size:
+    found = output_features.code_values(column)
+    if len(values) <= output_features.REPEATED_SHARE * size:
         assert found is not None
         assert (found[0] == values).all()
         assert (found[1] == counts).all()
-    else:
-        assert found is None
+    elif found is not None:  # of another column the commonest values alone
+        often = max(output_features.CELLS_OFTEN, output_features.SENTINEL * size)
+        assert (found[1] == [(column == value).sum() for value in found[0]]).all()
+        assert (found[1] >= often).all() and len(found[0]) <= output_features.CELLS_MOST
 
 
 def test_each_draw_has_its_most_telling_pair():
     rng = np.random.default_rng(2)
     worlds = [Outputs(VECTORS, rng.integers(0, 3, (20_000, 4)).astype(float)) for _ in "ab"]
     ordering = ByPair.learn(PairCounts.of(*worlds, telling_cells(*worlds)), 1)
-    literals, scores = _literals(worlds[0], ordering.tokens), np.zeros(20_000)
+    literals, scores = _literal_rows(worlds[0], ordering.tokens), np.zeros(20_000)
     for (one, two), score in zip(ordering.pairs[::-1], ordering.scores[::-1], strict=True):
         scores[literals[one] & literals[two]] = score
     assert ordering.pairs
     assert (ordering.score(worlds[0]) == scores).all()
 
 
-@pytest.mark.parametrize("fit", [linear.LinearProjection.fit, additive.Pieces.fit])
+@pytest.mark.parametrize(
+    "fit", [classifiers.LinearProjection.fit, classifiers.PiecewiseFeatures.fit]
+)
 def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
     """Normal coordinates that are shifted: the log odds are a sum of all of them."""
     rng = np.random.default_rng(3)

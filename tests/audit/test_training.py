@@ -7,18 +7,22 @@ import errno
 import json
 import math
 import os
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import whosin as wi
 from amounts import cases
 from attacked import most_alarms
-from whosin.audit.models import shadows as attacks
-from whosin.audit.models.canaries import plant
-from whosin.audit.models.rows import TrainingRows
+from whosin.audit import model_scores
+from whosin.audit.model_scores import TrainingRows, plant_canaries
 from whosin.errors import InvalidInput, MechanismFailed, WhosinError
 
 RNG = np.random.default_rng(0)
@@ -84,11 +88,11 @@ def test_attacks_never_fail_on_awkward_scores():
         rng.normal(size=(4, 30)) * 1e300,
         np.round(rng.normal(size=(4, 30))),
     ):
-        known = attacks.Shadows(coins, scores)
-        for attack in attacks.ATTACKS.values():
+        known = model_scores.Shadows(coins, scores)
+        for attack in model_scores.SHADOW_ATTACKS.values():
             with np.errstate(all="ignore"):
                 assert not np.isnan(attack(scores[0], known)).any()
-        assert attacks.choose(known) in attacks.ATTACKS
+        assert set(model_scores.choose_attack(known).values()) <= set(model_scores.SHADOW_ATTACKS)
 
 
 @cases(20, 1000)
@@ -115,7 +119,7 @@ def test_false_alarms_stay_within_the_level(count):
 @pytest.mark.parametrize("kind", ["rows", "mislabelled", "outlying"])
 def test_canaries_are_planted_and_the_rest_is_always_in(kind):
     rows = TrainingRows.read(PEOPLE)
-    changed, places = plant(rows, 50, kind, np.random.default_rng(1))
+    changed, places = plant_canaries(rows, 50, kind, np.random.default_rng(1))
     other = np.setdiff1d(np.arange(300), places)
     assert len(places) == 50
     for before, after in zip(rows.take(other), changed.take(other), strict=True):
@@ -202,7 +206,7 @@ def test_losses_of_tensors_and_texts_give_scores():
         return Tensor(np.where([float(r[0]) in model.known for r in rows[0]], 0.1, 1.0))
 
     found = wi.audit.model(
-        lambda rows: Module(remember(rows)), PEOPLE, wi.audit.from_loss(loss), shadows=0, seed=1
+        lambda rows: Module(remember(rows)), PEOPLE, wi.audit.score_loss(loss), shadows=0, seed=1
     )
     assert found.epsilon > 2
     texts = [f"text {place}" for place in range(200)]
@@ -219,7 +223,7 @@ def test_losses_of_tensors_and_texts_give_scores():
     def fit(rows):
         return Module({tuple(ord(letter) for letter in text) for text in rows})
 
-    found = wi.audit.model(fit, texts, wi.audit.from_text_loss(tokenizer), shadows=0, seed=1)
+    found = wi.audit.model(fit, texts, wi.audit.score_text_loss(tokenizer), shadows=0, seed=1)
     assert found.epsilon > 2
 
 
@@ -305,24 +309,20 @@ def test_bad_input_is_refused_by_name(change, field):
 
 
 def test_an_audit_that_was_stopped_goes_on_with_the_same_coins(tmp_path):
-    state, seen = tmp_path / "state.json", []
+    state, seen, again, stops = tmp_path / "state.json", [], [], [3]
 
-    def stopping(rows):
-        seen.append(remember(rows))
-        if len(seen) == 3:
+    def fit(rows):
+        made = seen if stops else again
+        made.append(remember(rows))
+        if len(made) in stops:
+            stops.clear()
             raise KeyboardInterrupt
-        return seen[-1]
+        return made[-1]
 
     terms = {"shadows": 4, "state": state}
     with pytest.raises(KeyboardInterrupt):
-        wi.audit.model(stopping, PEOPLE, recall(0.5), **terms)
+        wi.audit.model(fit, PEOPLE, recall(0.5), **terms)
     assert state.stat().st_mode & 0o077 == 0
-    again: list = []
-
-    def fit(rows):
-        again.append(remember(rows))
-        return again[-1]
-
     told: list[int] = []
     found = wi.audit.model(fit, PEOPLE, recall(0.5), **terms, progress=told.append)
     assert len(again) == 3 and again[0] == seen[2] and sum(told) == 5
@@ -442,7 +442,7 @@ def test_a_state_that_cannot_be_kept_is_refused_before_any_fit(tmp_path, monkeyp
     def refuse(*_args, **_options):
         raise OSError(reason, os.strerror(reason))
 
-    monkeypatch.setattr("whosin.audit.models.state.os.open", refuse)
+    monkeypatch.setattr("whosin.plain_files.os.open", refuse)
     words = f"^state must be a file that can be written; got {os.strerror(reason)}$"
     with pytest.raises(InvalidInput, match=words):
         wi.audit.model(calls.append, PEOPLE, recall(0.5), state=tmp_path / "state.json")
@@ -452,3 +452,77 @@ def test_a_state_that_cannot_be_kept_is_refused_before_any_fit(tmp_path, monkeyp
 def test_a_state_that_is_a_folder_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=r"^state must be"):
         wi.audit.model(remember, PEOPLE, recall(0.5), state=tmp_path)
+
+
+def test_a_tree_that_errs_on_nobody_it_has_seen_is_refuted():
+    """Whom it misclassifies was surely out; that it is right about the others tells little."""
+    images, digits = load_digits(return_X_y=True)
+    tree = DecisionTreeClassifier(random_state=0)
+    found = wi.audit.model(tree, (images, digits), shadows=0, seed=1)
+    assert found.epsilon > 2.5 and found.log_ratio < 0.5
+    wrong = dict(zip(found.run.outside.tried, found.run.outside.right, strict=True))
+    least = min(wrong)
+    assert least > 100 and wrong[least] == least
+
+
+def fit_of(scale, steps=(1, 2)):
+    """A fit with values of its own, a fixed one and a list that changes."""
+    calls: list[int] = []
+
+    def fit(rows):
+        calls.append(len(steps))
+        return {"scale": scale, "rows": remember(rows)}
+
+    return fit
+
+
+def known_rows(model, rows):
+    return [model["scale"] * (float(row[0]) in model["rows"]) for row in rows[0]]
+
+
+def shifted_rows(model, rows):
+    return [1 + each for each in known_rows(model, rows)]
+
+
+def test_a_state_belongs_to_its_fit_and_its_score(tmp_path):
+    terms = {"shadows": 0, "seed": 1}
+    tree = DecisionTreeClassifier(min_samples_leaf=1, random_state=0)
+    fits: dict[str, tuple[object, list[object]]] = {
+        "estimator": (
+            tree,
+            [
+                DecisionTreeClassifier(min_samples_leaf=40, random_state=0),
+                LogisticRegression(),
+                make_pipeline(StandardScaler(), tree),
+            ],
+        ),
+        "pipeline": (
+            make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)),
+            [make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4))],
+        ),
+    }
+    for name, (fit, others) in fits.items():
+        state = tmp_path / name
+        found = wi.audit.model(fit, PEOPLE, **terms, state=state)
+        assert wi.audit.model(clone(fit), PEOPLE, **terms, state=state) == found
+        for other in others:
+            with pytest.raises(InvalidInput) as refused:
+                wi.audit.model(other, PEOPLE, **terms, state=state)
+            assert refused.value.field == "state"
+
+
+def test_a_state_belongs_to_its_function(tmp_path):
+    terms = {"shadows": 0, "seed": 1, "state": tmp_path / "state.json"}
+    found = wi.audit.model(fit_of(1.0), PEOPLE, known_rows, **terms)
+    assert wi.audit.model(fit_of(1.0), PEOPLE, known_rows, **terms) == found
+    others = [
+        (fit_of(2.0), known_rows),
+        (fit_of(1.0, (1,)), known_rows),
+        (fit_of(1.0), shifted_rows),
+        (partial(fit_of(1.0)), known_rows),
+        (lambda rows: {"scale": 0.0, "rows": set()}, known_rows),
+    ]
+    for fit, score in others:
+        with pytest.raises(InvalidInput) as refused:
+            wi.audit.model(fit, PEOPLE, score, **terms)
+        assert refused.value.field == "state"

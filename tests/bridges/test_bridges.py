@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 import whosin as wi
-from whosin.bridges import TOOLS, Guarantee, debit, read, reading
+from whosin import bridges
+from whosin.bridges import SUPPORTED_TOOLS, Guarantee, debit_guarantee, read
 
 
 def endless(delta):
@@ -38,8 +39,8 @@ def stand_in(module, **attributes):
 @pytest.fixture
 def installed(monkeypatch):
     """Every tool at a version that was tried."""
-    tried = {tool.package: f"{tool.tried[0]}.0" for tool in TOOLS.values()}
-    monkeypatch.setattr(reading, "version", lambda package: tried[package])
+    tried = {tool.package: f"{tool.tried[0]}.0" for tool in SUPPORTED_TOOLS.values()}
+    monkeypatch.setattr(bridges, "version", lambda package: tried[package])
 
 
 @pytest.fixture(scope="module")
@@ -235,20 +236,20 @@ def test_curves_of_replacing_take_both_directions():
     from dp_accounting.pld import PLDAccountant
 
     event = PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0))
-    added = wi.bridges.curve(PLDAccountant().compose(event))
+    added = wi.bridges.read_curve(PLDAccountant().compose(event))
     assert isinstance(added, wi.curves.LossCurve)
     replacing = PLDAccountant(NeighboringRelation.REPLACE_ONE).compose(event)
-    curve = wi.bridges.curve(replacing)
+    curve = wi.bridges.read_curve(replacing)
     for epsilon in (0.1, 0.5, 1.0):
         assert curve.delta(epsilon) >= replacing.get_delta(epsilon) - 1e-12
     asymmetric = stand_in("dp_accounting", _pld=added, neighboring_relation=None)
-    assert wi.bridges.trade_offs._losses(asymmetric, "replace") is None
-    assert wi.bridges.trade_offs._losses(replacing, "replace") is not None
-    assert wi.bridges.curve(Guarantee("other", "1", Fraction(1))).relation == "add-remove"
+    assert wi.bridges._privacy_losses(asymmetric, "replace") is None
+    assert wi.bridges._privacy_losses(replacing, "replace") is not None
+    assert wi.bridges.read_curve(Guarantee("other", "1", Fraction(1))).relation == "add-remove"
 
 
 def test_versions_that_were_not_tried_are_refused(monkeypatch):
-    monkeypatch.setattr(reading, "version", lambda _package: "99.1")
+    monkeypatch.setattr(bridges, "version", lambda _package: "99.1")
     with pytest.raises(wi.errors.InvalidInput, match=r"from must be of Tumult .* version 99.1"):
         read(stand_in("tmlt", epsilon=1))
 
@@ -268,17 +269,19 @@ def test_external_debits_are_in_the_chain(tmp_path):
     with wi.Ledger(tmp_path / "l.db") as ledger:
         ledger.register("people", plan)
         told = Guarantee("other", "1", Fraction(3, 2))
-        debit(ledger, "people", told, "a model", "r1")
-        debit(ledger, "people", told, "a model", "r1")  # a retry pays once
+        debit_guarantee(ledger, "people", told, "a model", "r1")
+        debit_guarantee(ledger, "people", told, "a model", "r1")  # a retry pays once
         assert ledger.standing("people").epsilon == pytest.approx(1.5)
         assert [entry.kind for entry in ledger.history("people")][-2:] == ["debit", "answer"]
         wi.ledger.verify(ledger, "people")
         with pytest.raises(wi.errors.BudgetRefused):
-            debit(ledger, "people", told, "another model")
+            debit_guarantee(ledger, "people", told, "another model")
         with pytest.raises(wi.errors.BudgetRefused):  # no δ in the plan
-            debit(ledger, "people", Guarantee("o", "1", Fraction(1, 10), Fraction(1, 10**6)), "x")
+            debit_guarantee(
+                ledger, "people", Guarantee("o", "1", Fraction(1, 10), Fraction(1, 10**6)), "x"
+            )
         with pytest.raises(wi.errors.InvalidInput, match="title"):
-            debit(ledger, "people", told, " ")
+            debit_guarantee(ledger, "people", told, " ")
 
 
 def test_explain_from_another_tool(run, tmp_path, monkeypatch):
@@ -309,18 +312,18 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
 
 
 def test_the_same_numbers_for_three_audiences():
-    from whosin.report import audiences
-    from whosin.report.explanation import explanation
-    from whosin.report.frequencies import Marks, of_thousand
+    from whosin.report import card
+    from whosin.report.explanation import explain_epsilon
+    from whosin.report.terminal import Marks, per_thousand
 
-    meaning = explanation(Fraction(1), Fraction(1, 10**6))
+    meaning = explain_epsilon(Fraction(1), Fraction(1, 10**6))
     after = meaning.posterior(meaning.readings[0], Fraction(1, 10))
     shown = math.ceil(after * 1000)
-    for audience in audiences.AUDIENCES:
-        text = " ".join(audiences.words(meaning, audience))
+    for audience in card.AUDIENCE_NAMES:
+        text = " ".join(card.audience_paragraphs(meaning, audience))
         assert f"{shown} of" in text and "fail" in text
     marks = Marks.of(0.1, 0.231)
     drawn = "".join(marks.lines())
     assert (len(drawn), drawn.count("●"), drawn.count("◐")) == (100, 10, 14)
     assert Marks.of(0.5, 0.1).after == 50  # never fewer than before
-    assert of_thousand(0.2301) == 231 and of_thousand(1.0) == 1000
+    assert per_thousand(0.2301) == 231 and per_thousand(1.0) == 1000

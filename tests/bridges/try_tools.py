@@ -25,8 +25,8 @@ for kind in (RDPAccountant, PRVAccountant):
     told = read(accountant, delta="1e-5")
     assert float(told.epsilon) == float(accountant.get_epsilon(delta=1e-5)) > 0
     if kind is RDPAccountant:
-        from whosin.bridges import curve
-        assert 0.01 < curve(accountant).tpr("0.01") < 0.2
+        from whosin.bridges import read_curve
+        assert 0.01 < read_curve(accountant).tpr("0.01") < 0.2
 from whosin.errors import Unsupported
 limit = GaussianAccountant()
 limit.history = [(0.6, 0.01, 100)]
@@ -50,14 +50,14 @@ assert float(told.epsilon) == float(accountant.get_epsilon(delta=1e-5)) > 0
 # Curves: riskcal's are symmetrised over both directions, ours are about recognising members.
 from dp_accounting.pld import privacy_loss_distribution as pld
 from riskcal.analysis import get_beta_from_gdp, get_beta_from_pld
-from whosin.bridges import curve
+from whosin.bridges import read_curve
 from whosin.calibration import Process
 from whosin.curves import LaplaceCurve, LossCurve, NormalCurve, process_curve
-from whosin.calibration.loss_distribution import LossDistribution
+from whosin.calibration.accounting import LossDistribution
 from whosin.exact import rational
 RATES = (1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99)
 near = lambda a, b, by: math.isclose(float(a), float(b), rel_tol=by, abs_tol=by)
-forth = curve(accountant)
+forth = read_curve(accountant)
 back = LossCurve(LossDistribution.of(accountant.get_pld()._pmf_add))
 assert near(forth.advantage, accountant.get_advantage(), 1e-6)
 for alpha in RATES:
@@ -150,8 +150,8 @@ told = read(analytics.ApproxDPBudget(1, 1e-6))
 assert told.epsilon == 1 and float(told.delta) == 1e-6
 assert float(read(analytics.RhoZCDPBudget(0.5)).rho) == 0.5
 assert read(analytics.RhoZCDPBudget(0.5), delta="1e-6").epsilon < 10
-from whosin.bridges import curve
-assert 0.01 < curve(analytics.RhoZCDPBudget(0.5)).tpr("0.01") < 0.3
+from whosin.bridges import read_curve
+assert 0.01 < read_curve(analytics.RhoZCDPBudget(0.5)).tpr("0.01") < 0.3
 """,
     ),
     "qif": (

@@ -228,13 +228,13 @@ def test_negative_membership_has_the_beliefs_in_the_opposite():
     ],
 )
 def test_a_belief_is_never_written_as_a_certainty_that_it_is_not(belief, rounded, text):
-    assert beliefs.percent(belief, rounded) == text
+    assert beliefs.format_percent(belief, rounded) == text
 
 
 def test_only_beliefs_are_written_as_such():
     for wrong in (F(-1, 10**9), 1 + F(1, 10**9), 2.0):
         with pytest.raises(InvalidInput, match=r"^belief must be from 0 to 1"):
-            beliefs.percent(wrong)
+            beliefs.format_percent(wrong)
 
 
 @pytest.mark.parametrize(

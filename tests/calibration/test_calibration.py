@@ -18,9 +18,9 @@ import oracle
 import whosin as wi
 from checking import fraction
 from whosin import statistics, theorems
-from whosin.calibration import HIPAA, PlannedQuery, calibrate
+from whosin.calibration import HIPAA_TARGET, PlannedQuery, calibrate
 from whosin.errors import InvalidInput, Unsupported, WhosinError
-from whosin.exact import exp_up, log_down, log_up
+from whosin.exact import exp_up, log_down, log_up, rational
 from whosin.families import (
     AnyPrior,
     AtMostKnown,
@@ -88,7 +88,7 @@ def test_rho_is_a_posterior_at_one_in_m():
 
 def test_the_preset_of_lee_and_clifton():
     """1.5% from a prior of 1%: a factor of about 1.5."""
-    plan = calibrate(HIPAA, Independent("0.001", "0.01"))
+    plan = calibrate(HIPAA_TARGET, Independent("0.001", "0.01"))
     assert plan.epsilon == pytest.approx(math.log(0.015 * 0.99 / (0.01 * 0.985)), rel=1e-12)
 
 
@@ -169,9 +169,9 @@ def test_plans_are_on_the_safe_side():
             continue
         made += 1
         adversary = family.adversary()
-        r = exp_up(Fraction(plan.epsilon) * adversary.group)
+        r = exp_up(rational(plan.epsilon) * adversary.group)
         assert kept(target, r, adversary.low, adversary.high), (target, family)
-        more = exp_up(Fraction(plan.epsilon) * adversary.group * Fraction(1 + 1e-9))
+        more = exp_up(rational(plan.epsilon) * adversary.group * Fraction(1 + 1e-9))
         assert not kept(target, more, adversary.low, adversary.high), (target, family)
         worst = max(r / ((r - 1) * adversary.low + 1), (r - 1) * adversary.high + 1)
         assert worst <= Fraction(plan.gamma) <= worst * Fraction(1 + 1e-9)
@@ -216,7 +216,7 @@ def test_t11_for_independent_priors_both_ways():
             assert level == math.inf == theorems.bounded_from_epsilon(epsilon, low, high)
             continue
         gamma = theorems.bounded_from_epsilon(epsilon, low, high)
-        assert level <= fraction(gamma) and gamma == pytest.approx(float(level), rel=1e-12)
+        assert level <= Fraction(gamma) and gamma == pytest.approx(float(level), rel=1e-12)
         back = theorems.epsilon_from_bounded(level, low, high)
         assert back == pytest.approx(math.log(ratio), rel=1e-9, abs=1e-12)
         assert back <= epsilon
@@ -622,3 +622,10 @@ def test_a_prior_that_hardly_any_float_holds(target):
     """The likelihood ratio it allows is larger than any float."""
     plan = wi.calibrate(target, wi.families.Independent(5e-324, 5e-324), 1e-6)
     assert 600 < plan.epsilon < 750
+
+
+def test_a_search_for_noise_on_a_count_ends():
+    """A δ below what sums in floats can show was searched for with ever more noise."""
+    near = wi.families.AtMostKnown(2, "0.1", "0.5")
+    with pytest.raises(wi.errors.InvalidInput, match="target"):
+        wi.calibrate(wi.Posterior("0.6"), near, 1e-16, "count", 20)

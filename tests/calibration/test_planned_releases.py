@@ -18,11 +18,11 @@ from whosin.app.web.server import running
 from whosin.calibration import Process, accounting, calibrate_process, read_plan
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.errors import BudgetRefused, InvalidInput
-from whosin.exact import figures
+from whosin.exact import format_figures
 from whosin.release import Session, Table
-from whosin.release.prices.pricing import Share
+from whosin.release.cost import Share
 from whosin.release.scenario import read_scenario
-from whosin.report.card import card
+from whosin.report.card import plan_card
 
 HALF = Fraction(1, 2)
 PEOPLE = [(f"p{place}", place) for place in range(40)]
@@ -226,20 +226,21 @@ def test_little_noise_is_least_as_well(epsilon):
 def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     """The σ that the card names for a ledger is the one that a release draws."""
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count")
-    words = " ".join(line for section in card(plan) for line in section.lines)
+    words = " ".join(line for section in plan_card(plan) for line in section.lines)
     assert (
         "(ε, δ)-differential privacy with δ = 1e-05" in words and "factor of at most" not in words
     )
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [offer] = session.dry_run(release.Count(), noise="gaussian")
-    assert f"σ = {figures(float(offer.parts[0].scale), 4, 'up')} " in words
+    assert f"σ = {format_figures(float(offer.parts[0].scale), 4, 'up')} " in words
 
 
-def test_an_epsilon_is_rounded_down():
-    """0.1 is no float: the plan's is the one below."""
-    plan = wi.calibrate(wi.Epsilon("0.1"))
-    assert Fraction(plan.epsilon) <= Fraction(1, 10) < Fraction(math.nextafter(plan.epsilon, 1))
-    assert wi.calibrate(wi.Epsilon(0.1)).epsilon == 0.1
+def test_an_epsilon_is_kept_as_it_was_written_and_otherwise_rounded_down():
+    """A plan's ε is read by its decimals; 1/3 has none, and the plan's is below."""
+    assert wi.calibrate(wi.Epsilon("0.1")).epsilon == wi.calibrate(wi.Epsilon(0.1)).epsilon == 0.1
+    plan = wi.calibrate(wi.Epsilon("1/3"))
+    above = math.nextafter(plan.epsilon, 1)
+    assert Fraction(repr(plan.epsilon)) <= Fraction(1, 3) < Fraction(repr(above))
     assert wi.calibrate(wi.Epsilon("0.3"), f.Cliques(3)).epsilon * 3 <= 0.3
 
 

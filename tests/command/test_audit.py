@@ -11,7 +11,7 @@ import pytest
 
 import whosin as wi
 from whosin.audit import Event, EventCount
-from whosin.audit.orderings import ByValue
+from whosin.audit.distinguishers import ByValue
 from whosin.report.audit import print_audit
 
 MINE = """
@@ -56,7 +56,7 @@ def talking(count, size, rng):
     return (count + rng.laplace(0, 0.5, size)).round(2)
 
 def unreadable(count, rng):
-    return rng.bytes(16)
+    return rng.bytes(16).hex()
 
 def vectors(count, size, rng):
     return count + rng.normal(size=(size, 3))
@@ -140,6 +140,31 @@ def test_plans(run, tmp_path):
     assert code == 0 and "the plan's own noise" in out and "not refuted" in out
     code, out, _err = run(f"attacked_here:noisy {WORLDS} --against plan.json")
     assert code == 1 and "at most 60.0% sure" in out and "refuted by this event" in out
+
+
+def test_plans_speak_of_their_own_neighbours(run, train, tmp_path):
+    """Scores of members and others tell what replacing a person shows: up to 2ε for a plan of ε for
+    adding one. Coins tell what adding one shows, of which a plan for replacing says nothing."""
+    family = wi.families.Independent("0.05", "0.5")
+    plan = wi.calibrate(wi.Posterior("0.75"), family, query="count")
+    plan.save(tmp_path / "plan.json")
+    rng = np.random.default_rng(1)
+    told = (rng.random((2, 4000)) < [[0.84], [0.16]]).astype(int)  # ln 5.25, between ε and 2ε
+    lines = [f"{int(not place)},{score}" for place in (0, 1) for score in told[place]]
+    (tmp_path / "scores.csv").write_text("\n".join(["member,score", *lines]), encoding="utf-8")
+    code, out, _err = run("--scores scores.csv --against plan.json --json")
+    found = json.loads(out)
+    assert code == 0 and found["relation"] == "replace" and found["refuted"] is False
+    assert plan.epsilon < found["epsilon"] < 2 * plan.epsilon == found["at_most"]
+    known = wi.calibrate(wi.Posterior("0.75"), wi.families.FixedSize("0.05", "0.5"), query="count")
+    assert known.relation == "replace"
+    known.save(tmp_path / "known.json")
+    code, out, _err = run("--scores scores.csv --against known.json --json")
+    assert code == 1 and json.loads(out)["at_most"] == known.epsilon
+    code, out, err = train("train.py:fit --shadows 0 --against known.json")
+    assert (code, out) == (2, "") and "--against" in err
+    code, out, err = run("attacked_here:noisy --queries 2 --relation replace --against plan.json")
+    assert (code, out) == (2, "") and "--relation" in err
 
 
 def test_a_plan_against_a_training(train, tmp_path):

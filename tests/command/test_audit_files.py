@@ -128,7 +128,7 @@ def test_a_word_among_numbers_hides_no_leak():
         ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv must be 2 cells long, as the header; got 3"),
         ("a,b\n", "made.csv must be CSV with a header and rows; got a header alone"),
         ("", "made.csv must be CSV with a header and rows; got an empty file"),
-        ("a,a\n1,2\n", "columns of made.csv must be distinct; got one more than once"),
+        ("a,a\n1,2\n", "columns of made.csv must be distinct; got 'a' more than once"),
         ("a,c\n1,2\n", "columns of made.csv must be those of train.csv"),
         ('a,b\n1,"secret\n', "made.csv must be CSV"),
     ],

@@ -11,10 +11,9 @@ import pytest
 import whosin as wi
 from web_server import program, served
 from whosin.app.cli.main import main
-from whosin.app.hospital import write_hospital
+from whosin.app.example_data import write_hospital
+from whosin.app.web.access import Visitor, add_user, read_curators, remove_user
 from whosin.app.web.server import running
-from whosin.app.web.users import add_user, read_curators, remove_user
-from whosin.app.web.visitors import Visitor
 from whosin.release.scenario import load_scenario
 
 BASE = {
@@ -82,13 +81,13 @@ def test_a_share_leaves_the_rest_for_later(run, hospital, tmp_path) -> None:
 
 
 def test_a_full_disk_names_the_request(run, hospital, tmp_path, monkeypatch) -> None:
-    from whosin.report import answers
+    from whosin.report import table_views
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "x.json")
 
     with monkeypatch.context() as patch:
-        patch.setattr(answers, "save", full)
+        patch.setattr(table_views, "save_answers", full)
         code, _, err = run("release", hospital, "--save", tmp_path / "x.json")
     assert code == 3 and "no space left on device" in err and "--request " in err
     request = err.split("--request ")[1].split()[0]
@@ -113,9 +112,9 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
     )
     found = load_scenario(scenario)
     with wi.Ledger(hospital.ledger) as ledger:
-        from whosin.release.registration import binding_of
+        from whosin.release.registration import register_table
 
-        ledger.register("hospital", found.plan, binding_of(found.open_table(), rows=True))
+        ledger.register("hospital", found.plan, register_table(found.open_table(), rows=True))
     body: dict[str, Any] = {"scenario": BASE, "request": "by-ann-first"}
 
     def headers(token: str) -> dict[str, str]:

@@ -94,6 +94,48 @@ def test_release_writes_what_it_shows(inside, capsys, numbers):
     assert "left" in capsys.readouterr().err
 
 
+def test_noise_is_shown_in_the_unit_of_its_score(inside, capsys):
+    """Not in steps of 1/256: one exchange moves a χ² by about 16, so three of them need 97 at ε =
+    1."""
+    run = [*RELEASE[:5], "--epsilon", "1", "--relation", "label-swap", "--numbers", "nothing"]
+    run += ["--dry-run"]
+    assert main([*run, "--score", "chi2", "--json"]) == 0
+    scale = json.loads(capsys.readouterr().out)["selection_scale"]
+    assert 97 < scale < 100
+    assert main([*run, "--score", "chi2"]) == 0
+    assert f"noise of scale {scale:.4g} " in capsys.readouterr().out
+    assert main([*run, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["threshold"] == 4 and round(data["selection_scale"], 6) == 6
+    for option in (["--threshold", "29.7"], ["--significance", "5e-8"]):
+        assert main([*run, *option, "--json"]) == 0
+        assert 29 < json.loads(capsys.readouterr().out)["threshold"] < 30
+
+
+def test_phenotypes_share_a_budget_in_one_ledger(inside, capsys):
+    """Other phenotypes of the same genomes, under this name or another, are not paid twice."""
+    rows = [line.split() for line in (inside / "study.fam").read_text().splitlines()]
+    given = "".join(f"{row[0]} {row[1]} {1 + i % 2}\n" for i, row in enumerate(rows))
+    (inside / "other.txt").write_text(given)
+    run = [*RELEASE, "--relation", "genotype", "--ledger", "all.db"]
+    assert main(run) == 0
+    other = [*run, "--phenotypes", "other.txt"]
+    assert main(other) == main([*other, "--dataset", "weight"]) == 1
+    errors = capsys.readouterr().err
+    assert errors.count("study:genotype") >= 2 and "left" in errors
+
+
+def test_relatives_are_warned_of(inside, capsys):
+    lines = (inside / "study.fam").read_text().splitlines()
+    family = lines[0].split()[0]
+    lines[1] = " ".join([family, *lines[1].split()[1:]])
+    (inside / "study.fam").write_text("\n".join(lines) + "\n")
+    run = [*RELEASE, "--relation", "genotype"]
+    for more in (["--dry-run"], []):
+        assert main([*run, *more]) == 0
+        assert "relatives" in capsys.readouterr().err
+
+
 def test_release_under_genotype_changes_says_what_swaps_cost(inside, capsys):
     assert main([*RELEASE, "--relation", "genotype", "--score", "chi2"]) == 0
     assert "Exchanging two labels is two of these changes: ε = 2.1972" in " ".join(
@@ -155,6 +197,13 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
         ),
         ([*RELEASE, "--relation", "genotype", "--significance", "nan"], "--significance must be"),
         ([*RELEASE, "--relation", "genotype", "--significance", "0"], "--significance must be"),
+        ([*RELEASE, "--relation", "genotype", "--threshold", "x"], "--threshold must be"),
+        (
+            [*RELEASE, "--relation", "genotype", "--threshold", "4", "--significance", "0.1"],
+            "--threshold must be left out",
+        ),
+        (["gwas", "count", "kg.pgen"], "kg.pgen must be PLINK's .bed"),
+        (["gwas", "attack", "kg.bgen"], "kg.bgen must be PLINK's .bed"),
         ([*RELEASE, "--relation", "genotype", "--score", "x"], "score must be one of"),
         ([*RELEASE, "--relation", "genotype", "--numbers", "x"], "numbers must be one of"),
         ([*RELEASE, "--relation", "genotype", "--save", "x.txt"], "--save must be"),

@@ -10,7 +10,7 @@ import pytest
 
 import whosin as wi
 from command import answer
-from whosin.ledger import Charge, Cost, chain
+from whosin.ledger import Charge, Cost, encoding
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_life_of_a_budget(run, made):
     assert (code, err) == (0, "")
     for part in (
         "Budget: ε = 0.405465 (add-remove).",
-        "Spent: ε = 0.3 for 1 answer.",
+        "Spent: ε = 0.3 in 1 debit.",
         "Left: ε = 0.105465.",
         "from 50.0% to at most 57.5%",
         "3 entries",
@@ -73,7 +73,7 @@ def test_an_export_can_be_checked_by_others(run, made, tmp_path):
     assert (code, out) == (0, "5 entries written to all.csv\n")
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    head = chain.START
+    head = encoding.FIRST_HEAD
     for line in lines:
         entry = {
             "dataset": line["dataset"],
@@ -82,7 +82,7 @@ def test_an_export_can_be_checked_by_others(run, made, tmp_path):
             "request": line["request"] or None,
             "body": json.loads(line["body"]),
         }
-        head = chain.link(head, entry)
+        head = encoding.link_digest(head, entry)
         assert head == line["head"]
     whole = answer(run("ledger export books.db hospital --json --save all.json"))
     assert whole == json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import pytest
 import whosin as wi
 from amounts import some
 from command import answer, refused
-from whosin.theorems.map import BARRIERS, EDGES
+from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
 
 STORY = "plan --posterior 0.6 --prior 0.05..0.5"
 
@@ -232,8 +232,8 @@ def test_the_map(run):
     for part in ("⇔", "⇒", "⇏", "T9", "BDP", "D_C^m"):
         assert part in out, part
     data = answer(run("notions --json"))
-    assert len(data["implications"]) == len(EDGES)
-    assert len(data["counterexamples"]) == len(BARRIERS)
+    assert len(data["implications"]) == len(NOTION_EDGES)
+    assert len(data["counterexamples"]) == len(NOTION_BARRIERS)
     assert {"source", "target", "theorem", "formula"} <= data["implications"][0].keys()
 
 

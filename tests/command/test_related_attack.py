@@ -23,7 +23,7 @@ import postgres
 import whosin as wi
 from amounts import cases
 from whosin.exact import Array
-from whosin.release.scans import bounding
+from whosin.release import contribution_bounds
 
 PRICE = 0.5
 """ε of each sample."""
@@ -174,13 +174,15 @@ def test_a_release_with_too_little_noise_is_caught(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noise for four times the price."""
-    priced = bounding.Part.sensitivity
-    monkeypatch.setattr(bounding.Part, "sensitivity", lambda *given: max(1, priced(*given) // 4))
+    priced = contribution_bounds.Aggregate.sensitivity
+    monkeypatch.setattr(
+        contribution_bounds.Aggregate, "sensitivity", lambda *given: max(1, priced(*given) // 4)
+    )
     assert min(leaked(run, tmp_path).values()) > PRICE
 
 
 def test_rows_that_are_not_bounded_are_caught(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounding, "first", lambda base, home, most, **others: base)
+    monkeypatch.setattr(contribution_bounds, "sample_rows", lambda base, home, most, **others: base)
     assert min(leaked(run, tmp_path).values()) > PRICE

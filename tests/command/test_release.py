@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whosin.app.hospital import write_hospital
+from whosin.app.example_data import write_hospital
 from whosin.errors import InvalidInput
 from whosin.release import DuckDB
 from whosin.release.scenario import load_scenario, read_scenario

@@ -61,18 +61,27 @@ def test_wrong_calls_say_which_option(run, options, message):
 
 
 def test_plan_finds_the_smallest_threshold(run):
-    call = (
-        "plan --rule suppress --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.02 --people 40"
-    )
+    call = "plan --rule suppress --posterior 0.6 --prior 0.3..0.5 --known 2 --delta 0.1 --people 20"
     code, out, _ = run(call + " --json")
     data = json.loads(out)
-    assert code == 0 and data["keeps"] and data["failure"]["upper"] <= data["delta"] == 0.02
+    assert code == 0 and data["keeps"] and data["failure"]["upper"] <= data["delta"] == 0.1
+    assert data["people_are"] == "at least"
     assert [each["kind"] for each in data["beside"]] == ["geometric", "laplace"]
     code, words, _ = run(call)
     words = " ".join(words.split())
     assert code == 0 and f"Suppress counts below {data['parameter']}" in words
     assert "It is for someone who knows at most 2 people" in words
+    assert "20 people or any larger number" in words
     assert "It does not hold for someone who may know everyone else" in words
+
+
+def test_a_population_that_does_not_exist_is_said_at_once(run):
+    call = "plan --rule population --family fixed-probability=0.3 --posterior 0.6 --delta 0.01"
+    code, out, _ = run(call + " --json")
+    data = json.loads(out)
+    assert code == 0 and not data["keeps"] and data["parameter"] is None
+    code, words, _ = run(call)
+    assert code == 0 and "No population keeps this promise" in words
 
 
 def test_plan_is_worded_for_an_attribute(run):

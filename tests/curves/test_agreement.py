@@ -15,7 +15,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld import privacy_loss_mechanism as mechanisms
 
 import whosin as wi
-from whosin.bridges import Guarantee, curve
+from whosin.bridges import Guarantee, read_curve
 from whosin.calibration import Process, calibrate_process
 from whosin.curves import LaplaceCurve, NormalCurve, TradeOff, process_curve
 from whosin.curves.curve import CornerCurve, below_lines
@@ -97,11 +97,11 @@ def test_objects_of_dp_accounting_are_read_as_curves():
     )
     accountant = PLDAccountant().compose(event)
     process = process_curve(Process("gaussian", 0.05, 20), 1.1)
-    for ours in (curve(event), curve(accountant)):
+    for ours in (read_curve(event), read_curve(accountant)):
         for fpr in RATES:
             assert float(ours.tpr(fpr)) == pytest.approx(float(process.tpr(fpr)), abs=1e-6)
     # By its ε at many δ, where a tool keeps no losses: never below, and not far above.
-    rdp = curve(dp_accounting.rdp.RdpAccountant().compose(event))
+    rdp = read_curve(dp_accounting.rdp.RdpAccountant().compose(event))
     assert isinstance(rdp, CornerCurve)
     for fpr in RATES:
         known = float(process.tpr(fpr))
@@ -118,7 +118,7 @@ def test_a_curve_below_lines_is_below_each_and_touches_one():
     for step in range(101):
         at = wi.exact.rational(step) / 100
         assert found.tpr(at) == min(1, *(slope * at + rest for slope, rest in lines))
-    one: TradeOff = curve(Guarantee("mine", "1", wi.exact.rational(1)))
+    one: TradeOff = read_curve(Guarantee("mine", "1", wi.exact.rational(1)))
     assert float(one.tpr("0.01")) == pytest.approx(math.e / 100)
 
 
@@ -126,5 +126,5 @@ def test_the_epsilon_of_a_curve():
     laplace = LaplaceCurve(wi.exact.rational(1))
     assert laplace.epsilon(0) == pytest.approx(1) and laplace.delta(laplace.epsilon("0.1")) <= 0.1
     assert laplace.epsilon("0.999") == 0
-    certain = wi.curves.of(wi.Channel(wi.Subsets(1), [[1, 0], [0, 1]]))
+    certain = wi.curves.tradeoff(wi.Channel(wi.Subsets(1), [[1, 0], [0, 1]]))
     assert certain.epsilon("0.1") == math.inf

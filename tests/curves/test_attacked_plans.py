@@ -15,7 +15,7 @@ import pytest
 import least_losses
 import whosin as wi
 from checking import fraction
-from whosin.calibration import TARGETS, Process, calibrate_process
+from whosin.calibration import TARGET_KINDS, Process, calibrate_process
 from whosin.families import Independent
 
 MANY = 200_000
@@ -37,7 +37,7 @@ BELIEFS = [each for each in TRIED if not each[0].averages and each[0].name != "e
 
 
 def test_every_target_is_tried():
-    assert {target.name for target, _ in TRIED} == set(TARGETS)
+    assert {target.name for target, _ in TRIED} == set(TARGET_KINDS)
 
 
 def number(given: Any) -> float:

@@ -79,7 +79,7 @@ def test_curves_of_channels_are_what_all_tests_reach(relation, count):
     for _ in range(count):
         n, outputs = rng.randint(2, 3), rng.randint(1, 4)
         rows = random_rows(rng, 2**n, outputs)
-        curve = wi.curves.of(wi.Channel(wi.Subsets(n), rows), relation=relation)
+        curve = wi.curves.tradeoff(wi.Channel(wi.Subsets(n), rows), relation=relation)
         assert curve.exact
         pairs = neighbours(n, rows, relation)
         tests = all_tests(pairs)
@@ -105,7 +105,7 @@ def test_one_test_can_serve_several_pairs():
     """The largest TPR of each pair is not enough: someone who is unsure of another person mixes."""
     rows = [["1/2", "1/2", 0, 0], ["9/10", "1/10", 0, 0], [0, 0, "9/10", "1/10"], [0, 0, 1, 0]]
     channel = wi.Channel(wi.Subsets(2), rows)
-    curve = wi.curves.of(channel)
+    curve = wi.curves.tradeoff(channel)
     with_, without = (
         [sum(Fraction(rows[w][o]) for w in worlds) / 2 for o in range(4)]
         for worlds in ((1, 3), (0, 2))
@@ -118,7 +118,7 @@ def test_records_are_replaced():
     rng = random.Random(5)
     for _ in range(6):
         rows = random_rows(rng, 9, 3)
-        curve = wi.curves.of(wi.Channel(wi.Records(2, 3), rows), relation="replace")
+        curve = wi.curves.tradeoff(wi.Channel(wi.Records(2, 3), rows), relation="replace")
         worlds = [(a, b) for a in range(3) for b in range(3)]
         pairs = [
             (rows[i], rows[j])
@@ -135,12 +135,16 @@ def test_composition_and_sampling_are_those_of_channels():
     rng = random.Random(6)
     for _ in range(15):
         (p, q), (p_, q_) = random_rows(rng, 2, 3), random_rows(rng, 2, 2)
-        one, two = (wi.curves.of(wi.Channel(wi.Subsets(1), [b, a])) for a, b in ((p, q), (p_, q_)))
+        one, two = (
+            wi.curves.tradeoff(wi.Channel(wi.Subsets(1), [b, a])) for a, b in ((p, q), (p_, q_))
+        )
         both = [[a * b for a in x for b in y] for x, y in ((q, q_), (p, p_))]
-        assert one.composed(two).corners == wi.curves.of(wi.Channel(wi.Subsets(1), both)).corners
+        assert (
+            one.composed(two).corners == wi.curves.tradeoff(wi.Channel(wi.Subsets(1), both)).corners
+        )
         mixed = [q, [Fraction(1, 3) * a + Fraction(2, 3) * b for a, b in zip(p, q, strict=True)]]
         sampled = one.sampled("1/3").corners
-        assert sampled == wi.curves.of(wi.Channel(wi.Subsets(1), mixed)).corners
+        assert sampled == wi.curves.tradeoff(wi.Channel(wi.Subsets(1), mixed)).corners
 
 
 def test_composed_curves_bound_those_of_joint_channels_and_say_when_they_are_exact():
@@ -150,8 +154,10 @@ def test_composed_curves_bound_those_of_joint_channels_and_say_when_they_are_exa
         space, relation = wi.Subsets(2), rng.choice(("add-remove", "replace"))
         one, two = (wi.Channel(space, random_rows(rng, 4, rng.randint(2, 3))) for _ in range(2))
         two = one if rng.random() < 0.5 else two
-        joint = wi.curves.of(wi.mechanisms.Composed([one, two]), space, relation)
-        both = wi.curves.of(one, relation=relation).composed(wi.curves.of(two, relation=relation))
+        joint = wi.curves.tradeoff(wi.mechanisms.Composed([one, two]), space, relation)
+        both = wi.curves.tradeoff(one, relation=relation).composed(
+            wi.curves.tradeoff(two, relation=relation)
+        )
         same = joint.corners == both.corners
         assert same if both.exact else all(joint.tpr(x) <= both.tpr(x) for x in RATES)
         assert both.relation == relation
@@ -164,15 +170,15 @@ def test_sampled_curves_bound_those_of_sampled_mechanisms_and_say_when_they_are_
     seen = set()
     for _ in range(30):
         channel = wi.Channel(wi.Subsets(2), random_rows(rng, 4, 3))
-        truth = wi.curves.of(wi.mechanisms.Sampled(channel, "1/3"), wi.Subsets(2))
-        claimed = wi.curves.of(channel).sampled("1/3")
+        truth = wi.curves.tradeoff(wi.mechanisms.Sampled(channel, "1/3"), wi.Subsets(2))
+        claimed = wi.curves.tradeoff(channel).sampled("1/3")
         same = truth.corners == claimed.corners
         assert same if claimed.exact else all(truth.tpr(x) <= claimed.tpr(x) for x in RATES)
         seen.add((claimed.exact, same))
     assert seen >= {(True, True), (False, False)}
     both_in = [["1", 0], ["1", 0], ["1", 0], [0, "1"]]  # a person shows only beside the other
-    claimed = wi.curves.of(wi.Channel(wi.Subsets(2), both_in)).sampled("1/2")
-    truth = wi.curves.of(wi.mechanisms.Sampled(wi.Channel(wi.Subsets(2), both_in), "1/2"))
+    claimed = wi.curves.tradeoff(wi.Channel(wi.Subsets(2), both_in)).sampled("1/2")
+    truth = wi.curves.tradeoff(wi.mechanisms.Sampled(wi.Channel(wi.Subsets(2), both_in), "1/2"))
     assert (claimed.advantage, truth.advantage, claimed.exact) == (ONE / 2, ONE / 4, False)
 
 
@@ -182,7 +188,7 @@ def test_curves_of_noise_are_exact_together_only_between_the_same_worlds():
         wi.mechanisms.Geometric(wi.statistics.Sum(weights), alpha="1/2")
         for weights in ([1, 2], [2, 1])
     )
-    first, second = wi.curves.of(one, space), wi.curves.of(two, space)
+    first, second = wi.curves.tradeoff(one, space), wi.curves.tradeoff(two, space)
     assert first.composed(first).exact and not first.composed(second).exact
     assert first.sampled("1/2").exact
 
@@ -199,18 +205,23 @@ def parity(*people):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: wi.curves.of(parity(1, 2), family=wi.families.Uninformed()), "priors of a family"),
         (
-            lambda: wi.curves.of(parity(1, 2), family=wi.families.FixedProbability("1/3")),
+            lambda: wi.curves.tradeoff(parity(1, 2), family=wi.families.Uninformed()),
             "priors of a family",
         ),
         (
-            lambda: wi.curves.of(wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(1, 0.1, 0.9))),
+            lambda: wi.curves.tradeoff(parity(1, 2), family=wi.families.FixedProbability("1/3")),
+            "priors of a family",
+        ),
+        (
+            lambda: wi.curves.tradeoff(
+                wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(1, 0.1, 0.9))
+            ),
             "plan for one release",
         ),
-        (lambda: wi.curves.of(parity(1, 2), relation="replace"), "add-remove"),
+        (lambda: wi.curves.tradeoff(parity(1, 2), relation="replace"), "add-remove"),
         (
-            lambda: wi.curves.of(wi.calibrate(wi.Gamma(2), wi.families.Cliques(3))),
+            lambda: wi.curves.tradeoff(wi.calibrate(wi.Gamma(2), wi.families.Cliques(3))),
             "add-remove",
         ),
         (lambda: wi.curves.CornerCurve([(ZERO, ONE / 2)]), "priors of a family"),
@@ -231,18 +242,20 @@ def test_two_answers_may_show_what_neither_shows_to_the_uninformed():
     """Why curves over families are not composed: parities of two and of three people."""
     one, two, unsure = parity(1, 2), parity(0, 1, 2), wi.families.Uninformed()
     both = wi.mechanisms.Composed([one, two])
-    assert [wi.curves.of(each, wi.Subsets(3), family=unsure).advantage for each in (one, two)] == [
+    assert [
+        wi.curves.tradeoff(each, wi.Subsets(3), family=unsure).advantage for each in (one, two)
+    ] == [
         0,
         0,
     ]
-    assert wi.curves.of(both, wi.Subsets(3), family=unsure).advantage == 1
+    assert wi.curves.tradeoff(both, wi.Subsets(3), family=unsure).advantage == 1
     with pytest.raises(Unsupported, match="add-remove and of replace"):
-        wi.curves.of(one).composed(wi.curves.of(one, relation="replace"))
+        wi.curves.tradeoff(one).composed(wi.curves.tradeoff(one, relation="replace"))
 
 
 def test_geometric_noise_needs_whole_numbers_in_curves_too():
     noise = wi.mechanisms.Geometric(wi.statistics.Sum(["1/2", "1/2"]), alpha="1/2")
-    for use in (wi.curves.of, lambda mechanism, space: mechanism.channel(space)):
+    for use in (wi.curves.tradeoff, lambda mechanism, space: mechanism.channel(space)):
         with pytest.raises(InvalidInput, match="whole numbers"):
             use(noise, wi.Subsets(2))
 
@@ -256,11 +269,11 @@ def test_epsilons_are_taken_exactly():
 
 def test_noise_has_the_curve_of_its_definition():
     count, space = wi.statistics.Count(), wi.Subsets(4)
-    normal = wi.curves.of(wi.mechanisms.Gaussian(count, 2), space)
+    normal = wi.curves.tradeoff(wi.mechanisms.Gaussian(count, 2), space)
     for cut in (-2.0, -1.0, 0.3, 1.5):  # FPR = Φ(−cut), TPR = Φ(1/σ − cut)
         fpr, tpr = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - 0.5))
         assert tpr - 1e-12 <= normal.tpr(fpr) <= tpr + 1e-7
-    laplace = wi.curves.of(wi.mechanisms.Laplace(count, 2), space)
+    laplace = wi.curves.tradeoff(wi.mechanisms.Laplace(count, 2), space)
     for cut in (-1.0, 0.2, 0.5, 0.9, 3.0):  # between centres 0 and 1, scale 2
         tail = [
             math.exp(-(cut - c) / 2) / 2 if cut >= c else 1 - math.exp((cut - c) / 2) / 2
@@ -269,7 +282,7 @@ def test_noise_has_the_curve_of_its_definition():
         assert laplace.tpr(tail[0]) == pytest.approx(tail[1], rel=1e-12)
         assert laplace.delta(0.1) >= tail[1] - math.exp(0.1) * tail[0] - 1e-15
     weights = wi.statistics.Sum([1, 3, 1, 1])
-    geometric = wi.curves.of(wi.mechanisms.Geometric(weights, alpha="1/2"), space)
+    geometric = wi.curves.tradeoff(wi.mechanisms.Geometric(weights, alpha="1/2"), space)
     law = {y: Fraction(1, 3) / 2 ** abs(y) for y in range(-60, 61)}
     for cut in range(-3, 6):
         fpr = sum(law[y] for y in law if y >= cut)
@@ -291,7 +304,7 @@ def test_over_a_family_every_prior_stays_below():
     """Uninformed adversaries: the one prior, in exact numbers."""
     rows = random_rows(random.Random(8), 8, 3)
     channel = wi.Channel(wi.Subsets(3), rows)
-    curve = wi.curves.of(channel, family=wi.families.Uninformed())
+    curve = wi.curves.tradeoff(channel, family=wi.families.Uninformed())
     pairs = []
     for i in range(3):
         sides = [[rows[w] for w in range(8) if bool(w >> i & 1) is side] for side in (True, False)]
@@ -306,7 +319,7 @@ def test_over_a_family_every_prior_stays_below():
 def test_curves_of_plans_keep_their_targets():
     for target in (wi.Detection("0.1", "0.01"), wi.BayesRisk("0.3", "0.2"), wi.Advantage("0.1")):
         for given in ({}, {"delta": 1e-6}, {"delta": 1e-6, "query": "count"}):
-            curve = wi.curves.of(wi.calibrate(target, **given))
+            curve = wi.curves.tradeoff(wi.calibrate(target, **given))
             kept = {
                 wi.Detection: lambda c: c.tpr("0.01") <= Fraction("0.1"),
                 wi.BayesRisk: lambda c: c.bayes_risk("0.3") >= Fraction("0.2") - Fraction(1, 10**9),
@@ -321,7 +334,7 @@ def test_the_curve_of_an_exact_count_holds_in_its_one_direction():
     plan = wi.calibrate(wi.Posterior("0.09"), family, delta=0.01, query="count", entities=50)
     assert plan.noise.kind == "none" and plan.one_way
     some = 1 - Fraction(99, 100) ** 49  # at least one of the others: "in" whenever the count is
-    assert wi.curves.of(plan).tpr(some) == 1
+    assert wi.curves.tradeoff(plan).tpr(some) == 1
     private = wi.calibrate(wi.Epsilon(1), family, delta=0.01, query="count", entities=50)
     assert not private.one_way  # (ε, δ)-DP is planned for both directions
 
@@ -329,7 +342,7 @@ def test_the_curve_of_an_exact_count_holds_in_its_one_direction():
 def test_a_process_keeps_its_detection_rate_and_no_more():
     sgd = Process("gaussian", 0.01, 200)
     plan = calibrate_process(wi.Detection("0.1", "0.01"), sgd)
-    reached = wi.curves.of(plan).tpr("0.01")
+    reached = wi.curves.tradeoff(plan).tpr("0.01")
     assert 0.0995 < reached <= 0.1 + 1e-9 and plan.bound <= plan.goal
     assert wi.curves.LossCurve(sgd.losses(plan.multiplier * 0.99)).tpr("0.01") > 0.1
 
@@ -337,13 +350,16 @@ def test_a_process_keeps_its_detection_rate_and_no_more():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: wi.curves.of(3), InvalidInput),
-        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3), relation="x"), UnknownName),
-        (lambda: wi.curves.of(wi.Channel(wi.Records(1, 2), [[1, 0], [0, 1]])), Unsupported),
-        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).tpr(2), InvalidInput),
-        (lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).delta(1e9), InvalidInput),
+        (lambda: wi.curves.tradeoff(3), InvalidInput),
         (
-            lambda: wi.curves.of(wi.mechanisms.KMax(2), wi.Subsets(3)).posterior(0.5, 0),
+            lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3), relation="x"),
+            UnknownName,
+        ),
+        (lambda: wi.curves.tradeoff(wi.Channel(wi.Records(1, 2), [[1, 0], [0, 1]])), Unsupported),
+        (lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3)).tpr(2), InvalidInput),
+        (lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3)).delta(1e9), InvalidInput),
+        (
+            lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3)).posterior(0.5, 0),
             InvalidInput,
         ),
     ],

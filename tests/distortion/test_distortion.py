@@ -13,12 +13,18 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from distortion_oracle import full_program
-from whosin.distortion import best, h, h_inverse, identifiable, randomized_response, threshold
-from whosin.distortion.closed.costs import check_cost
-from whosin.distortion.program.linear import CertifiedProgram
-from whosin.distortion.rate.letters import table_letter
-from whosin.distortion.rate.saddle_point import saddle
-from whosin.distortion.symmetry.detection import structure
+from whosin.distortion import (
+    best,
+    h_inverse,
+    hamming_distortion,
+    identifiable_mechanism,
+    least_threshold,
+    randomized_response,
+)
+from whosin.distortion.closed_forms import check_cost
+from whosin.distortion.program import CertifiedProgram
+from whosin.distortion.rate import find_saddle, table_letter
+from whosin.distortion.symmetry import find_structure
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, Unsupported
 from whosin.notions import DifferentialPrivacy, Identifiability, MutualInformation
 
@@ -53,9 +59,12 @@ def test_known_optima(rows, p, value, digits):
 def test_uniform_priors_have_a_closed_form_of_any_size():
     space = wi.Records(10**6, 4)
     found = best(space, wi.priors.Uniform(), epsilon=1)
-    assert found.distortion == pytest.approx(h(space, 1.0), rel=1e-14) and found.gap == 0
+    assert (
+        found.distortion == pytest.approx(hamming_distortion(space, 1.0), rel=1e-14)
+        and found.gap == 0
+    )
     out = found.mechanism.sample(np.zeros(10**6, dtype=int), np.random.default_rng(1))
-    assert abs(np.count_nonzero(out) - h(space, 1.0)) < 5 * math.sqrt(10**6 / 4)
+    assert abs(np.count_nonzero(out) - hamming_distortion(space, 1.0)) < 5 * math.sqrt(10**6 / 4)
 
 
 # By type against the full program.
@@ -91,7 +100,7 @@ def test_priors_without_symmetry_and_other_distortions(seed, notion):
     rows, values = ((3, 2), (2, 3))[seed % 2]
     mass = random_prior(rng, values**rows, 8.0)
     space, prior = wi.Records(rows, values), wi.priors.Table(mass)
-    known = structure(space, prior)
+    known = find_structure(space, prior)
     assert len(known.groups) == rows
     epsilon = (known.spread if notion == "identifiability" else 0.3) + 0.4
     cost = rng.uniform(0.5, 2, (values, values)) * (1 - np.eye(values))
@@ -121,8 +130,8 @@ def test_groups_of_exchangeable_rows_are_found_and_used():
             )
         ]
     )
-    assert structure(space, prior).groups == ((0, 2), (1,))
-    assert structure(space, exact).groups == ((0, 2), (1,))
+    assert find_structure(space, prior).groups == ((0, 2), (1,))
+    assert find_structure(space, exact).groups == ((0, 2), (1,))
     values = [best(space, one, epsilon=0.6).distortion for one in (prior, exact, table)]
     full = full_program(3, 2, prior.on_records(space, float), 0.6, "dp")
     assert values == pytest.approx([full] * 3, abs=1e-7)
@@ -159,11 +168,11 @@ def test_repaired_mechanisms_never_exceed_their_level(rows, p, epsilon, kind):
     assert DP.measure(found.mechanism, space).value <= epsilon
     assert found.lower - 1e-9 <= found.distortion <= found.upper + 1e-9  # T16
     assert 0 <= found.gap < 1e-8
-    spread = structure(space, prior).spread
+    spread = find_structure(space, prior).spread
     at = spread + epsilon
     other = best(space, prior, epsilon=at, notion="identifiability")
     assert Identifiability(prior).measure(other.mechanism, space).value <= at
-    assert other.distortion >= h(space, at) - 1e-9  # T16
+    assert other.distortion >= hamming_distortion(space, at) - 1e-9  # T16
     assert other.gap < 1e-7
     information = MutualInformation(prior).measure(found.mechanism, space).value
     assert found.mutual_information == pytest.approx(information, abs=1e-9)
@@ -183,9 +192,9 @@ def test_curves_fall_and_go_back():
 
 def test_identifiability_between_the_two_thresholds():
     prior, space = IID(("0.5", "0.3", "0.2")), wi.Records(2, 3)
-    known = structure(space, prior)
+    known = find_structure(space, prior)
     assert known.spread == pytest.approx(math.log(2.5))
-    assert threshold(known) == pytest.approx(math.log(3))
+    assert least_threshold(known) == pytest.approx(math.log(3))
     at = best(space, prior, epsilon=known.spread, notion="identifiability")
     assert at.distortion == pytest.approx(1.0)
     assert Identifiability(prior).measure(at.mechanism, space).value <= known.spread
@@ -205,7 +214,7 @@ def test_randomised_response_is_exact(epsilon):
     level = DP.measure(randomized_response(epsilon, 3), space)
     assert level.exact and level.value <= epsilon
     assert level.value == pytest.approx(epsilon, abs=1e-12)
-    assert h_inverse(space, h(space, epsilon)) == pytest.approx(epsilon, abs=1e-12)
+    assert h_inverse(space, hamming_distortion(space, epsilon)) == pytest.approx(epsilon, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -215,21 +224,23 @@ def test_t16_t17_on_random_priors(seed):
     space = wi.Records(2, 3) if seed % 2 else wi.Records(3, 2)
     rows = [tuple(float(p) for p in rng.dirichlet(np.full(space.values, 5.0)))] * space.rows
     prior = IID(rows) if seed < 3 else wi.priors.Table(random_prior(rng, space.worlds, 9.0))
-    known = structure(space, prior)
-    least = threshold(known)
+    known = find_structure(space, prior)
+    least = least_threshold(known)
     assert least >= known.spread - 1e-9
     for epsilon in (least, least + 0.5):
-        made = identifiable(known, epsilon)
+        made = identifiable_mechanism(known, epsilon)
         level = Identifiability(prior).measure(made, space)
         assert level.value <= epsilon + 1e-15
         assert level.value == pytest.approx(epsilon, abs=1e-9)
         found = best(space, prior, epsilon=epsilon, notion="identifiability")
-        assert found.distortion == pytest.approx(h(space, epsilon), abs=1e-12)
+        assert found.distortion == pytest.approx(hamming_distortion(space, epsilon), abs=1e-12)
         rate = best(space, prior, distortion=found.distortion, notion="mutual-information")
         assert rate.mutual_information == pytest.approx(found.mutual_information, abs=1e-9)
         assert rate.gap < 1e-9
     linear = CertifiedProgram(known, check_cost(space, None), "identifiability")
-    assert linear.at(least + 0.5).distortion == pytest.approx(h(space, least + 0.5), abs=1e-8)
+    assert linear.at(least + 0.5).distortion == pytest.approx(
+        hamming_distortion(space, least + 0.5), abs=1e-8
+    )
 
 
 def test_the_bounds_are_not_always_tight():
@@ -241,8 +252,8 @@ def test_the_bounds_are_not_always_tight():
 def test_full_support_is_needed():
     """E8."""
     space, prior = wi.Records(2, 2), IID((1, 0))
-    known = structure(space, prior)
-    assert known.spread == math.inf and threshold(known) == math.inf
+    known = find_structure(space, prior)
+    assert known.spread == math.inf and least_threshold(known) == math.inf
     with pytest.raises(ImpossibleTarget, match="zeros"):
         best(space, prior, epsilon=3, notion="identifiability")
     any_ = best(space, prior, distortion=1, notion="identifiability")
@@ -311,10 +322,10 @@ def test_a_saddle_point_needs_few_steps():
     rng = np.random.default_rng(5)
     space = wi.Records(6, 2)
     for mass in (rng.lognormal(0, 2.5, 64), rng.dirichlet(np.ones(64))):
-        known = structure(space, wi.priors.Table((mass / mass.sum()).tolist()))
+        known = find_structure(space, wi.priors.Table((mass / mass.sum()).tolist()))
         letter = table_letter(known.types, known.masses, check_cost(space, None))
         for d in (0.05, 0.6, 1.2):
-            found = saddle([letter], d, tolerance=1e-11)
+            found = find_saddle([letter], d, tolerance=1e-11)
             assert found.gap <= 1e-11 and found.steps < 40
             (weights,) = found.weights
             assert weights.sum() == pytest.approx(1) and weights.min() >= 0
@@ -413,7 +424,7 @@ def test_bad_names_priors_and_sizes():
 
 def test_the_ends_of_the_curves():
     space, prior = wi.Records(3, 2), IID((0.7, 0.3))
-    for notion in wi.distortion.NOTIONS:
+    for notion in wi.distortion.NOTION_NAMES:
         exact = best(space, prior, distortion=0, notion=notion)
         assert exact.distortion == 0
         assert exact.epsilon == (exact.mutual_information if "mutual" in notion else math.inf)

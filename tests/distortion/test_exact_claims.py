@@ -16,14 +16,10 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from distortion_oracle import full_program
-from whosin.distortion import best
-from whosin.distortion.closed.costs import check_cost
-from whosin.distortion.closed.one_row import likeliest
-from whosin.distortion.mechanisms import drawing
-from whosin.distortion.program import solver as program
-from whosin.distortion.program.certificate import shares_of
-from whosin.distortion.program.linear import CertifiedProgram
-from whosin.distortion.symmetry.detection import structure
+from whosin.distortion import best, program, row_mechanisms
+from whosin.distortion.closed_forms import check_cost, likeliest_values_mechanism
+from whosin.distortion.program import CertifiedProgram, integer_shares
+from whosin.distortion.symmetry import find_structure
 from whosin.exact import exp_down, exp_up
 from whosin.notions import DifferentialPrivacy, Identifiability, MutualInformation
 
@@ -32,7 +28,7 @@ IID = wi.priors.Independent
 
 
 def linear(space, prior, notion="dp", cost=None):
-    return CertifiedProgram(structure(space, prior), check_cost(space, cost), notion)
+    return CertifiedProgram(find_structure(space, prior), check_cost(space, cost), notion)
 
 
 def urns(rows, one=Fraction(1, 10), two=Fraction(2, 5)):
@@ -72,7 +68,7 @@ def test_exchangeable_rows_of_three_values():
     ]
     mass = [sum(math.prod(q[v] for v in x) for q in urn) / 2 for x in space]
     prior = wi.priors.Table(mass)
-    assert structure(space, prior).groups == ((0, 1, 2),)
+    assert find_structure(space, prior).groups == ((0, 1, 2),)
     found = best(space, prior, epsilon=1)
     assert found.distortion == pytest.approx(full_program(3, 3, list(map(float, mass)), 1, "dp"))
     level = DP.measure(found.mechanism, space)
@@ -88,7 +84,7 @@ def test_one_row_has_a_closed_form(values, epsilon, seed):
     """T21, against the linear program."""
     p = np.random.default_rng(seed).dirichlet(np.ones(values))
     row = tuple(Fraction(float(q)) / sum(Fraction(float(r)) for r in p) for q in p)
-    found = likeliest(row, epsilon)
+    found = likeliest_values_mechanism(row, epsilon)
     expected = full_program(1, values, [float(q) for q in row], epsilon, "dp")
     assert float(found.distortion) == pytest.approx(expected, abs=1e-8)
     assert found.bound <= found.distortion <= found.bound + Fraction(1, 10**15)
@@ -106,7 +102,7 @@ def test_independent_rows_are_solved_apart(notion, seed):
     space, prior = wi.Records(rows, values), IID(p)
     mass = prior.on_records(space, float)
     cost = rng.uniform(0.5, 2, (values, values)) * (1 - np.eye(values))
-    spread = structure(space, prior).spread
+    spread = find_structure(space, prior).spread
     for price, extra in product((None, cost), (0.05, 0.7)):
         epsilon = extra + (spread if notion == "identifiability" else 0)
         found = best(space, prior, epsilon=epsilon, notion=notion, cost=price)
@@ -144,14 +140,14 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("notion", wi.distortion.NOTIONS)
+@pytest.mark.parametrize("notion", wi.distortion.NOTION_NAMES)
 def test_blocks_are_solved_apart(notion):
     space, prior = wi.Records(4, 2), wi.priors.Blocks(BLOCKS)
-    known = structure(space, prior)
+    known = find_structure(space, prior)
     assert [len(block.copies) for block in known.blocks] == [1, 2]
     mass = prior.on_records(space, float)
     table = wi.priors.Table([Fraction(p) for p in prior.on_records(space, Fraction)])
-    whole = structure(space, table)
+    whole = find_structure(space, table)
     assert known.spread == whole.spread and known.entropy == pytest.approx(whole.entropy)
     if notion == "mutual-information":
         found, other = (best(space, q, distortion=0.5, notion=notion) for q in (prior, table))
@@ -293,7 +289,7 @@ def test_large_exchangeable_priors(rows, notion, epsilon):
 
 def test_floats_become_whole_numbers_exactly():
     weights = np.array([0.1, 0.0, 1.0, 3e-200, 0.7])
-    shares = shares_of(weights)
+    shares = integer_shares(weights)
     assert shares[1] == 0
     for i in (0, 3, 4):
         assert Fraction(int(shares[i]), int(shares[2])) == Fraction(float(weights[i]))
@@ -317,7 +313,7 @@ def test_out_of_time_is_said(monkeypatch):
     """A feasible answer, a note, and a gap that is true."""
     space, prior = wi.Records(12, 2), urns(12)
     truth = best(space, prior, epsilon=1)
-    monkeypatch.setattr(program, "PATIENCE", 0.0)
+    monkeypatch.setattr(program, "SOLVER_SECONDS", 0.0)
     found = best(space, prior, epsilon=1)
     assert "time limit" in found.note and found.gap > 1e-6
     assert found.distortion >= truth.distortion - 1e-9
@@ -342,12 +338,14 @@ def test_a_solver_without_an_answer_is_not_believed(monkeypatch):
 
 def test_bits_are_revealed_until_a_draw_is_certain(monkeypatch):
     """With two bits at a time almost every draw needs more of them."""
-    monkeypatch.setattr(drawing, "BITS", 2)
+    monkeypatch.setattr(row_mechanisms, "WORD_BITS", 2)
     table = (Fraction(1, 3), Fraction(2, 7), Fraction(1), Fraction(0))
     table = (*table[:2], 1 - sum(table[:2]), Fraction(0))
     rng = np.random.default_rng(4)
     size = 30000
-    seen = np.bincount(drawing.choices([table], np.zeros(size, dtype=int), rng), minlength=4)
+    seen = np.bincount(
+        row_mechanisms.draw_choices([table], np.zeros(size, dtype=int), rng), minlength=4
+    )
     expected = np.array([float(p) * size for p in table])
     assert seen[3] == 0
     statistic = float(((seen - expected)[:3] ** 2 / expected[:3]).sum())
@@ -358,11 +356,11 @@ def test_bits_are_revealed_until_a_draw_is_certain(monkeypatch):
 
 def test_whole_numbers_are_uniform():
     rng = np.random.default_rng(5)
-    seen = np.bincount([drawing.below(5, rng) for _ in range(20000)], minlength=5)
+    seen = np.bincount([row_mechanisms.draw_below(5, rng) for _ in range(20000)], minlength=5)
     assert len(seen) == 5 and float(((seen - 4000) ** 2 / 4000).sum()) < 18.5
     huge = 10**40 + 1
-    assert all(0 <= drawing.below(huge, rng) < huge for _ in range(100))
-    places = [drawing.drawn_index([1, 1, 4], rng) for _ in range(8000)]
+    assert all(0 <= row_mechanisms.draw_below(huge, rng) < huge for _ in range(100))
+    places = [row_mechanisms.drawn_index([1, 1, 4], rng) for _ in range(8000)]
     assert set(places) == {0, 2} and abs(places.count(0) - 2000) < 200
 
 
@@ -382,5 +380,5 @@ def test_ctrl_c_stops_a_program():
 
     slow = Slow()
     with pytest.raises(KeyboardInterrupt):
-        program._run(slow, program.SMALL)
+        program._run_solver(slow, program.SMALL_PROGRAM_ROWS)
     assert slow.ended

@@ -34,17 +34,39 @@ def true_log(value: F) -> flint.arb:
 @pytest.mark.parametrize(
     ("given", "number"),
     [
-        (3, F(3)), (0.1, F(3602879701896397, 2**55)), (F(1, 3), F(1, 3)), ("0.3", F(3, 10)),
+        (3, F(3)), (0.1, F(1, 10)), (1e23, F(10**23)), (5e-324, F(5, 10**324)), (F(1, 3), F(1, 3)),
+        ("0.3", F(3, 10)),
         (" 1/3 ", F(1, 3)), ("5%", F(1, 20)), (" 12.5% ", F(1, 8)), ("1e-300", F(1, 10**300)),
         ("1e300", F(10**300)), ("1E+300", F(10**300)), ("2e003", F(2000)),
         ("2e000001", F(20)), ("-7", F(-7)), ("0." + "3" * 998, F(int("3" * 998), 10**998)),
         (np.int64(4), F(4)),
-        (np.float32(0.1), F(13421773, 2**27)), (np.float64(0.5), F(1, 2)),
+        (np.float32(0.1), F(1, 10)), (np.float64(0.3), F(3, 10)), (np.longdouble(2.5), F(5, 2)),
         (flint.fmpq(2, 7), F(2, 7)), (True, F(1)),
     ],
 )  # fmt: skip
-def test_numbers_are_read_exactly(given, number):
+def test_numbers_are_read_as_they_are_written(given, number):
     assert exact.rational(given) == number
+
+
+def test_computed_floats_are_the_binary_fractions_that_they_are():
+    assert exact.exact_fraction(0.1) == F(3602879701896397, 2**55)
+    assert exact.exact_fraction(np.float32(0.1)) == F(13421773, 2**27)
+    assert exact.exact_fraction("0.1") == F(1, 10) and exact.exact_fraction(flint.fmpq(2, 7)) == F(
+        2, 7
+    )
+    with pytest.raises(InvalidInput, match=r"^share must be a finite number"):
+        exact.exact_fraction(math.inf, "share")
+
+
+def test_floats_that_leave_are_on_the_safe_side_as_they_are_written():
+    """The least float whose decimals are not below; a number with a float of its own keeps it."""
+    for value in [*numbers(), *map(F, ("0.1", "0.3", "0.7", "1e-6", "1e23", "1e-300"))]:
+        up, down = exact.float_at_least(value), exact.float_at_most(value)
+        assert F(repr(up)) >= value > F(repr(math.nextafter(up, -math.inf)))
+        assert F(repr(down)) <= value < F(repr(math.nextafter(down, math.inf)))
+        assert exact.float_at_least(F(repr(up))) == up == exact.float_at_most(F(repr(up)))
+        assert exact.float_at_least(-value) == -down
+    assert exact.float_at_least(F(3, 10)) == exact.float_at_most(F(3, 10)) == 0.3
 
 
 @pytest.mark.parametrize(
@@ -201,14 +223,14 @@ def test_round_down_is_the_largest_float_that_is_not_above():
 
 def test_quotients_are_exact_of_rationals_and_just_above_of_balls():
     third, none = flint.fmpq(1, 3), flint.fmpq(0)
-    assert exact.quotient(third, flint.fmpq(1, 7)) == F(7, 3)
-    assert exact.quotient(none, third) == 0
-    assert exact.quotient(third, none) == math.inf and exact.quotient(none, none) == 1
-    assert exact.quotient(third, flint.fmpq(1)) == F(1, 3)
-    with exact.precisely():
+    assert exact.divide_up(third, flint.fmpq(1, 7)) == F(7, 3)
+    assert exact.divide_up(none, third) == 0
+    assert exact.divide_up(third, none) == math.inf and exact.divide_up(none, none) == 1
+    assert exact.divide_up(third, flint.fmpq(1)) == F(1, 3)
+    with exact.certificate_precision():
         ball, seven = flint.arb(1) / 3, flint.arb(7) / 3
     for top, bottom, true in ((ball, third, F(1)), (third, ball, F(1)), (ball, seven, F(1, 7))):
-        result = exact.quotient(top, bottom)
+        result = exact.divide_up(top, bottom)
         assert true <= result < true + F(1, 2**150)
 
 
@@ -252,7 +274,7 @@ def test_quarter_tanh_of_nearly_equal_numbers_keeps_its_digits():
 
 
 def test_large_balls_that_are_a_float_become_it_too():
-    with exact.precisely():
+    with exact.certificate_precision():
         wide = (flint.arb(2).log() * 900).exp()
     assert not wide.is_exact()
     assert exact.ball_ratio_upper(wide, flint.arb(1)) == 2**900

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from whosin.errors import TooLarge
-from whosin.spaces import memory
+from whosin.spaces import arrays
 
 GIB = 1 << 30
 
@@ -22,8 +22,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "groups/team/job").mkdir(parents=True)
     free = SimpleNamespace(free=GIB, available=11 * GIB)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-    monkeypatch.setattr(memory, "MEMBERSHIPS", tmp_path / "proc/self/cgroup")
-    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(arrays, "CGROUP_MEMBERSHIPS", tmp_path / "proc/self/cgroup")
+    monkeypatch.setattr(arrays, "CGROUP_FOLDER", tmp_path / "groups")
     return tmp_path
 
 
@@ -38,29 +38,29 @@ def limit(folder: Path, most: object, used: int, cache: int, version: int = 2) -
 
 
 def test_caches_can_be_had(machine: Path) -> None:
-    assert memory.available() == 11 * GIB * 4 // 5
+    assert arrays.available_memory() == 11 * GIB * 4 // 5
 
 
 def test_the_narrowest_group_decides(machine: Path) -> None:
     limit(machine / "groups/team/job", "max", GIB, 0)
-    assert memory.available() == 11 * GIB * 4 // 5
+    assert arrays.available_memory() == 11 * GIB * 4 // 5
     limit(machine / "groups/team", 4 * GIB, 3 * GIB, GIB)
-    assert memory.available() == 2 * GIB * 4 // 5
+    assert arrays.available_memory() == 2 * GIB * 4 // 5
     limit(machine / "groups/team/job", 3 * GIB, 2 * GIB, 0)
-    assert memory.available() == GIB * 4 // 5
+    assert arrays.available_memory() == GIB * 4 // 5
 
 
 def test_version_1(machine: Path) -> None:
     (machine / "proc/self/cgroup").write_text("4:cpu,memory:/job\n2:pids:/\n")
     limit(machine / "groups/memory/job", 5 * GIB, 4 * GIB, GIB, version=1)
-    assert memory.available() == 2 * GIB * 4 // 5
+    assert arrays.available_memory() == 2 * GIB * 4 // 5
 
 
 def test_without_any_of_it_the_system_is_asked(machine: Path) -> None:
     (machine / "proc/self/cgroup").unlink()
-    assert memory.available() == 11 * GIB * 4 // 5
+    assert arrays.available_memory() == 11 * GIB * 4 // 5
     limit(machine / "groups/team/job", "nonsense", 0, 0)
-    assert memory.available() == 11 * GIB * 4 // 5
+    assert arrays.available_memory() == 11 * GIB * 4 // 5
 
 
 def test_small_work_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,15 +71,15 @@ def test_small_work_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(1)
         return GIB
 
-    monkeypatch.setattr(memory, "available", available)
-    memory.require("a table", 256 << 20)
-    memory.require_table("a table", 1 << 20, 32)
+    monkeypatch.setattr(arrays, "available_memory", available)
+    arrays.require_memory("a table", 256 << 20)
+    arrays.require_table("a table", 1 << 20, 32)
     assert not asked
-    memory.require("a table", GIB)
+    arrays.require_memory("a table", GIB)
     with pytest.raises(TooLarge, match="1073741824 fit"):
-        memory.require("a table", GIB + 1, lambda limit: f"{limit} fit")
+        arrays.require_memory("a table", GIB + 1, lambda limit: f"{limit} fit")
     with pytest.raises(TooLarge, match="with 2 outputs 26 entities fit"):
-        memory.require_table("a table", 1 << 27, 2)
+        arrays.require_table("a table", 1 << 27, 2)
     with pytest.raises(TooLarge, match="with 1 outputs 17 rows of 3 values fit"):
-        memory.require_table("a table", 3**18, 1, 3)
+        arrays.require_table("a table", 3**18, 1, 3)
     assert len(asked) == 4

@@ -29,7 +29,7 @@ def test_decimals_are_the_nearest_in_their_direction(digits):
     unit = Fraction(1, 10**digits)
     for value in VALUES:
         up, down, near = (
-            Fraction(exact.decimals(value, digits, way)) for way in ("up", "down", "nearest")
+            Fraction(exact.format_decimals(value, digits, way)) for way in ("up", "down", "nearest")
         )
         assert value <= up < value + unit and value - unit < down <= value
         assert abs(near - value) <= unit / 2 and near in (up, down)
@@ -43,16 +43,20 @@ def test_a_float_stands_for_what_is_within_its_rounding():
             value = float(decimal)
             for steps in (0, 3):
                 moved = value + steps * math.ulp(value) * (1 if way == "up" else -1)
-                assert Fraction(exact.decimals(moved, 1, way)) == Fraction(decimal)
+                assert Fraction(exact.format_decimals(moved, 1, way)) == Fraction(decimal)
             far = value + 40 * math.ulp(value) * (1 if way == "up" else -1)
-            assert Fraction(exact.decimals(far, 1, way)) != Fraction(decimal)
-    assert exact.decimals(Fraction(6, 10) + TINY, 1, "up") == "0.7"
+            assert Fraction(exact.format_decimals(far, 1, way)) != Fraction(decimal)
+    assert exact.format_decimals(Fraction(6, 10) + TINY, 1, "up") == "0.7"
 
 
 def test_an_infinite_number_is_written_as_one():
     for way in ("up", "down", "nearest"):
-        assert exact.decimals(math.inf, 4, way) == exact.figures(math.inf, 4, way) == "inf"
-        assert exact.decimals(-math.inf, 4, way) == "-inf"
+        assert (
+            exact.format_decimals(math.inf, 4, way)
+            == exact.format_figures(math.inf, 4, way)
+            == "inf"
+        )
+        assert exact.format_decimals(-math.inf, 4, way) == "-inf"
 
 
 def test_figures_keep_their_number_of_digits():
@@ -62,35 +66,42 @@ def test_figures_keep_their_number_of_digits():
         for digits in (2, 6):
             size = math.floor(math.log10(float(value)))
             unit = Fraction(10) ** (size + 1 - digits)
-            up, down = (Fraction(exact.figures(value, digits, way)) for way in ("up", "down"))
+            up, down = (
+                Fraction(exact.format_figures(value, digits, way)) for way in ("up", "down")
+            )
             assert value <= up < value + 2 * unit and value - 2 * unit < down <= value
-            assert Fraction(exact.figures(value, digits)) == Fraction(f"{float(value):.{digits}g}")
+            assert Fraction(exact.format_figures(value, digits)) == Fraction(
+                f"{float(value):.{digits}g}"
+            )
             assert (up - down) / unit in (0, 1)
-    assert exact.figures(123_456_789, 3, "up") == "1.24e+08"
-    assert exact.figures(123_456_789.0, 3, "down") == "1.23e+08"
-    assert exact.figures(0.0, 6, "up") == exact.figures(0, 6, "down") == "0"
-    assert exact.figures(1 / 3, rounded="up") == "0.333334"
+    assert exact.format_figures(123_456_789, 3, "up") == "1.24e+08"
+    assert exact.format_figures(123_456_789.0, 3, "down") == "1.23e+08"
+    assert exact.format_figures(0.0, 6, "up") == exact.format_figures(0, 6, "down") == "0"
+    assert exact.format_figures(1 / 3, rounded="up") == "0.333334"
 
 
 def test_what_was_typed_is_written_with_its_digits():
-    assert exact.as_typed(0.6004, "up") == "0.6004"
-    assert exact.as_typed(Fraction(60_041, 10**5), "down") == "0.60041"
-    assert exact.as_typed(Fraction(1, 3), "up") == "0.333334"
-    assert exact.as_typed(Fraction(1, 3), "down") == "0.333333"
-    assert Fraction(exact.as_typed(0.1 + 0.2, "up")) in (Fraction(3, 10), Fraction(300_001, 10**6))
+    assert exact.format_typed(0.6004, "up") == "0.6004"
+    assert exact.format_typed(Fraction(60_041, 10**5), "down") == "0.60041"
+    assert exact.format_typed(Fraction(1, 3), "up") == "0.333334"
+    assert exact.format_typed(Fraction(1, 3), "down") == "0.333333"
+    assert Fraction(exact.format_typed(0.1 + 0.2, "up")) in (
+        Fraction(3, 10),
+        Fraction(300_001, 10**6),
+    )
 
 
 def test_what_nobody_types_has_no_decimal():
-    assert exact.typed(Fraction(1, 3)) is None
-    assert exact.typed(Fraction(123_456_789_012)) is not None
-    assert exact.typed(Fraction(1_234_567_890_123)) is None
-    assert exact.typed(Fraction(10**exact.MOST_TYPED)) == 10**12
-    assert exact.typed(Fraction(10**exact.MOST_TYPED * 2)) is None
-    assert exact.typed(Fraction(1, 10**100)) is not None
-    assert exact.typed(Fraction(1, 10**101)) is None
-    assert exact.typed(0) == 0
-    assert exact.typed(Fraction(1, 10)) == exact.typed(0.1)
-    assert exact.typed(-0.25) == Fraction(-1, 4)
+    assert exact.typed_decimal(Fraction(1, 3)) is None
+    assert exact.typed_decimal(Fraction(123_456_789_012)) is not None
+    assert exact.typed_decimal(Fraction(1_234_567_890_123)) is None
+    assert exact.typed_decimal(Fraction(10**exact.MOST_TYPED)) == 10**12
+    assert exact.typed_decimal(Fraction(10**exact.MOST_TYPED * 2)) is None
+    assert exact.typed_decimal(Fraction(1, 10**100)) is not None
+    assert exact.typed_decimal(Fraction(1, 10**101)) is None
+    assert exact.typed_decimal(0) == 0
+    assert exact.typed_decimal(Fraction(1, 10)) == exact.typed_decimal(0.1)
+    assert exact.typed_decimal(-0.25) == Fraction(-1, 4)
 
 
 def test_a_quarter_of_a_logarithm():

@@ -19,8 +19,9 @@ import whosin as wi
 from spark_session import require_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
-from whosin.gwas import bed, counting, kernel, study
+from whosin.gwas import attack, bed, study
 from whosin.gwas.people import read_groups
+from whosin.report import gwas as report_gwas
 
 STORED = Path(__file__).parents[1] / "data" / "gwas"
 
@@ -33,10 +34,10 @@ def write_study(
     snps = "".join(
         f"{1 + i * 22 // len(copies)}\trs{i}\t0\t{100 + i}\tA\tC\n" for i in range(len(copies))
     )
-    bed.beside(path, ".bim").write_text(snps)
+    bed.sibling_path(path, ".bim").write_text(snps)
     sex = sexes or [1 + i % 2 for i in range(len(status))]
     people = "".join(f"f{i} p{i} 0 0 {sex[i]} {s}\n" for i, s in enumerate(status))
-    bed.beside(path, ".fam").write_text(people)
+    bed.sibling_path(path, ".fam").write_text(people)
     return path
 
 
@@ -73,10 +74,10 @@ def test_padding_bits_do_not_count(people, snps, seed):
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 256, (snps, -(-people // 4)), dtype=np.uint8)
     label = rng.permutation(np.resize([2, 1, 0], people))
-    groups = kernel.Groups(label == 2, label == 1)
+    groups = bed.Groups(label == 2, label == 1)
     bits = rows[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
-    copies = bed.COPIES[bits.reshape(snps, 4 * rows.shape[1])[:, :people]]
-    assert kernel.count_rows(rows, groups).tolist() == counted(copies, label)
+    copies = bed.COPIES_BY_CODE[bits.reshape(snps, 4 * rows.shape[1])[:, :people]]
+    assert bed.count_rows(rows, groups).tolist() == counted(copies, label)
 
 
 def test_many_people():
@@ -87,12 +88,12 @@ def test_many_people():
     rows[0] = 255
     label = rng.permutation(np.resize([2, 1], people))
     bits = rows[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
-    copies = bed.COPIES[bits.reshape(3, -1)[:, :people]]
+    copies = bed.COPIES_BY_CODE[bits.reshape(3, -1)[:, :people]]
     wanted = [
         [int(((label == group) & (row == g)).sum()) for group in (2, 1) for g in range(3)]
         for row in copies
     ]
-    assert kernel.count_rows(rows, kernel.Groups(label == 2, label == 1)).tolist() == wanted
+    assert bed.count_rows(rows, bed.Groups(label == 2, label == 1)).tolist() == wanted
 
 
 def test_packing_is_undone_by_reading(tmp_path):
@@ -104,19 +105,19 @@ def test_packing_is_undone_by_reading(tmp_path):
 
 def test_shards_threads_and_processes_agree(tmp_path, monkeypatch):
     path, copies, status = random_study(tmp_path / "s", 50, 37)
-    monkeypatch.setattr(counting, "shards", lambda file: [(0, 20), (20, 41), (41, 50)])
+    monkeypatch.setattr(study, "split_shards", lambda file: [(0, 20), (20, 41), (41, 50)])
     seen = []
     wanted = counted(copies, status)
     for processes in (None, 1, 2):
         found = gwas.count_bed(path, processes=processes, progress=lambda *at: seen.append(at))
         assert found.tolist() == wanted
     assert seen[-1] == (50, 50) and len(seen) == 9
-    assert counting.count_bed(path).dtype == np.int64
+    assert study.count_bed(path).dtype == np.int64
 
 
 def test_shards_cover_every_snp():
     file = bed.Bed(Path("x"), 1000, 1234)
-    ranges = counting.shards(file, 250 * 100)
+    ranges = study.split_shards(file, 250 * 100)
     assert ranges[0][0] == 0 and ranges[-1][1] == 1234
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
 
@@ -240,21 +241,74 @@ def test_tables_of_counts_come_back(tmp_path):
 def test_haploid_chromosomes_are_left_out(tmp_path):
     path, copies, status = random_study(tmp_path / "s", 5, 20)
     lines = [f"{c} rs{c} 0 5 A C" for c in ("1", "X", "chrY", "26", "22")]
-    bed.beside(path, ".bim").write_text("\n".join(lines))
+    bed.sibling_path(path, ".bim").write_text("\n".join(lines))
     found = gwas.read_study(path)
     assert found.snps.name == ["rs1", "rs22"] and found.left_out == 3
     assert found.counts.tolist() == [counted(copies, status)[place] for place in (0, 4)]
 
 
-def test_missing_genotypes_count_as_no_copy():
-    some = study.Study(
-        gwas.Snps(["1"], ["rs"], np.array([1]), ["A"], ["C"]), [[1, 1, 1, 0, 2, 0]], 5, 4
-    )
-    assert some.complete().tolist() == [[3, 1, 1, 2, 2, 0]]
+@pytest.mark.parametrize(
+    ("given", "there"),
+    [
+        ("kg.pgen", "kg.pgen"),
+        ("kg.bgen", "kg.bgen"),
+        ("kg", "kg.pgen"),
+        ("kg", "kg.bgen"),
+        ("kg.psam", ""),
+        ("kg.ped", "kg.ped"),
+    ],
+)
+def test_other_formats_are_named(tmp_path, given, there):
+    """Before anything else is looked for: not `kg.pgen.fam: no such file`."""
+    if there:
+        (tmp_path / there).write_bytes(b"l\x1b\x10")
+    for read in (gwas.read_study, gwas.count_bed, attack.GenotypePanel.of):
+        with pytest.raises(InvalidInput) as caught:
+            read(tmp_path / given)
+        assert caught.value.field == (there or given) and "--make-bed" in str(caught.value)
+
+
+def test_a_bed_file_beside_other_formats_is_read(tmp_path):
+    path, *_ = random_study(tmp_path / "s", 10, 13)
+    (tmp_path / "s.pgen").write_bytes(b"l\x1b\x10")
+    assert len(gwas.read_study(path).snps) == 10
+    with pytest.raises(FileNotFoundError):
+        gwas.read_study(tmp_path / "nothing")
+
+
+def test_everybody_who_was_genotyped_is_counted(tmp_path):
+    path, copies, status = random_study(tmp_path / "s", 30, 50)
+    found = gwas.read_study(path)
+    assert found.unlabelled == int((status <= 0).sum()) > 0 and found.people == 50
+    assert found.genotyped().tolist() == [[int((r == g).sum()) for g in range(3)] for r in copies]
+
+
+def test_na_is_where_plink_writes_it(tmp_path):
+    """Nothing varies, nobody is known in a group or at all, an allele is absent: all that PLINK
+    prints, word for word or number for number."""
+    if shutil.which("plink1.9") is None:
+        assert not os.environ.get("CI"), "CI needs plink1.9"
+        pytest.skip("plink1.9 is not installed")
+    rng = np.random.default_rng(2)
+    rows = [[0] * 8, [2] * 8, [-1] * 8, [-1] * 4 + [0, 1, 1, 2], [0, 1, 1, 2] + [-1] * 4]
+    rows += [[1] + [0] * 7, [0] * 7 + [1], [2] * 4 + [0] * 4, [-1] * 4 + [0] * 4, [1] + [2] * 7]
+    copies = np.array([*rows, *rng.integers(-1, 3, (40, 8))], dtype=np.int8)
+    path = write_study(tmp_path / "s", copies, [2] * 4 + [1] * 4)
+    command = ["plink1.9", "--bfile", str(path), "--assoc", "--keep-allele-order", "--out"]
+    subprocess.run([*command, str(path)], check=True, capture_output=True)
+    report_gwas.write_exact(gwas.read_study(path), tmp_path / "ours")
+    plinks = [line.split() for line in (tmp_path / "s.assoc").read_text().splitlines()]
+    ours = [line.split("\t") for line in (tmp_path / "ours").read_text().splitlines()]
+    for name in ("F_A", "F_U", "CHISQ", "P", "OR"):
+        column, wanted = ours[0].index(name), plinks[0].index(name)
+        for row, plinks_row in zip(ours[1:], plinks[1:], strict=True):
+            value, exact = row[column], plinks_row[wanted]
+            assert (value == "NA") == (exact == "NA"), (name, row, plinks_row)
+            assert value == "NA" or np.isclose(float(value), float(exact), rtol=6e-4, atol=1e-6)
 
 
 def broken(path: Path, how: str) -> None:
-    file = bed.beside(path, ".bed")
+    file = bed.sibling_path(path, ".bed")
     data = bytearray(file.read_bytes())
     if how == "truncated":
         data = data[:-1]
@@ -312,7 +366,7 @@ def test_broken_bed_files_are_refused(tmp_path, how, says):
 )
 def test_wrong_companions_are_refused(tmp_path, file, text, says):
     path, *_ = random_study(tmp_path / "s", 10, 13)
-    bed.beside(path, file).write_text(text)
+    bed.sibling_path(path, file).write_text(text)
     with pytest.raises(InvalidInput) as caught:
         gwas.read_study(path)
     assert says in str(caught.value)
@@ -353,4 +407,4 @@ def test_more_refusals(tmp_path):
         gwas.count_bed(tmp_path / "nothing")
     (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
     with pytest.raises(InvalidInput, match="one line a person"):
-        read_groups(bed.beside(path, ".fam"), tmp_path / "twice")
+        read_groups(bed.sibling_path(path, ".fam"), tmp_path / "twice")

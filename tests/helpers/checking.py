@@ -16,7 +16,7 @@ import whosin as wi
 
 def fraction(value: Any) -> Fraction:
     """A number as the caller gave it, which the package takes in any form."""
-    return Fraction(value)
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 def agree(value: Fraction | float, truth: Fraction | float) -> None:
@@ -116,7 +116,7 @@ def family_instances(rng: random.Random, n: int) -> dict[str, list[wi.families.F
     if n >= 2:
         m = rng.randint(2, n)
         known["one-of"] = [wi.families.OneOf(m), wi.families.OneOf(m, literal=True)]
-    for name, kind in wi.families.FAMILIES.items():
+    for name, kind in wi.families.FAMILY_KINDS.items():
         if name not in known:
             known[name] = [wi.families.read_family(kind.example)]
     return known

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
+from whosin.app.web.access import Settings
 from whosin.app.web.server import make_app
-from whosin.app.web.settings import Settings
 
 
 @cache

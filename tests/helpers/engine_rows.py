@@ -29,8 +29,8 @@ from whosin.release import (
     Values,
     Variance,
 )
-from whosin.release.prices.pricing import Share
-from whosin.release.queries.linear import Linear
+from whosin.release.cost import Share
+from whosin.release.queries.base import Linear
 
 WARDS = [f"w{place}" for place in range(20)]
 SITES = {"north": [*WARDS[::2], ""], "south": [*WARDS[1::2], "näive"]}
@@ -95,6 +95,7 @@ ALL: list[Query] = [
     Rows(by=("ill", "level")),
     Sum(column="age"),
     Sum(column="cost", by="ward"),
+    Sum(column="level", by="ward", factor="-1/3", offset=2, where="coalesce(level, 1) % 3 <> 1"),
     Mean(column="cost", by="level"),
     Variance(column="age"),
     Histogram(column="age"),

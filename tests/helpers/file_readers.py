@@ -15,13 +15,13 @@ from pathlib import Path
 
 import whosin as wi
 from mutants import mutants
-from whosin.app.cli.audit import files
-from whosin.app.web.users import read_curators, read_users
+from whosin.app.cli import audit
+from whosin.app.web.access import read_curators, read_users
 from whosin.documents import read_object
 from whosin.errors import WhosinError
 from whosin.gwas import read_study
-from whosin.notions.files import chain_file, measurement
-from whosin.priors.files import on_records
+from whosin.notions.reading import chain_file, read_measurement
+from whosin.priors.table import read_record_prior
 from whosin.release.scenario import load_scenario
 from whosin.report import card
 
@@ -173,25 +173,25 @@ def _json(*values: object) -> tuple[bytes, ...]:
 def _prior(path: Path) -> object:
     """With the number of rows where the file does not say it."""
     try:
-        return on_records(read_object(path, "file"))
+        return read_record_prior(read_object(path, "file"))
     except WhosinError as error:
         if getattr(error, "field", None) != "rows":
             raise
-    return on_records(read_object(path, "file"), 2, 2)
+    return read_record_prior(read_object(path, "file"), 2, 2)
 
 
 def _audited(path: Path) -> object:
-    found = files.of_scores(path, CONFIDENCE, 0.0)
+    found = audit.audit_scores_file(path, CONFIDENCE, 0.0)
     return found.to_dict(), found.posterior(0.5)
 
 
 def _one_run(path: Path) -> object:
-    return files.of_run(path, CONFIDENCE, 0.0, None).to_dict()
+    return audit.audit_run_file(path, CONFIDENCE, 0.0, None).to_dict()
 
 
 def _plan(path: Path) -> object:
     plan = wi.calibration.Plan.load(path)
-    return card.card(plan), plan.to_dict()
+    return card.plan_card(plan), plan.to_dict()
 
 
 def _study(path: Path) -> object:
@@ -207,7 +207,7 @@ def _chain(path: Path) -> object:
 
 
 def _blocks(path: Path) -> object:
-    return measurement(read_object(path, "file"))
+    return read_measurement(read_object(path, "file"))
 
 
 def _users(path: Path) -> object:
@@ -226,7 +226,7 @@ READERS = {
     "scenario": Reader("text", load_scenario, _SCENARIOS, 40_000, "s.toml"),
     "counts": Reader("text", read_study, (TABLE,), 120_000, "counts.tsv"),
     "scores": Reader(
-        "text", lambda path: files.read_flags(path, "member"), (SCORES,), 40_000, "s.csv"
+        "text", lambda path: audit.read_flags(path, "member"), (SCORES,), 40_000, "s.csv"
     ),
     "audited scores": Reader("text", _audited, (SCORES,), 5_000, "scores.csv"),
     "one run": Reader("text", _one_run, (RUNS,), 5_000, "scores.csv"),

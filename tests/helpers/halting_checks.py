@@ -73,7 +73,7 @@ def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
     """What can be asked only once stays asked once, whatever fails."""
     charge = Charge({"query": "count"}, {}, alone=True, promise=None)
     ledger.register("alone", ALONE)
-    promised = replace(charge, promise=wi.ledger.charge.promise_of(ALONE))
+    promised = replace(charge, promise=wi.ledger.budget.describe_promise(ALONE))
     with pytest.raises(MemoryError):
         ledger.answer("alone", promised, fail, "r")
     with pytest.raises(BudgetRefused, match="is halted"):

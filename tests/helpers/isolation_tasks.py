@@ -7,6 +7,7 @@ import resource
 import signal
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from whosin import errors
@@ -57,3 +58,13 @@ def shout() -> None:
 
 def threads() -> int:
     return threading.active_count()
+
+
+def spill(flag: str) -> None:
+    """Spill a row, as an engine does, say where, and work on."""
+    from whosin.plain_files import SPILL, PrivateFolder
+
+    folder = PrivateFolder(SPILL, Path(tempfile.gettempdir()))
+    (folder.path / "rows").write_text("private")
+    Path(flag).write_text(str(folder.path))
+    time.sleep(600)

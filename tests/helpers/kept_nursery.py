@@ -1,6 +1,6 @@
 """A nursery whose process works on many tasks, for tests that send tens of thousands of them.
 
-As `whosin.isolation.Nursery`, except that a task does not begin in a process of its own: to fork
+As `whosin.isolation.WorkerPool`, except that a task does not begin in a process of its own: to fork
 and to warm up takes longer than most tasks. Deadlines and limits of memory hold as there, and a
 process that crashes or is stopped is followed by another.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pickle
 import select
-import shutil
 import signal
 import socket
 import tempfile
@@ -23,44 +22,45 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from whosin.app.web.work import MODULES
+from whosin import isolation
+from whosin.app.web.tasks import WORKER_MODULES
 from whosin.errors import Crashed
-from whosin.isolation import Limits, Nursery, limits, messages
-from whosin.isolation.child import PID
+from whosin.isolation import PID_STRUCT, TaskLimits, WorkerPool, work_folder
 
 MOST_TASKS = 500
 """Of one process."""
 FIRST = 300.0
 """Seconds for a process to begin."""
-UNLIMITED = Limits(1e6, 1 << 40)
+UNLIMITED = TaskLimits(1e6, 1 << 40)
 
 
 def serve(address: str) -> None:
     """The task that works on tasks, in a process of the nursery."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
-        connection.sendall(PID.pack(os.getpid()))
+        connection.sendall(PID_STRUCT.pack(os.getpid()))
         while call := _frame(connection):
-            *_, home, tempfile.tempdir, limits.own_memory = pickle.loads(call)
+            *_, home, tempfile.tempdir, memory = pickle.loads(call)
+            isolation.inherit_memory_limit(memory)
             os.chdir(home)
-            connection.sendall(messages.perform(call))
+            connection.sendall(isolation.run_call(call))
 
 
 def _frame(connection: socket.socket) -> bytes:
     received = bytearray()
-    while not messages.complete(received):
+    while not isolation.is_complete(received):
         part = connection.recv(1 << 20)
         if not part:
             return b""
         received += part
-    return bytes(received[messages.LENGTH.size :])
+    return bytes(received[isolation.LENGTH_STRUCT.size :])
 
 
 class KeptNursery:
     """Runs one task at a time; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._nursery = Nursery([*chain.from_iterable(MODULES.values()), "kept_nursery"])
+        self._nursery = WorkerPool([*chain.from_iterable(WORKER_MODULES.values()), "kept_nursery"])
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0
@@ -75,14 +75,11 @@ class KeptNursery:
             self._end()
         self._nursery.close()
 
-    def run(self, function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
-        folder = tempfile.mkdtemp(prefix="whosin-work-")
-        call = messages.task(function, arguments, folder, limits.memory)
-        try:
+    def run(self, function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
+        with work_folder() as folder:
+            call = isolation.pack_call(function, arguments, folder, limits.memory)
             with self._lock:
                 return self._wait(self._worker(), call, limits)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _worker(self) -> socket.socket:
         if self._connection is not None and self._tasks < MOST_TASKS:
@@ -95,7 +92,7 @@ class KeptNursery:
             listening.settimeout(FIRST)
             threading.Thread(target=self._serve, args=[address], daemon=True).start()
             self._connection, _ = listening.accept()
-        (self._pid,) = PID.unpack(self._connection.recv(PID.size))
+        (self._pid,) = PID_STRUCT.unpack(self._connection.recv(PID_STRUCT.size))
         self._tasks = 0
         return self._connection
 
@@ -110,23 +107,23 @@ class KeptNursery:
                 os.kill(self._pid, signal.SIGKILL)
             self._connection = None
 
-    def _wait(self, connection: socket.socket, call: bytes, allowed: Limits) -> Any:
+    def _wait(self, connection: socket.socket, call: bytes, allowed: TaskLimits) -> Any:
         self._tasks += 1
         end = time.monotonic() + allowed.seconds
-        process = limits._Watched(self._pid)
+        process = isolation._Watched(self._pid)
         before, computed = process.held(), process.computed()
         most = computed + (allowed.processor or inf)
         received = bytearray()
         try:
-            connection.sendall(messages.LENGTH.pack(len(call)) + call)
-            while not messages.complete(received):
+            connection.sendall(isolation.LENGTH_STRUCT.pack(len(call)) + call)
+            while not isolation.is_complete(received):
                 if time.monotonic() > end or process.computed() > most:
                     raise allowed.too_long()
                 held = int(process.held())
                 self.largest = max(self.largest, held)
                 if held - before > allowed.memory:
                     raise allowed.too_large()
-                if not select.select([connection], [], [], limits.POLL)[0]:
+                if not select.select([connection], [], [], isolation.POLL_SECONDS)[0]:
                     continue
                 part = connection.recv(1 << 20)
                 if not part:
@@ -140,4 +137,4 @@ class KeptNursery:
             self.stopped += 1
             self._end()
             raise
-        return messages.answer(bytes(received), allowed.too_large)
+        return isolation.read_answer(bytes(received), allowed.too_large)

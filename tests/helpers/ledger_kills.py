@@ -22,7 +22,7 @@ from pathlib import Path
 
 import whosin as wi
 from whosin.errors import BudgetRefused
-from whosin.ledger import Charge, Cost, units, verify
+from whosin.ledger import Charge, Cost, encoding, verify
 
 WORKERS = 8
 PAUSE = 0.01
@@ -114,7 +114,7 @@ def check(url: str, folder: Path, dataset: str, debits: int) -> dict[str, int]:
         entry.body["costs"]["add-remove"]["epsilon"] for entry in entries if entry.kind == "debit"
     )
     assert spent == standing.spent.epsilon <= standing.budget.epsilon, "overspent"
-    assert refused == set() or spent + units.EPSILON_UNITS // 1000 > standing.budget.epsilon
+    assert refused == set() or spent + encoding.EPSILON_UNITS // 1000 > standing.budget.epsilon
     return {
         "requests": len(asked),
         "debits": len(paid),

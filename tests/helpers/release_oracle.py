@@ -18,8 +18,8 @@ import pyarrow as pa
 import whosin as wi
 from whosin.calibration import Plan
 from whosin.release import DuckDB, Range, Values
-from whosin.release.columns.cells import Cells
-from whosin.release.prices.pricing import Share
+from whosin.release.cost import Share
+from whosin.release.groups import GroupGrid
 
 ENGINE = DuckDB(threads=1)
 PLANS = {
@@ -47,9 +47,18 @@ def share(epsilon: Any = 1, *, rho: Any = 0, delta: Any = 0, relation: str = "ad
 
 def exact(query: Any, data: wi.Table) -> list[list[int]]:
     """What the engine computes before noise: one vector a part."""
-    cells: Cells = query.cells(data)
+    cells: GroupGrid = query.cells(data)
     result = data.engine.run(query.exact(data, cells))
     return [v.tolist() for v in cells.dense(result, [p.name for p in query.parts(data)])]
+
+
+def rows_in(query: Any, data: wi.Table) -> list[int]:
+    """How many rows a mean is of, in each cell: every one adds the width of the range."""
+    above, below = exact(query, data)
+    width = query.parts(data)[0].high
+    found = [divmod(one + other, width) for one, other in zip(above, below, strict=True)]
+    assert not any(rest for _, rest in found)
+    return [rows for rows, _ in found]
 
 
 def number(value: Any) -> float | None:

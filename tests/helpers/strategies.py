@@ -84,7 +84,7 @@ def families(draw: st.DrawFn, n: int) -> wi.families.Family:
         ),
         "explicit": st.lists(priors(n), min_size=1, max_size=3).map(wi.families.Explicit),
     }
-    for name, kind in wi.families.FAMILIES.items():
+    for name, kind in wi.families.FAMILY_KINDS.items():
         if name not in made:
             made[name] = st.just(wi.families.read_family(kind.example))
     if n == 1:

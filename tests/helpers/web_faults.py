@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from whosin.app.web.work import SHARED
-from whosin.isolation import Limits
+from whosin.app.web.tasks import SHARED_POOL
+from whosin.isolation import TaskLimits
 from whosin.release import DuckDB
 
 
 def with_fault(patch: pytest.MonkeyPatch, fault: Callable[..., None], *given: object) -> None:
     """From now on every task of this process's servers has a fault: a function of this module."""
-    run = SHARED.run
+    run = SHARED_POOL.run
 
-    def faulty(function: Callable[..., Any], *arguments: Any, limits: Limits) -> Any:
+    def faulty(function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
         task = (function.__module__, function.__qualname__, arguments)
         return run(_perform, fault.__name__, given, *task, limits=limits)
 
-    patch.setattr(SHARED, "run", faulty)
+    patch.setattr(SHARED_POOL, "run", faulty)
 
 
 def _perform(fault: str, given: Any, module: str, name: str, arguments: Any) -> Any:
@@ -86,12 +86,12 @@ def waiting_scan(folder: str) -> None:
 
 
 def failing_plan(words: str) -> None:
-    from whosin.app.web.routes import plan
+    from whosin.app.web import analysis_routes
 
     def fail(*_: object) -> object:
         raise ValueError(words)
 
-    plan.plan_of = fail  # type: ignore[assignment,attr-defined]
+    analysis_routes.make_page_plan = fail  # type: ignore[assignment,attr-defined]
 
 
 def appears(file: Path, seconds: float = 300) -> bool:

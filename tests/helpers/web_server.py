@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from whosin.app.hospital import write_hospital
-from whosin.app.web.settings import Settings
+from whosin.app.example_data import write_hospital
+from whosin.app.web.access import Settings
 
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import where_oracle
-from whosin.release.conditions.predicate import condition
+from whosin.release.conditions import parse_condition
 from whosin.release.engines.base import Engine
 
 
@@ -14,7 +14,7 @@ def check_where(engine: Engine, drawn: where_oracle.Drawn, count: int) -> None:
     kept = 0
     for start in range(0, count, 100):
         cases = [drawn.condition() for _ in range(start, min(count, start + 100))]
-        marks = {f"c{place}": condition(text, data) for place, (text, _) in enumerate(cases)}
+        marks = {f"c{place}": parse_condition(text, data) for place, (text, _) in enumerate(cases)}
         result = engine.run(data.select("who", **marks)).sort_by("who")
         for place, (text, meaning) in enumerate(cases):
             expected = [meaning(row) is True for row in rows]

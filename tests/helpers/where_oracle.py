@@ -10,7 +10,7 @@ import math
 import random
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -186,7 +186,17 @@ class Drawn:
         return self.random.choice(list(SIGNS))
 
     def number(self, depth: int = 1) -> tuple[str, Meaning]:
-        name = self.random.choice(["i", "f", "d", "s", "cast(s as int)", "1", "x", "/", "+", "abs"])
+        name = self.random.choice(
+            ["i", "f", "d", "s", "cast(s as int)", "1", "x", "/", "+", "abs", "%", "case", "hour"]
+        )
+        if depth and name == "%":
+            (a, f), (b, g) = self.number(0), self.number(0)
+            return f"({a} % {b})", lambda r: _remainder(f(r), g(r))
+        if depth and name == "case":
+            return self.choice(*self.random.choice([WHOLE_CHOICES, REAL_CHOICES]))
+        if depth and name == "hour":
+            part = self.random.choice(["hour", "minute", "second"])
+            return f"{part}(at)", lambda r: getattr(r["at"], part, None)
         if depth and name in ("/", "+", "abs"):
             (a, f), (b, g) = self.number(0), self.number(0)
             if name == "abs":
@@ -225,12 +235,50 @@ class Drawn:
         return f"{a} {sign} {b}", lambda r: compared(sign, f(r), g(r))
 
     def text(self) -> tuple[str, Meaning]:
-        name = self.random.choice(["s", "lower", "upper", "trim"])
+        name = self.random.choice(["s", "lower", "upper", "trim", "substr", "case", "day"])
+        if name == "substr":
+            start, size = self.random.randrange(1, 5), self.random.choice([None, 0, 1, 2, 10**8])
+            given = f"{start}" if size is None else f"{start}, {size}"
+            stop = None if size is None else start - 1 + size
+            return (
+                f"substring(s, {given})",
+                lambda r: None if r["s"] is None else r["s"][start - 1 : stop],
+            )
+        if name == "case":
+            return self.choice(*TEXT_CHOICES)
+        if name == "day":
+            return "cast(day as varchar)", lambda r: r["day"] and r["day"].isoformat()
         if name == "s":
             return "s", lambda r: r["s"]
         if name == "trim":
             return "trim(s)", lambda r: None if r["s"] is None else r["s"].strip(" \t\n\r\v\f")
         return f"{name}(s)", lambda r: cased(r["s"], name == "upper")
+
+    def choice(
+        self, names: list[str], value: Callable[[str, Row], Any]
+    ) -> tuple[str, Callable[[Row], Any]]:
+        """CASE in its two forms, IF and COALESCE, of values that are alike."""
+        a, b, c = (self.random.choice(each) for each in (names[:-1], names, names))
+        kind = self.random.randrange(5)
+        if kind == 0:
+            return f"coalesce({a}, {b}, {c})", lambda r: next(
+                (found for each in (a, b, c) if (found := value(each, r)) is not None), None
+            )
+        if kind == 1:
+            condition, meaning = self.condition(0)
+            return f"if({condition}, {a}, {b})", lambda r: value(a if meaning(r) else b, r)
+        if kind == 2:
+            return f"case i when {BIG} then {a} when 7 then {b} when null then {b} else {c} end", (
+                lambda r: value({BIG: a, 7: b}.get(r["i"], c), r)
+            )
+        (first, f), (second, g) = self.condition(0), self.condition(0)
+        last = "" if kind == 3 else f"else {c} "
+        return (
+            f"case when {first} then {a} when {second} then {b} {last}end",
+            lambda r: (
+                value(a, r) if f(r) else value(b, r) if g(r) else value(c, r) if last else None
+            ),
+        )
 
     def texts(self) -> tuple[str, Meaning]:
         a, f = self.text()
@@ -256,6 +304,8 @@ class Drawn:
 
     def moments(self) -> tuple[str, Meaning]:
         name, sign = self.random.choice(["day", "at", "z", "cast(s as timestamp)"]), self.sign()
+        if self.random.random() < 0.4:
+            return self.truncated(name, sign)
 
         def value(row: Row) -> Any:
             return _spelled(row["s"]) if "cast" in name else row[name]
@@ -269,6 +319,23 @@ class Drawn:
         other = self.random.choice(["2021-03-01 12:30", "1970-01-01", "2020-02-29", "9999-12-31"])
         return f"{name} {sign} {quoted(other)}", lambda r: compared(sign, value(r), other)
 
+    def truncated(self, name: str, sign: str) -> tuple[str, Meaning]:
+        """date_trunc, a cast to a date, and choices of moments."""
+        other = self.random.choice(["2021-03-01 12:00", "1970-01-01", "2020-02-24", "9999-12-27"])
+        if name == "z":
+            given, value = self.choice(*MOMENT_CHOICES)
+        elif name == "at":
+            given, value = "cast(at as date)", lambda r: r["at"] and r["at"].date()
+        else:
+            unit = self.random.choice(["year", "quarter", "month", "week", "day", "hour"])
+            given = f"date_trunc('{unit}', {name})"
+
+            def value(r: Row) -> Any:
+                found = _spelled(r["s"]) if "cast" in name else r[name]
+                return None if found is None else _begun(unit, moment(found))
+
+        return f"{given} {sign} {quoted(other)}", lambda r: compared(sign, value(r), other)
+
     def truths(self) -> tuple[str, Meaning]:
         return self.random.choice(
             [
@@ -278,10 +345,60 @@ class Drawn:
                 ("s is null", lambda r: r["s"] is None),
                 ("f is not null", lambda r: _there(r["f"]) is not None),
                 ("i = null", lambda r: None),
+                ("coalesce(b, true)", lambda r: r["b"] is not False),
+                (
+                    "case when b then i > 1 else null end",
+                    lambda r: compared(">", r["i"], 1) if r["b"] else None,
+                ),
+                ("i % 0 is null", lambda r: True),
                 ("cast(s as boolean)", lambda r: _truth(r["s"])),
                 ("cast(i as varchar) = s", lambda r: compared("=", _text(r["i"]), r["s"])),
             ]
         )
+
+
+def _value(name: str, row: Row) -> Any:
+    """A column or a constant of a choice, as it stands."""
+    if name == "null":
+        return None
+    if name.startswith("'"):
+        return name[1:-1]
+    return row[name] if name in row else int(name) if name.isdigit() else float(name)
+
+
+def _moment_or_day(name: str, row: Row) -> Any:
+    found = _value(name, row)
+    return None if found is None else moment(found)
+
+
+WHOLE_CHOICES = (["i", "7", "0", "null"], _value)
+REAL_CHOICES = (["i", "f", "d", "2.5", "s", "null"], lambda name, row: real(_value(name, row)))
+TEXT_CHOICES = (["s", "''", "'ab'", "null"], _value)
+MOMENT_CHOICES = (["day", "at", "'2020-02-29 12:00'", "null"], _moment_or_day)
+"""Values of one kind, and what each is on a row."""
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    """With the sign of what is divided."""
+    if type(a) is int and type(b) is int:
+        return None if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
+    one, other = real(a), real(b)
+    if one is None or not other or math.isinf(one):
+        return None
+    return math.fmod(one, other)
+
+
+def _begun(unit: str, at: datetime) -> datetime:
+    """When the year, …, hour began in which a moment is."""
+    day = datetime(at.year, at.month, at.day)
+    return {
+        "year": datetime(at.year, 1, 1),
+        "quarter": datetime(at.year, (at.month - 1) // 3 * 3 + 1, 1),
+        "month": datetime(at.year, at.month, 1),
+        "week": day - timedelta(at.weekday()),
+        "day": day,
+        "hour": day + timedelta(hours=at.hour),
+    }[unit]
 
 
 def _there(value: Any) -> Any:

@@ -78,7 +78,7 @@ ADDED = {
         {
             "src/whosin/calibration/targets.py": [
                 (
-                    "^TARGETS: dict",
+                    "^TARGET_KINDS: dict",
                     ODDS,
                 ),
                 ("Rho, Gain, Advantage", ", Odds"),
@@ -106,7 +106,7 @@ ADDED = {
         {
             "src/whosin/mechanisms/__init__.py": [
                 (
-                    "^from whosin.mechanisms.mixture",
+                    "^from whosin.mechanisms.finite",
                     "from whosin.mechanisms.lottery import Lottery as Lottery\n",
                 ),
                 ('    "mixture": Mixture,\n', '    "lottery": Lottery,\n'),
@@ -138,7 +138,7 @@ ADDED = {
         {
             "src/whosin/release/engines/__init__.py": [
                 (
-                    "from whosin.release.engines.embedded import DuckDB\n",
+                    "from whosin.release.engines.duckdb import DuckDB\n",
                     "from whosin.release.engines.json_lines import JsonLines\n",
                 ),
                 ("(DuckDB, ", "JsonLines, "),
@@ -169,7 +169,7 @@ from pathlib import Path
 import whosin as wi
 from whosin.app import reference, scenario_schema
 from whosin.app.cli.main import main
-from whosin.app.web.routes.kinds import kinds
+from whosin.app.web.catalogue_routes import kinds
 from whosin.calibration import read_plan
 from whosin.release.scenario import load_scenario
 
@@ -191,8 +191,8 @@ kind = "absent"
 column = "x"
 ''')
 page = kinds()
-schema = scenario_schema.schema()["properties"]
-text = reference.markdown()
+schema = scenario_schema.scenario_schema()["properties"]
+text = reference.reference_markdown()
 ok = lambda *words: main(list(words)) == 0
 verify = ("verify", "--mechanism", "randomized-response", "--keep", "3/4", "--entities", "1")
 scenario = load_scenario(folder / "scenario.toml")
@@ -263,7 +263,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-MADE = {"reference": "markdown", "scenario_schema": "text"}
+MADE = {"reference": "reference_markdown", "scenario_schema": "schema_text"}
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 import whosin
 from environments import environment, python
 from whosin.app.cli.main import app
-from whosin.extras import EXTRAS, installed
+from whosin.extras import EXTRA_PACKAGES, is_installed
 
 ROOT = Path(whosin.__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -41,7 +41,6 @@ CORE = [
     "ledger show books.db hospital --entries",
     "ledger verify books.db",
     "ledger export books.db --save all.json",
-    "ledger upgrade books.db",
     "ledger close books.db hospital",
 ]
 REFUSED = "ledger resume books.db hospital"
@@ -160,7 +159,7 @@ def test_noise_and_plans_in_notebooks_need_no_extra(alone):
 
 
 def test_the_core_brings_no_module_of_an_extra(alone):
-    heavy = {module for _, modules in EXTRAS.values() for module in modules}
+    heavy = {module for _, modules in EXTRA_PACKAGES.values() for module in modules}
     assert not heavy & alone[2]
 
 
@@ -188,17 +187,17 @@ def declared(extra):
 
 
 def test_the_table_of_extras_is_that_of_the_project():
-    assert EXTRAS.keys() | NOT_OURS == PROJECT["optional-dependencies"].keys()
+    assert EXTRA_PACKAGES.keys() | NOT_OURS == PROJECT["optional-dependencies"].keys()
     homes = packages_distributions()
-    for extra, (_, modules) in EXTRAS.items():
+    for extra, (_, modules) in EXTRA_PACKAGES.items():
         brought = {canonicalize_name(name) for each in modules for name in homes[each]}
         ours = [line for line in PROJECT["optional-dependencies"][extra] if "whosin" not in line]
         assert {canonicalize_name(Requirement(line).name) for line in ours} <= brought, extra
         assert brought <= set(declared(extra)), extra
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    assert Requirement(everything).extras | {"selection"} == EXTRAS.keys()
+    assert Requirement(everything).extras | {"selection"} == EXTRA_PACKAGES.keys()
     assert Requirement(PROJECT["optional-dependencies"]["test"][0]).extras == {"all"}
-    assert all(map(installed, EXTRAS))
+    assert all(map(is_installed, EXTRA_PACKAGES))
 
 
 ASK = """
@@ -206,7 +205,7 @@ import json, sys
 from pathlib import Path
 import httpx
 from whosin.app.web.server import running
-from whosin.app.web.settings import Settings
+from whosin.app.web.access import Settings
 here = Path()
 with running(Settings(here, "ledger.db", here / "users.json")) as url:
     client = httpx.Client(base_url=url, headers={"X-Whosin": "test"}, timeout=60)

@@ -49,7 +49,7 @@ def test_the_wheel_works_in_an_environment_of_its_own(wheel, tmp_path):
         "from pathlib import Path\n"
         "import httpx\n"
         "from whosin.app.web.server import running\n"
-        "from whosin.app.web.settings import Settings\n"
+        "from whosin.app.web.access import Settings\n"
         f"here = Path({str(tmp_path)!r})\n"
         "with running(Settings(here, 'ledger.db', here / 'users.json')) as url:\n"
         "    print(httpx.get(url).text, httpx.get(url + '/static/app.js').status_code)\n"

@@ -16,7 +16,7 @@ import pytest
 import whosin as wi
 from whosin import calibration, distortion, families, mechanisms, noise, notions, priors, theorems
 from whosin.errors import InvalidInput, WhosinError
-from whosin.validation import of_numbers
+from whosin.validation import check_numbers
 
 ROOMS = (
     *("spaces", "priors", "families", "mechanisms", "notions", "theorems", "calibration"),
@@ -32,7 +32,7 @@ CHAIN = priors.MarkovChain(["1/2", "1/2"], [[0.9, 0.1], [0.2, 0.8]])
 NOISY = mechanisms.Laplace(COUNT, 2)
 ROWS = priors.Independent([["1/2", "1/2"]] * 2)
 COINS = [["3/4", "1/4"]] * 8
-KNOWN = distortion.structure(RECORDS, ROWS)
+KNOWN = distortion.find_structure(RECORDS, ROWS)
 DP = notions.DifferentialPrivacy("add-remove")
 
 GOOD: dict[Callable[..., Any], dict[str, Any]] = {
@@ -60,11 +60,15 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     mechanisms.Mixture: {"parts": [NOISY, NOISY], "weights": ["1/2", "1/2"]},
     mechanisms.PostProcessed: {"mechanism": NOISY, "map": str},
     mechanisms.Sampled: {"mechanism": NOISY, "beta": "1/2"},
-    mechanisms.as_channel: {"mechanism": NOISY, "space": SUBSETS},
+    mechanisms.read_channel: {"mechanism": NOISY, "space": SUBSETS},
     notions.BayesianSemanticPrivacy: {"prior": CHAIN},
     notions.SampledDifferentialPrivacy: {"beta": "1/2", "direction": "both"},
     theorems.convert: {"level": DP.measure(NOISY, SUBSETS), "to": DP},
-    theorems.coupling: {"prior": priors.FixedSize(["1/2"] * 3, 2), "space": SUBSETS, "entity": 0},
+    theorems.build_coupling: {
+        "prior": priors.FixedSize(["1/2"] * 3, 2),
+        "space": SUBSETS,
+        "entity": 0,
+    },
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},
@@ -75,11 +79,11 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     distortion.PerRow: {"matrices": (((1, 0), (0, 1)),)},
     distortion.best: {"space": RECORDS, "prior": ROWS, "epsilon": 1.0},
     distortion.curves: {"space": RECORDS, "prior": ROWS, "notions": ["dp"], "points": 2},
-    distortion.h: {"space": RECORDS, "epsilon": 1.0},
+    distortion.hamming_distortion: {"space": RECORDS, "epsilon": 1.0},
     distortion.h_inverse: {"space": RECORDS, "distortion": 1.0},
-    distortion.identifiable: {"structure": KNOWN, "epsilon": 1.0},
+    distortion.identifiable_mechanism: {"structure": KNOWN, "epsilon": 1.0},
     distortion.randomized_response: {"epsilon": 1.0, "values": 2},
-    distortion.structure: {"space": RECORDS, "prior": ROWS},
+    distortion.find_structure: {"space": RECORDS, "prior": ROWS},
     noise.bernoulli: {"probability": "1/2", "size": 3},
     noise.categorical: {"probabilities": ["1/2", "1/2"], "size": 3},
     noise.discrete_gaussian: {"sigma": 2, "size": 3},
@@ -204,7 +208,7 @@ def test_the_message_names_the_argument(call, arguments, words):
 
 def test_the_walk_can_fail():
     assert refused(lambda number: number + 1, {"number": None}) is not None
-    assert refused(of_numbers(lambda number: number + 1), {"number": None}) is None
+    assert refused(check_numbers(lambda number: number + 1), {"number": None}) is None
     assert len(CALLS) > 100
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from whosin.documents import (
-    DEEPEST,
+    MAX_DEPTH,
     MOST_SPELLED,
     Spelled,
     parse_json,
@@ -110,7 +110,7 @@ def test_whole_numbers_up_to_the_limit_are_read():
 
 
 def test_depth_up_to_the_limit_is_read():
-    text = "[" * DEEPEST + "]" * DEEPEST
+    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert json.dumps(parse_json(text, "file")) == text
     with pytest.raises(InvalidInput):
         parse_json(f"[{text}]", "file")

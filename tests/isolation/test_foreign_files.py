@@ -14,14 +14,15 @@ import whosin as wi
 from file_readers import FIRST
 from isolation_tasks import crash
 from web_server import program, served
+from whosin import binary_readers
 from whosin.app.web.server import running
 from whosin.errors import Crashed, InvalidInput, OutOfMemory
-from whosin.gwas import vcf as room
-from whosin.gwas.vcf import count_vcf
-from whosin.isolation import Limits, Nursery, readers
+from whosin.gwas import study
+from whosin.gwas.study import count_vcf
+from whosin.isolation import TaskLimits, WorkerPool
 from whosin.release import DuckDB
 
-LIMITS = Limits(60, 1 << 30)
+LIMITS = TaskLimits(60, 1 << 30)
 PEOPLE = 24
 DAMAGED_VCF = 10_000
 
@@ -84,20 +85,20 @@ def scan(path: str) -> int:
 
 def scan_unchecked(path: str) -> int:
     """As before files were checked."""
-    from whosin.release.engines import embedded
+    from whosin.release.engines import duckdb
 
-    embedded.require_sound = lambda files: None  # type: ignore[attr-defined]
+    duckdb.require_sound = lambda files: None  # type: ignore[attr-defined]
     return scan(path)
 
 
 @pytest.fixture(scope="module")
 def nursery():
-    found = Nursery(["pyarrow.dataset", "ibis.backends.duckdb"])
+    found = WorkerPool(["pyarrow.dataset", "ibis.backends.duckdb"])
     yield found
     found.close()
 
 
-def _survivors(nursery: Nursery, folder: Path, count: int) -> dict[str, int]:
+def _survivors(nursery: WorkerPool, folder: Path, count: int) -> dict[str, int]:
     """How mutants end: refused by the check, crashing it, or scanned after it."""
     whole, chance = arrow(folder / "whole.arrow"), random.Random(7)
     ends = {"refused": 0, "crashed the check": 0, "scanned": 0}
@@ -105,7 +106,7 @@ def _survivors(nursery: Nursery, folder: Path, count: int) -> dict[str, int]:
         path = folder / "mutant.arrow"
         path.write_bytes(mutated(whole, chance))
         try:
-            nursery.run(readers.check_arrow, str(path), limits=LIMITS)
+            nursery.run(binary_readers.check_arrow, str(path), limits=LIMITS)
         except InvalidInput:
             ends["refused"] += 1
             continue
@@ -200,8 +201,9 @@ def test_damaged_vcf_files(tmp_path, capfd):
     """One sentence each, and nothing of the library on our streams."""
     file = tmp_path / "whole.vcf"
     file.write_bytes(vcf())
-    snps, counts, sizes, left_out = count_vcf(file, _phenotypes(tmp_path))
-    assert (len(snps), counts.shape, sum(sizes), left_out) == (6, (6, 6), PEOPLE, 2)
+    snps, counts, groups, left_out = count_vcf(file, _phenotypes(tmp_path))
+    assert (len(snps), counts.shape, left_out) == (6, (6, 9), 2)
+    assert groups.cases.sum() + groups.controls.sum() == PEOPLE
     _mutants_of_vcf(tmp_path, 5)
     assert "".join(capfd.readouterr()) == ""
 
@@ -209,11 +211,11 @@ def test_damaged_vcf_files(tmp_path, capfd):
 def test_a_crash_of_a_reader_is_one_sentence(tmp_path, monkeypatch):
     file = tmp_path / "whole.vcf"
     file.write_bytes(vcf())
-    monkeypatch.setattr(readers, "vcf_counts", crash)
+    monkeypatch.setattr(binary_readers, "vcf_counts", crash)
     with pytest.raises(InvalidInput, match=r"whole\.vcf must be a VCF file"):
         count_vcf(file, _phenotypes(tmp_path))
     arrow(tmp_path / "whole.arrow")
-    monkeypatch.setattr(readers, "check_arrow", crash)
+    monkeypatch.setattr(binary_readers, "check_arrow", crash)
     with pytest.raises(InvalidInput, match="readable arrow file"):
         wi.Table(tmp_path / "whole.arrow", "patient")
 
@@ -226,7 +228,7 @@ def read_damaged_vcf(folder: str, seed: int, first: int, end: int) -> tuple[int,
     """(read, refused) of damaged files, all in this process, which may crash: `number` says at
     which one it is."""
     home, whole, ends = Path(folder), vcf(), [0, 0]
-    room.isolation = SimpleNamespace(run=inline)  # type: ignore[assignment,attr-defined]
+    study.isolation = SimpleNamespace(run=inline)  # type: ignore[assignment,attr-defined]
     people = home / "study.pheno"
     for number in range(first, end):
         (home / "number").write_text(str(number))
@@ -241,7 +243,7 @@ def read_damaged_vcf(folder: str, seed: int, first: int, end: int) -> tuple[int,
     return ends[0], ends[1]
 
 
-def _many_of_vcf(nursery: Nursery, folder: Path, count: int) -> Counter[str]:
+def _many_of_vcf(nursery: WorkerPool, folder: Path, count: int) -> Counter[str]:
     """How damaged files end, many of them in one process."""
     _phenotypes(folder)
     ends, done = Counter[str](), 0
@@ -249,7 +251,7 @@ def _many_of_vcf(nursery: Nursery, folder: Path, count: int) -> Counter[str]:
         end = min(count, done + 500)
         try:
             read, refused = nursery.run(
-                read_damaged_vcf, str(folder), FIRST, done, end, limits=Limits(600, 2 << 30)
+                read_damaged_vcf, str(folder), FIRST, done, end, limits=TaskLimits(600, 2 << 30)
             )
             ends += Counter(read=read, refused=refused)
             done = end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -12,31 +13,34 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from isolation_tasks import add, crash, dumped, fail, hoard, litter, refuse, shout, spin, threads
 from open_files import many_files
 from whosin import errors, isolation
-from whosin.app.web.failures import Refused
-from whosin.app.web.fair_queue import FairQueue
-from whosin.isolation import Limits, Nursery, messages
+from whosin.app.web.bodies import RequestRefused
+from whosin.app.web.tasks import FairQueue
+from whosin.isolation import TaskLimits, WorkerPool
+from whosin.plain_files import SPILL, TASK, PrivateFolder, remove_abandoned
+from whosin.release.engines.duckdb import SpillFolder
 
-LIMITS = Limits(300, 1 << 30, "ask for less")
-SHORT = Limits(0.3, 1 << 30, "ask for less")
-SMALL = Limits(300, 64 << 20, "ask for less")
+LIMITS = TaskLimits(300, 1 << 30, "ask for less")
+SHORT = TaskLimits(0.3, 1 << 30, "ask for less")
+SMALL = TaskLimits(300, 64 << 20, "ask for less")
 
 
 @pytest.fixture(scope="module")
 def nursery():
-    found = Nursery(["fractions"])
+    found = WorkerPool(["fractions"])
     yield found
     found.close()
 
 
 @pytest.fixture(params=["once", "nursery"])
 def run(request, nursery):
-    return isolation.run if request.param == "once" else nursery.run
+    return isolation.run_isolated if request.param == "once" else nursery.run
 
 
 def test_answers_and_errors_come_back(run):
@@ -61,7 +65,7 @@ def test_a_process_is_stopped(run):
     with pytest.raises(errors.TookTooLong, match=r"longer than 0\.3 seconds; ask for less"):
         run(spin, limits=SHORT)
     with pytest.raises(errors.TookTooLong, match=r"longer than 0\.2 seconds"):
-        run(spin, limits=Limits(300, 1 << 30, processor=0.2))
+        run(spin, limits=TaskLimits(300, 1 << 30, processor=0.2))
     with pytest.raises(errors.OutOfMemory, match=r"0\.062 GiB; ask for less"):
         run(hoard, limits=SMALL)
 
@@ -79,8 +83,13 @@ def test_a_crash_is_one_sentence_and_leaves_nothing(run, tmp_path, monkeypatch, 
 def test_a_process_may_have_many_files_open(tmp_path):
     """More than `select` takes: what waits, and what is started then, does without it."""
     with many_files(), ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda at: isolation.run(add, at, 1, limits=LIMITS), range(2)))[1] == 2
-        made = Nursery(["fractions"])
+        assert (
+            list(pool.map(lambda at: isolation.run_isolated(add, at, 1, limits=LIMITS), range(2)))[
+                1
+            ]
+            == 2
+        )
+        made = WorkerPool(["fractions"])
         try:
             found = list(pool.map(lambda at: made.run(add, at, 1, limits=LIMITS), range(8)))
         finally:
@@ -113,9 +122,9 @@ def test_only_plain_data_comes_back(run):
     with pytest.raises(errors.Crashed, match="UnpicklingError"):
         run(Fraction, 1, 3, limits=LIMITS)
     evil = b"cos\nsystem\n(S'true'\ntR."
-    frame = messages.LENGTH.pack(len(evil)) + evil
+    frame = isolation.LENGTH_STRUCT.pack(len(evil)) + evil
     with pytest.raises(errors.Crashed, match="no proper answer"):
-        messages.answer(frame, LIMITS.too_large)
+        isolation.read_answer(frame, LIMITS.too_large)
 
 
 def test_a_nursery_forks_from_one_thread_and_starts_again(nursery):
@@ -130,8 +139,8 @@ def test_a_nursery_forks_from_one_thread_and_starts_again(nursery):
 
 SCRIPT = """
 import math
-from whosin.isolation import Limits, run
-print(run(math.factorial, 5, limits=Limits(300, 1 << 30)))
+from whosin.isolation import TaskLimits, run_isolated
+print(run_isolated(math.factorial, 5, limits=TaskLimits(300, 1 << 30)))
 """
 
 
@@ -191,14 +200,14 @@ def test_nobody_has_all_turns():
 def test_more_than_can_wait_are_told_so():
     turns = FairQueue(at_once=1, each=2, waiting=1, patience=0.05)
     with turns.turn("ann"):
-        with pytest.raises(Refused, match="busy") as late, turns.turn("bob"):
+        with pytest.raises(RequestRefused, match="busy") as late, turns.turn("bob"):
             pass
         assert late.value.status == 429
         waiting = threading.Thread(target=_quietly, args=[turns, "bob"])
         turns.patience = 300
         waiting.start()
         _until(lambda: turns._queues)
-        with pytest.raises(Refused, match="busy"), turns.turn("cyd"):
+        with pytest.raises(RequestRefused, match="busy"), turns.turn("cyd"):
             pass
         assert turns._queues.keys() == {"bob"}
     waiting.join()
@@ -209,7 +218,7 @@ def test_more_than_can_wait_are_told_so():
 def test_one_person_has_a_quota():
     turns = FairQueue(at_once=3, each=2)
     with turns.turn("ann"), turns.turn("ann"):
-        with pytest.raises(Refused, match="2 of your requests"), turns.turn("ann"):
+        with pytest.raises(RequestRefused, match="2 of your requests"), turns.turn("ann"):
             pass
         with turns.turn("bob"):
             pass
@@ -225,3 +234,60 @@ def _until(ready) -> None:
     while not ready():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+SPILLING = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from isolation_tasks import spill
+from whosin import isolation
+from whosin.isolation import TaskLimits, WorkerPool
+run = isolation.run_isolated if sys.argv[3] == "once" else WorkerPool(["isolation_tasks"]).run
+run(spill, sys.argv[1], limits=TaskLimits(600, 1 << 30))
+"""
+LATER = {
+    "a server": lambda: WorkerPool([]).start(),
+    "a task": lambda: isolation.run_isolated(add, limits=LIMITS),
+    "a program": SpillFolder,
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "later"), [("nursery", "a server"), ("once", "a task"), ("nursery", "a program")]
+)
+def test_what_a_killed_process_spilled_goes_with_the_next_start(tmp_path, monkeypatch, how, later):
+    """Tasks spill in folders of their own, so someone else has to look for what they left."""
+    flag, temporary = tmp_path / "flag", tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    helpers = str(Path(__file__).parents[1] / "helpers")
+    command = [sys.executable, "-c", SPILLING, str(flag), helpers, how]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            end = time.monotonic() + 300
+            while not (flag.exists() and flag.read_text()) and time.monotonic() < end:
+                time.sleep(0.02)
+            rows = Path(flag.read_text()) / "rows"
+            LATER[later]()
+            assert rows.read_text() == "private"  # its process lives
+        finally:
+            process.kill()
+    assert list(temporary.glob("*/*/rows")) == [rows]
+    LATER[later]()
+    assert not list(temporary.rglob("rows"))
+
+
+def test_nobody_elses_folder_is_removed(tmp_path):
+    """Not one that a link leads to, and not one that has no name of ours."""
+    target = tmp_path / "target"
+    target.mkdir()
+    (tmp_path / f"{TASK}link").symlink_to(target)
+    (tmp_path / "whosin-other").mkdir()
+    (tmp_path / f"{SPILL}gone").mkdir()
+    with PrivateFolder(TASK, tmp_path) as mine:
+        remove_abandoned(tmp_path)
+        assert Path(mine).is_dir() and stat.S_IMODE(os.stat(mine).st_mode) == 0o700
+        names = {each.name for each in tmp_path.iterdir()}
+        assert names == {"target", f"{TASK}link", "whosin-other", Path(mine).name}
+    assert not Path(mine).exists()

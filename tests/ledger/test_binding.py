@@ -21,10 +21,9 @@ from amounts import cases
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
-from whosin.ledger.binding import Binding, Bound, _alike
+from whosin.ledger.binding import RegisteredTable, Registration, _same_rows
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
-from whosin.release.registration import binding_of
-from whosin.release.scans.fingerprint import fingerprint
+from whosin.release.registration import fingerprint_table, register_table
 
 PLAN = oracle.PLANS["add-remove"]
 ROWS = "patient,visit,days\n" + "".join(f"p{n % 7},v{n},{n % 9}\n" for n in range(60))
@@ -80,7 +79,7 @@ def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
             Session(table(visits, "visit"), PLAN, ledger, amend=amend)
     other = Session(table(visits), PLAN, ledger)
     other.table = table(visits, "visit")
-    other.binding = binding_of(other.table)
+    other.binding = register_table(other.table)
     with pytest.raises(BudgetRefused, match="set once and for all"):  # in the debit's own turn
         other.ask(Count(), share="1/10")
     assert ledger.standing("visits").debits == 1
@@ -213,7 +212,7 @@ def test_a_changed_binding_breaks_the_history(visits, ledger, tmp_path) -> None:
     with pytest.raises(BrokenHistory):
         verify(ledger, "visits")
     with pytest.raises(BrokenHistory):
-        ledger.amend("visits", Binding("visit"))
+        ledger.amend("visits", Registration("visit"))
 
 
 # Fresh budgets by another name
@@ -266,7 +265,7 @@ def test_next_month_goes_on_under_the_same_budget(visits, ledger) -> None:
 def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
     session = Session(table(visits), PLAN, ledger)
     session.ask(Count(), share="1/2")
-    prints = binding_of(session.table, rows=True).source
+    prints = register_table(session.table, rows=True).source
     assert set(prints) == {"bytes", "rows"}
     standing, history, _ = ledger.record("visits")
     kept = standing.bound
@@ -274,7 +273,7 @@ def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
     for secret in (*prints.values(), *kept.binding.source.values(), kept.key):
         assert secret not in shown
     # Whoever guesses the whole table cannot test the guess against an entry without the key.
-    other = Bound.of(binding_of(session.table, rows=True))
+    other = RegisteredTable.of(register_table(session.table, rows=True))
     assert other.entry()["source"] != history[0].body["binding"]["source"]
     assert other.entry() | {"source": ""} == history[0].body["binding"] | {"source": ""}
 
@@ -284,12 +283,12 @@ def test_large_files_are_sampled(tmp_path) -> None:
     block = (("x" * 62 + ",\n") * 1024).encode()
     for path in (first, second):
         path.write_bytes(b"who,x\n" + block * 300)
-    prints = [fingerprint(wi.Table(p, "who")) for p in (first, second)]
+    prints = [fingerprint_table(wi.Table(p, "who")) for p in (first, second)]
     assert prints[0] == prints[1] and set(prints[0]) == {"bytes"}
     with second.open("r+b") as file:
         file.seek(-3, 2)
         file.write(b"y")
-    assert fingerprint(wi.Table(second, "who")) != prints[0]
+    assert fingerprint_table(wi.Table(second, "who")) != prints[0]
 
 
 # Promises of their own
@@ -331,7 +330,7 @@ def test_users_find_everything_decided(visits, ledger) -> None:
     ledger.register("visits", PLAN)
     with pytest.raises(BudgetRefused, match="registered without its table"):
         Session(data, PLAN, ledger, curator=False)
-    ledger.amend("visits", binding_of(data))
+    ledger.amend("visits", register_table(data))
     Session(data, PLAN, ledger, curator=False).ask(Count(), share="1/10")
     with pytest.raises(BudgetRefused, match="and this is about 'visit'"):
         Session(table(visits, "visit"), PLAN, ledger, curator=False)
@@ -358,7 +357,7 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
     Session(data, PLAN, ledger)
     batch = [Count(), Rows(), Sum(column="days")]
     offers = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
-    binding = binding_of(data)
+    binding = register_table(data)
     charges = [replace(offer.charge, binding=binding) for offer in offers]
     refused, lock = [], threading.Barrier(5)
 
@@ -496,5 +495,5 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
     ],
 )
 def test_sources_are_alike_by_what_both_say(mine, other, known, alike):
-    assert _alike(mine, other, known=known) is alike
-    assert _alike(other, mine, known=known) is alike
+    assert _same_rows(mine, other, known=known) is alike
+    assert _same_rows(other, mine, known=known) is alike

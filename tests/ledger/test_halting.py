@@ -25,7 +25,7 @@ from halting_checks import (
     check_halting,
 )
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import states, verify
+from whosin.ledger import standing, verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -80,23 +80,30 @@ def test_a_halt_cannot_be_wiped_off(ledger, tmp_path, forgery):
 
 def test_a_history_that_answers_while_it_is_halted_is_broken(ledger, monkeypatch):
     """Someone patched the refusal away: the entries still show it."""
-    from whosin.ledger import refusal
+    from whosin.ledger import registry
 
     ledger.register("d", PLAN)
     debit = ledger.debit("d", "r", PRICE)
     ledger.halt("d", "r")
-    monkeypatch.setattr(refusal, "halted", lambda _: None)
+    monkeypatch.setattr(registry, "refuse_suspended", lambda _: None)
     ledger.store(debit, 1)
     with pytest.raises(BrokenHistory, match="while it was halted"):
         verify(ledger, "d")
 
 
 def test_states_are_what_they_were_before_a_halt():
-    for state in states.BASIC:
-        assert states.without_halt(states.halted(state)) == state
-        assert states.halted(states.halted(state)) == states.halted(state)
-        assert len(states.halted(state)) <= 16  # the column's width
-        assert states.without_halt(states.closed(states.halted(state))) == "closed"
+    for state in standing.BASIC_STATES:
+        assert standing.state_after_resuming(standing.state_after_suspension(state)) == state
+        assert standing.state_after_suspension(
+            standing.state_after_suspension(state)
+        ) == standing.state_after_suspension(state)
+        assert len(standing.state_after_suspension(state)) <= 16  # the column's width
+        assert (
+            standing.state_after_resuming(
+                standing.state_after_closing(standing.state_after_suspension(state))
+            )
+            == "closed"
+        )
 
 
 # Races and kills
@@ -274,8 +281,8 @@ def test_a_replaced_source_keeps_its_words(ledger, tmp_path):
         with pytest.raises(SourceChanged) as caught:
             session.ask(Count(), share="1/2")
     assert str(caught.value) == (
-        "the table has other columns than when it was opened, or is gone; the debit stands; "
-        "request r continues without paying again"
+        "the table has other columns than when it was opened: column 1 of the header is another "
+        "one; the debit stands; request r continues without paying again"
     )
     assert not ledger.standing("t").halted
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +105,8 @@ def test_the_table_of_mounts_is_read(tmp_path):
         "63 43 254:0 /a /mnt/a\\040b.db rw,relatime - ext4 /dev/vda rw\n"
         "64 43 254:0 / /mnt\\134x\\011y rw shared:1 - tmpfs tmpfs rw\nshort\n"
     )
-    assert ledger_file.mounted(table) == {"/mnt/a b.db", "/mnt\\x\ty"}
-    assert ledger_file.mounted(tmp_path / "none") == set()
+    assert ledger_file.mount_points(table) == {"/mnt/a b.db", "/mnt\\x\ty"}
+    assert ledger_file.mount_points(tmp_path / "none") == set()
 
 
 SHARING = """
@@ -198,7 +200,7 @@ def test_a_deleted_log_loses_no_answer_that_was_shown(tmp_path, monkeypatch, wor
 
 def test_two_who_bring_the_log_into_the_file_wait_for_each_other(tmp_path):
     """SQLite says that another one is at it by -1 of -1 pages, which is not all of them."""
-    from whosin.ledger import engines
+    from whosin.ledger import store
 
     said = iter([(1, -1, -1), (0, 5, 3), (0, 5, 5), (0, 9, 9)])
     asked = []
@@ -211,7 +213,7 @@ def test_two_who_bring_the_log_into_the_file_wait_for_each_other(tmp_path):
         def fetchone(self):
             return next(said)
 
-    engines.checkpoint(Connection())
+    store.checkpoint_log(Connection())
     assert len(asked) == 3
 
 
@@ -271,7 +273,7 @@ def test_a_name_fits_its_note(path):
         assert ledger._store.heads.path.stat().st_size == 2 * 1024
 
 
-def test_notes_never_go_back_and_survive_damage(path, tmp_path):
+def test_notes_never_go_back(path):
     with wi.Ledger(path) as ledger:
         ledger.register("Ärzte 😀 " + "é" * 190, PLAN)
         heads = ledger._store.heads
@@ -279,11 +281,108 @@ def test_notes_never_go_back_and_survive_damage(path, tmp_path):
         row = ledger.evidence("d")[0]
         heads.note(row._replace(entries=1, head="0" * 64))
         assert heads.read() == before and len(before) == 2
-    heads.path.write_bytes(b"x" * 5000)
+
+
+def _flipped(text):
+    return text.replace(b'"entries"', b'"entriez"')
+
+
+DAMAGE = {
+    "rubbish": lambda text: b"x" * 5000,
+    "whole lines of rubbish": lambda text: b"x" * 2048,
+    "zeros": lambda text: bytes(len(text)),
+    "emptied": lambda text: b"",
+    "half a line": lambda text: text[:500],
+    "half a line more": lambda text: text + text[:500],
+    "a line twice": lambda text: text + text,
+    "another key": _flipped,
+    "no number": lambda text: text.replace(b'"entries": 3', b'"entries": 0'),
+    "half a head": lambda text: re.sub(rb'[0-9a-f]{32}"', b" " * 32 + b'"', text),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_notes_are_not_the_same_as_none(path, run, damage):
+    """Whoever damages the note could then put an older copy back unnoticed."""
+    heads = Path(f"{path}-heads")
+    whole = heads.read_bytes()
+    damaged = DAMAGE[damage](whole)
+    heads.write_bytes(damaged)
     with wi.Ledger(path) as ledger:
-        assert not verify(ledger, "d").noted
+        calls = (
+            lambda: ledger.debit("d", "r", PRICE),
+            lambda: ledger.register("e", PLAN),
+            lambda: verify(ledger, "d"),
+        )
+        for call in calls:
+            with pytest.raises(StoreFailed):
+                call()
+        assert ledger.datasets() == ["d"] and ledger.standing("d").debits == 1
+        assert heads.read_bytes() == damaged
+        assert run("ledger verify", path)[0] == 3
+        heads.write_bytes(whole)
+        assert verify(ledger, "d").noted
+        heads.unlink()  # the way to go on knowingly
         ledger.answer("d", PRICE, lambda: 1, "r")
-        assert heads.read()["d"] == (5, ledger.standing("d").head)
+        assert ledger._store.heads.read()["d"] == (5, ledger.standing("d").head)
+
+
+def _link(place, elsewhere):
+    elsewhere.write_bytes(place.read_bytes())
+    place.unlink()
+    place.symlink_to(elsewhere)
+
+
+def _loose_link(place, elsewhere):
+    place.unlink()
+    place.symlink_to(elsewhere)
+
+
+def _pipe(place, elsewhere):
+    place.unlink()
+    os.mkfifo(place)
+
+
+def _folder(place, elsewhere):
+    place.unlink()
+    place.mkdir()
+
+
+@pytest.mark.parametrize("obstacle", [_link, _loose_link, _pipe, _folder])
+def test_notes_are_a_plain_file(path, tmp_path, obstacle):
+    """A link is not followed, written or given other permissions; nobody waits for a pipe."""
+    heads, elsewhere = Path(f"{path}-heads"), tmp_path / "elsewhere"
+    obstacle(heads, elsewhere)
+    if elsewhere.exists():
+        elsewhere.chmod(0o666)
+    before = elsewhere.read_bytes() if elsewhere.exists() else None
+    os.chmod(path, 0o600)
+    with wi.Ledger(path) as ledger:
+        for call in (
+            lambda: ledger.debit("d", "r", PRICE),
+            lambda: ledger.register("e", PLAN),
+            lambda: verify(ledger, "d"),
+        ):
+            with pytest.raises(StoreFailed):
+                call()
+        assert ledger.standing("d").debits == 1 and ledger.datasets() == ["d"]
+    assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
+    if before is not None:
+        assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o666
+
+
+def test_two_who_note_first_at_once_both_are_noted(tmp_path):
+    """The file appears with its first line; whoever comes second adds a line to it."""
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        heads = ledger._store.heads
+        ledger.register("d", PLAN)
+        row = ledger.evidence("d")[0]
+        heads.path.unlink()
+        rows = [row._replace(name=f"d{number}") for number in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(heads.note, rows))
+        assert heads.read() == {each.name: (each.entries, each.head) for each in rows}
+        assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
 
 
 # Private

@@ -16,17 +16,8 @@ import whosin as wi
 from halting_checks import check_a_release_of_its_own, check_halting, fail
 from ledger_programs import run_kills
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
-from whosin.ledger import (
-    Charge,
-    Cost,
-    chain,
-    refusal,
-    running,
-    store_errors,
-    units,
-    verify,
-)
-from whosin.ledger.store import now, read_url
+from whosin.ledger import Charge, Cost, encoding, entries, registry, store, verify
+from whosin.ledger.store import format_moment, read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
@@ -234,10 +225,10 @@ def test_a_disk_that_fails_at_the_commit_leaves_nothing(ledger, admin, monkeypat
 
 
 def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
-    from whosin.ledger import refusal
+    from whosin.ledger import registry
 
     ledger.register("d", PLAN)
-    monkeypatch.setattr(refusal, "debits", lambda *_: cut_connections(admin))
+    monkeypatch.setattr(registry, "check_debits", lambda *_: cut_connections(admin))
     with pytest.raises(StoreFailed, match="the connection was lost; no answer was"):
         ledger.answer("d", PRICE, lambda: 1, "r")
     monkeypatch.undo()
@@ -310,7 +301,7 @@ def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog
 @pytest.mark.parametrize("state", ["starting up", "in recovery mode", "shutting down"])
 def test_a_server_that_is_not_ready_says_so(state):
     error = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {state}")
-    assert store_errors.words(error) == "the server is starting or stopping"
+    assert store.describe_failure(error) == "the server is starting or stopping"
 
 
 def test_a_dataset_locked_by_someone(url, admin):
@@ -457,7 +448,7 @@ def test_a_program_of_ones_own_draws_nothing_while_it_is_halted(ledger, monkeypa
     ledger.register("d", PLAN)
     debit = ledger.debit("d", "r", PRICE)
     ledger.halt("d", "r")
-    monkeypatch.setattr(refusal, "halted", lambda _: None)
+    monkeypatch.setattr(registry, "refuse_suspended", lambda _: None)
     for call in (
         lambda: ledger.store(debit, 1),
         lambda: ledger.debit("d", "s", PRICE),
@@ -469,23 +460,11 @@ def test_a_program_of_ones_own_draws_nothing_while_it_is_halted(ledger, monkeypa
     assert verify(ledger, "d").entries == 3 and ledger.resume("d").debits == 1
 
 
-def test_upgrading_brings_the_functions_of_this_version(ledger, url, run):
-    """Those of an earlier state of this format are replaced; rights that were given stay."""
-    with ledger._store.writing() as connection:
-        connection.exec_driver_sql("DROP FUNCTION whosin_halt(text, text, text)")
-    ledger.register("d", PLAN)
-    with pytest.raises(BrokenHistory, match="its functions are not those of a ledger"):
-        verify(ledger, "d")
-    assert run("ledger upgrade", url)[1] == "The ledger has format 2 already.\n"
-    ledger.halt("d")
-    assert verify(ledger, "d").entries == 2
-
-
 FORGERIES = {
-    "the sums stay": lambda row, entry: (row, {**entry, "sums": running.sums(row)}),
+    "the sums stay": lambda row, entry: (row, {**entry, "sums": entries.running_sums(row)}),
     "a cost below zero": lambda row, entry: (row, priced(entry, -1)),
     "no cost": lambda row, entry: (row, {**entry, "costs": {}}),
-    "more than the budget": lambda row, entry: (row, priced(entry, 2 * units.EPSILON_UNITS)),
+    "more than the budget": lambda row, entry: (row, priced(entry, 2 * encoding.EPSILON_UNITS)),
     "other terms": lambda row, entry: (row._replace(epsilon=2 * row.epsilon), entry),
     "another head": lambda row, entry: (row._replace(head="0" * 64), entry),
     "another number": lambda row, entry: (row._replace(entries=7), entry),
@@ -503,16 +482,16 @@ def test_the_functions_believe_nothing(as_role, ledger, forgery):
     ledger.debit("d", "first", PRICE)
     analyst = as_role("analysts")
     with analyst._store.turn("d", ["r"]) as turn:
-        body = {"who": "eve", "when": now(), **PRICE.to_dict()}
+        body = {"who": "eve", "when": format_moment(), **PRICE.to_dict()}
         row, body = FORGERIES[forgery](turn.row, body)
         said = body.pop("sums", None)
         cost = body["costs"].get("add-remove", {"epsilon": 0})
-        entry, after = running.following(
+        entry, after = entries.next_entry(
             row, "debit", "r", body, debits=2, spent_epsilon=row.spent_epsilon + cost["epsilon"]
         )
         if said is not None:
             entry = replace(entry, body={**entry.body, "sums": said})
-            entry = replace(entry, head=chain.link(row.head, entry.linked()))
+            entry = replace(entry, head=encoding.link_digest(row.head, entry.linked()))
         with pytest.raises(psycopg.Error) as caught:
             turn.commit(after, entry)
         assert caught.value.sqlstate == "WH001"
@@ -559,8 +538,8 @@ def test_the_servers_clock_counts(ledger, monkeypatch):
     from whosin.ledger import store
 
     ledger.register("d", PLAN)
-    real = store.now
-    monkeypatch.setattr(store, "now", lambda *given: real(*given) if given else "2001")
+    real = store.format_moment
+    monkeypatch.setattr(store, "format_moment", lambda *given: real(*given) if given else "2001")
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
     assert verify(ledger, "d").debits == 1
     assert all(entry.body["when"] > "2025" for entry in ledger.history("d"))
@@ -623,9 +602,9 @@ def test_a_debit_trusts_no_cell(url, ledger):
 
 
 def test_tables_are_bound_amended_and_paid_in_batches(ledger):
-    from whosin.ledger.binding import Binding
+    from whosin.ledger.binding import Registration
 
-    table = Binding("patient", schema={"patient": "string"}, source={"bytes": "a"})
+    table = Registration("patient", schema={"patient": "string"}, source={"bytes": "a"})
     ledger.register("d", PLAN, table)
     asked = replace(PRICE, binding=table)
     ledger.debits("d", {f"r/{place}": asked for place in range(3)})
@@ -636,7 +615,7 @@ def test_tables_are_bound_amended_and_paid_in_batches(ledger):
     ledger.amend("d", replace(table, source={"bytes": "b"}))
     ledger.debit("d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"})))
     with pytest.raises(BudgetRefused, match="once and for all"):
-        ledger.amend("d", Binding("visit"))
+        ledger.amend("d", Registration("visit"))
     with pytest.raises(BudgetRefused, match="left"):
         ledger.debits(
             "d",

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from marginals_oracle import dense
-from whosin.marginals import Measurement, Workload, cell_variances, estimate, tables_of
+from whosin.marginals import (
+    Measurement,
+    Workload,
+    cell_variances,
+    estimate_residuals,
+    estimate_tables,
+)
 
 
 def random_case(rng: np.random.Generator) -> tuple[Workload, list[Measurement], list[float]]:
@@ -39,7 +45,7 @@ def test_the_estimate_is_generalised_least_squares(seed: int) -> None:
         rows = [dense(sizes, each.attributes, each.differences) for each in measured]
         values = [one @ truth + rng.normal(size=len(one)) for one in rows]
         shaped = [v.reshape(m.shape(sizes)) for v, m in zip(values, measured, strict=True)]
-        found = tables_of(workload, estimate(workload, measured, variances, shaped))
+        found = estimate_tables(workload, estimate_residuals(workload, measured, variances, shaped))
         predicted = cell_variances(workload, measured, variances)
 
         scale = np.repeat(np.asarray(variances) ** -0.5, [len(one) for one in rows])
@@ -58,8 +64,8 @@ def test_tables_agree_where_they_share_attributes() -> None:
     workload = Workload.up_to((3, 2, 4, 5), 3)
     measured = [Measurement(each) for each in workload.sets]
     values = [rng.normal(100, 30, each.shape(workload.sizes)) for each in measured]
-    found = tables_of(
-        workload, estimate(workload, measured, rng.uniform(1, 9, 14).tolist(), values)
+    found = estimate_tables(
+        workload, estimate_residuals(workload, measured, rng.uniform(1, 9, 14).tolist(), values)
     )
     for one, other in product(range(14), repeat=2):
         shared = set(workload.sets[one]) & set(workload.sets[other])
@@ -80,7 +86,9 @@ def test_noise_without_error_gives_the_truth() -> None:
         axes = tuple(axis for axis in range(3) if axis not in each.attributes)
         values.append(each.of_counts(joint.sum(axis=axes)))
         assert values[-1].dtype == joint.dtype  # whole numbers, for whole noise
-    found = tables_of(workload, estimate(workload, measured, [1.0] * len(measured), values))
+    found = estimate_tables(
+        workload, estimate_residuals(workload, measured, [1.0] * len(measured), values)
+    )
     for attributes, table in zip(workload.sets, found, strict=True):
         axes = tuple(axis for axis in range(3) if axis not in attributes)
         np.testing.assert_allclose(table, joint.sum(axis=axes), atol=1e-9)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whosin.marginals import Measurement, Workload, estimate, radii, spend, tables_of, whole_tables
-from whosin.marginals.intervals import _all, _each
+from whosin.marginals import (
+    Measurement,
+    Workload,
+    estimate_residuals,
+    estimate_tables,
+    interval_radii,
+    spend,
+    whole_tables,
+)
+from whosin.marginals.estimation import _cell_radius, _joint_radius
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -26,12 +34,14 @@ def test_intervals_cover(noise: str, copies: int) -> None:
 
     inside, all_inside = np.zeros(4), np.zeros(4)
     for _ in range(releases // 5):
-        found = radii(workload, spending.measurements, variances, draw, copies=copies)
+        found = interval_radii(workload, spending.measurements, variances, draw, copies=copies)
         values = [
             draw(number, (5, *each.shape(workload.sizes)))
             for number, each in enumerate(spending.measurements)
         ]
-        tables = tables_of(workload, estimate(workload, spending.measurements, variances, values))
+        tables = estimate_tables(
+            workload, estimate_residuals(workload, spending.measurements, variances, values)
+        )
         for number, table in enumerate(tables):
             errors = np.abs(table.reshape(5, -1))
             inside[number] += (errors <= found[number].cell).mean(axis=1).sum()
@@ -47,9 +57,11 @@ def test_intervals_cover(noise: str, copies: int) -> None:
 
 def test_ranks() -> None:
     errors = np.arange(1.0, 100.0)[:, None]  # 99 copies of one cell: the 95th of 100 covers 95%
-    assert _all(errors[:, 0], 0.95) == 95 and _each(errors, 0.95) == 95
-    assert _all(errors[:18, 0], 0.95) == np.inf and _each(errors[:18], 0.95) == np.inf
-    assert _all(errors[:19, 0], 0.95) == 19 and _each(errors[:19], 0.95) == 19
+    assert _joint_radius(errors[:, 0], 0.95) == 95 and _cell_radius(errors, 0.95) == 95
+    assert (
+        _joint_radius(errors[:18, 0], 0.95) == np.inf and _cell_radius(errors[:18], 0.95) == np.inf
+    )
+    assert _joint_radius(errors[:19, 0], 0.95) == 19 and _cell_radius(errors[:19], 0.95) == 19
 
 
 def test_whole_tables_have_one_total_and_no_negative_cell() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from whosin.errors import InvalidInput
 from whosin.marginals import Measurement, Workload, cell_variances, spend
-from whosin.marginals.laplace_bound import laplace_bound
+from whosin.marginals.allocation import laplace_bound
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -11,21 +11,21 @@ import pytest
 
 from whosin.errors import InvalidInput, WhosinError
 from whosin.marginals import (
+    BudgetAllocation,
     Measurement,
-    Spending,
     Sums,
     Workload,
     cell_variances,
-    optimum,
+    optimal_variance,
     spend,
 )
-from whosin.marginals.covers import cover, largest
+from whosin.marginals.workload import cover_sets, maximal_sets
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 42, 2, 10, 10)
 
 
 def achieved(
-    workload: Workload, spending: Spending, relation: str = "add-remove", rows: int = 1
+    workload: Workload, spending: BudgetAllocation, relation: str = "add-remove", rows: int = 1
 ) -> np.ndarray:
     """The variances that the parts of a budget of 1 give, from the noise itself."""
     if spending.noise == "gaussian":
@@ -51,7 +51,9 @@ def test_gaussian_noise_reaches_the_closed_form_optimum(sizes: tuple[int, ...], 
     workload = Workload.up_to(sizes, order)
     spending = spend(workload, "gaussian")
     assert spending.parts.sum() == pytest.approx(1)
-    assert achieved(workload, spending).mean() == pytest.approx(optimum(workload, 1), rel=1e-9)
+    assert achieved(workload, spending).mean() == pytest.approx(
+        optimal_variance(workload, 1), rel=1e-9
+    )
     assert spending.variances == pytest.approx(achieved(workload, spending))
 
 
@@ -138,11 +140,11 @@ def test_covers_hold_every_set() -> None:
     for cells in (1, 50, 1000, 10**6):
         sizes = tuple(int(n) for n in rng.integers(2, 9, 9))
         sets = Workload.up_to(sizes, 2).sets
-        blocks = cover(sizes, sets, cells)
+        blocks = cover_sets(sizes, sets, cells)
         assert all(any(set(each) <= set(block) for block in blocks) for each in sets)
         small = [block for block in blocks if block not in sets]
         assert all(math.prod(sizes[i] for i in block) <= cells for block in small)
-    assert largest([(0,), (0, 1), (2,), ()]) == {(0, 1), (2,)}
+    assert maximal_sets([(0,), (0, 1), (2,), ()]) == {(0, 1), (2,)}
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ from marginals_oracle import dense
 from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.marginals import (
+    BudgetAllocation,
     Measurement,
-    Spending,
     Sums,
     Workload,
     cell_variances,
-    estimate,
-    radii,
+    estimate_residuals,
+    estimate_tables,
+    interval_radii,
     spend,
     sum_variances,
-    tables_of,
 )
 
 
@@ -87,7 +87,7 @@ def test_sums_are_those_of_generalised_least_squares(seed: int) -> None:
         truth = rng.integers(0, 50, prod(sizes)).astype(float)
         values = [one @ truth + rng.normal(size=len(one)) for one in rows]
         shaped = [v.reshape(m.shape(sizes)) for v, m in zip(values, measured, strict=True)]
-        found = tables_of(workload, estimate(workload, measured, variances, shaped))
+        found = estimate_tables(workload, estimate_residuals(workload, measured, variances, shaped))
         means = cell_variances(workload, measured, variances)
         each_one = sum_variances(workload, measured, variances)
 
@@ -115,7 +115,7 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     asked, plain = Workload((40, 3, 4), sets, (), sums), Workload((40, 3, 4), sets)
     spending, other = (spend(each, noise, relation) for each in (asked, plain))
 
-    def mean(given: Spending) -> float:
+    def mean(given: BudgetAllocation) -> float:
         told = [each.sensitivity(asked.sizes, relation) for each in given.measurements]
         squared = [float(each.squared(asked.sizes, relation)) for each in given.measurements]
         variances = [
@@ -148,12 +148,14 @@ def test_intervals_of_sums_cover(noise: str) -> None:
     inside = [np.zeros(workload.asked(number)) for number in range(3)]
     together = np.zeros(3)
     for _ in range(rounds):
-        found = radii(workload, spending.measurements, variances, draw, copies=99)
+        found = interval_radii(workload, spending.measurements, variances, draw, copies=99)
         values = [
             draw(number, (each_round, *each.shape(workload.sizes)))
             for number, each in enumerate(spending.measurements)
         ]
-        tables = tables_of(workload, estimate(workload, spending.measurements, variances, values))
+        tables = estimate_tables(
+            workload, estimate_residuals(workload, spending.measurements, variances, values)
+        )
         for number, table in enumerate(tables):
             inside[number] += (np.abs(table) <= found[number].cell).sum(axis=0)
             close = np.abs(table) <= found[number].table
@@ -169,7 +171,9 @@ def test_intervals_of_sums_cover(noise: str) -> None:
 
 def test_too_few_copies_promise_nothing() -> None:
     workload = Workload((3,), ((0,),), (), ((Sums(3, ((0, 2),)),),))
-    found = radii(workload, [Measurement((0,))], [1.0], lambda _, shape: np.ones(shape), copies=5)
+    found = interval_radii(
+        workload, [Measurement((0,))], [1.0], lambda _, shape: np.ones(shape), copies=5
+    )
     assert np.isinf(found[0].cell).all() and np.isinf(found[0].table).all()
 
 

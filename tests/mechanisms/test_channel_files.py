@@ -10,7 +10,7 @@ import pytest
 
 import whosin as wi
 from whosin.errors import InvalidInput, Unsupported
-from whosin.mechanisms.entries import Balls, Exponents, Floats, Rationals
+from whosin.mechanisms.channel import Balls, Exponents, Floats, Rationals
 
 
 def entries(channel):

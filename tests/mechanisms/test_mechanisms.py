@@ -579,7 +579,7 @@ def test_bad_parameters(make, message):
         make()
 
 
-@pytest.mark.parametrize("name", mechanisms.MECHANISMS)
+@pytest.mark.parametrize("name", mechanisms.MECHANISM_KINDS)
 def test_records_are_answered_or_refused(name):
     """A mechanism about entities says so on records; nothing fails in another way."""
     made = {
@@ -612,3 +612,37 @@ def test_records_are_answered_or_refused(name):
     else:
         with pytest.raises(WhosinError):
             made[name]().channel(wi.Records(2, 2))
+
+
+@pytest.mark.parametrize("budget", [20, 30, 34, 40, 400, "1/1000"])
+@pytest.mark.parametrize("space", [wi.Subsets(2), wi.Records(2, 3)])
+def test_randomized_response_keeps_its_level_however_large(budget, space):
+    """1 − keep is a difference that floats lose: at 30 the level was 30.001, at 40 infinite."""
+    mechanism = mechanisms.RandomizedResponse(epsilon=budget)
+    relation = "add-remove" if isinstance(space, wi.Subsets) else "replace"
+    level = wi.notions.DifferentialPrivacy(relation).measure(mechanism, space)
+    claim = Fraction(budget)
+    assert level.value == pytest.approx(float(claim), rel=1e-15)
+    assert level.holds(claim) is True
+    assert level.holds(claim * (1 - Fraction(1, 10**9))) is False
+    channel = mechanism.channel(space)
+    for floats, row in zip(channel.likelihoods, channel.rationals, strict=True):
+        assert sum(row) == 1
+        for near, entry in zip(floats, row, strict=True):
+            truth = Fraction(int(entry.p), int(entry.q))
+            assert abs(Fraction(*near.as_integer_ratio()) / truth - 1) < 1e-12
+
+
+def test_likelihoods_too_small_for_doubles_are_not_impossible():
+    dp, space = wi.notions.DifferentialPrivacy(), wi.Subsets(2)
+    response = mechanisms.RandomizedResponse(epsilon=400)
+    steep = mechanisms.Exponential(lambda world, o: len(world) * o, [0, 1], 2000)
+    for mechanism, truth in (
+        (mechanisms.Composed([response, response]), 800),
+        (mechanisms.Mixture([response, response]), 400),
+        (mechanisms.PostProcessed(response, lambda output: output), 400),
+        (steep, 1000),
+    ):
+        assert dp.measure(mechanism, space).value == pytest.approx(truth, rel=1e-12)
+    with pytest.raises(InvalidInput, match="epsilon"):
+        mechanisms.RandomizedResponse(epsilon="1e9")

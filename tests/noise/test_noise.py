@@ -25,8 +25,9 @@ import whosin as wi
 from sources import Scripted, Seeded
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import ball_exp
-from whosin.noise import choices, coins, gaussian, integers, laplace, lazy
-from whosin.noise.inversion import Inversion
+from whosin.noise import additive, selection
+from whosin.noise import source as noise_source
+from whosin.noise.source import Inversion
 
 noise = wi.noise
 
@@ -97,14 +98,14 @@ def table_of(law: str, parameter: str, word_bits: int = 16) -> tuple[Inversion, 
     with localcontext() as context:
         context.prec = 60
         if law == "laplace":
-            sampler = laplace.DiscreteLaplace(Fraction(parameter), 8, word_bits)
+            sampler = additive.DiscreteLaplace(Fraction(parameter), 8, word_bits)
             return sampler.top, laplace_cdf(parameter, -sampler.last - 2, sampler.last)
         if law == "gaussian":
-            wide = gaussian.DiscreteGaussian(Fraction(parameter) ** 2, 8, word_bits)
+            wide = additive.DiscreteGaussian(Fraction(parameter) ** 2, 8, word_bits)
             return wide.top, gaussian_cdf(parameter, -wide.last - 1, wide.last)
         chances = [Fraction(part) for part in parameter.split()]
         sums = [sum(chances[: i + 1]) for i in range(len(chances) - 1)]
-        table = choices._table(tuple(chances))
+        table = selection._table(tuple(chances))
         small = Inversion(table.thresholds, np.arange(len(chances)), 8, word_bits)
         return small, [decimal(value) for value in sums]
 
@@ -171,7 +172,7 @@ def test_straddling_words_go_on_to_any_depth(law, parameter):
         for place in {0, len(cdf) // 2, len(cdf) - 1}:
             with ctx.workprec(600):
                 ball = table.thresholds(500)[place]
-                low, high = lazy.brackets([ball], 16 + 64 * 4)[0]
+                low, high = noise_source.bracket_thresholds([ball], 16 + 64 * 4)[0]
             assert low == high
             top = low >> 256
             script = [(low >> shift) % 2**64 for shift in (192, 128, 64, 0)]
@@ -191,8 +192,8 @@ def test_straddling_words_go_on_to_any_depth(law, parameter):
 @settings(max_examples=30, deadline=None)
 def test_thresholds_enclose_the_law_of_any_scale(scale):
     """The balls of the table hold cumulative sums made in decimals, and are narrow."""
-    sampler = laplace.DiscreteLaplace(scale)
-    narrow = gaussian.DiscreteGaussian((scale / 10) ** 2)
+    sampler = additive.DiscreteLaplace(scale)
+    narrow = additive.DiscreteGaussian((scale / 10) ** 2)
     with localcontext() as context, ctx.workprec(400):
         context.prec = 60
         cdfs = [(narrow, gaussian_cdf(scale / 10, -narrow.last - 1, narrow.last))]
@@ -223,7 +224,7 @@ def probabilities(thresholds: list[arb]) -> list[arb]:
 
 @pytest.mark.parametrize("scale", ["129", "1000", "5000.5", "1e6"])
 def test_laplace_digits_multiply_to_the_law(scale):
-    sampler = laplace.DiscreteLaplace(Fraction(scale))
+    sampler = additive.DiscreteLaplace(Fraction(scale))
     assert sampler.digits
     with ctx.workprec(300):
         top = probabilities(sampler.top.thresholds(200))
@@ -246,7 +247,7 @@ def test_laplace_digits_multiply_to_the_law(scale):
 
 @pytest.mark.parametrize("sigma", ["129", "1000", "33333.25"])
 def test_gaussian_blocks_and_thinning_multiply_to_the_law(sigma):
-    sampler = gaussian.DiscreteGaussian(Fraction(sigma) ** 2)
+    sampler = additive.DiscreteGaussian(Fraction(sigma) ** 2)
     bits, square = sampler.low_bits, Fraction(sigma) ** 2
     assert bits
     with ctx.workprec(300):
@@ -265,7 +266,7 @@ def test_gaussian_blocks_and_thinning_multiply_to_the_law(sigma):
 
 def test_digits_are_put_together_rightly():
     """Scripted words: the middle of the table, all digits known."""
-    sampler = laplace.DiscreteLaplace(Fraction(2**20))
+    sampler = additive.DiscreteLaplace(Fraction(2**20))
     cells = {}
     for shift, table in sampler.digits:
         cell = int(np.flatnonzero(table.guide != table.undecided)[777])
@@ -285,7 +286,7 @@ def test_digits_are_put_together_rightly():
 
 
 def test_beyond_the_table_the_geometric_starts_again():
-    sampler = laplace.DiscreteLaplace(Fraction(1))
+    sampler = additive.DiscreteLaplace(Fraction(1))
     end = sampler.last + 1
     ones, zeros = [2**16 - 1], [0]
     high, low = [2**64 - 1], [0]
@@ -298,12 +299,12 @@ def test_beyond_the_table_the_geometric_starts_again():
 
 def test_short_tables_give_the_same_law(monkeypatch):
     """With tables of one scale the tails are drawn all the time."""
-    monkeypatch.setattr(laplace, "TAIL_SCALES", 1)
-    monkeypatch.setattr(gaussian, "TAIL_WIDTHS", 1)
-    long = laplace.DiscreteLaplace(Fraction(5)).draw(Seeded(1), 10**6)
+    monkeypatch.setattr(additive, "TAIL_SCALES", 1)
+    monkeypatch.setattr(additive, "TAIL_WIDTHS", 1)
+    long = additive.DiscreteLaplace(Fraction(5)).draw(Seeded(1), 10**6)
     assert fit(long, laplace_pmf(5, 200)) > 1e-4
     assert fit(long, laplace_pmf(5.1, 200)) < 1e-9
-    wide = gaussian.DiscreteGaussian(Fraction(16)).draw(Seeded(2), 20_000)
+    wide = additive.DiscreteGaussian(Fraction(16)).draw(Seeded(2), 20_000)
     assert np.abs(wide).max() > 12
     assert fit(wide, gaussian_pmf(4, 60)) > 1e-4
     assert fit(wide, gaussian_pmf(4.3, 60)) < 1e-9
@@ -337,7 +338,7 @@ class Told:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_laplace_noise_stays_below_two_to_the_62(sign):
     """So that a count can be added to it; the first that does not is an error."""
-    sampler = laplace.DiscreteLaplace(Fraction(2**52))
+    sampler = additive.DiscreteLaplace(Fraction(2**52))
     limit, tail = 2**62 >> sampler.low_bits, sampler.last + 1
     named = tail if sign > 0 else -1 - tail
     for last, fits in ((limit - 1, True), (limit, False)):
@@ -351,11 +352,11 @@ def test_laplace_noise_stays_below_two_to_the_62(sign):
 
 
 def test_gaussian_noise_stays_below_two_to_the_62(monkeypatch):
-    sampler = gaussian.DiscreteGaussian(Fraction(2**100))
+    sampler = additive.DiscreteGaussian(Fraction(2**100))
     limit = (2**62 >> sampler.low_bits) - sampler.last - 1
-    monkeypatch.setattr(gaussian, "is_below", lambda *_: True)
+    monkeypatch.setattr(additive, "is_below", lambda *_: True)
     for beyond, fits in ((limit - 1, True), (limit, False)):
-        monkeypatch.setattr(gaussian, "geometric", lambda *_, beyond=beyond, **__: beyond)
+        monkeypatch.setattr(additive, "geometric", lambda *_, beyond=beyond, **__: beyond)
         if fits:
             assert sampler._beyond(Seeded(1)) == beyond
             continue
@@ -464,7 +465,7 @@ def test_uniform_gives_equally_many_words_to_each(n):
     words = np.arange(1 << bits)
     spare = (1 << bits) % n
     again = [np.zeros(spare, dtype=int)] if spare else []
-    drawn = integers.below(n, words.size, Scripted([words, *again]))
+    drawn = noise_source.draw_below(n, words.size, Scripted([words, *again]))
     kept = drawn[: words.size - spare]
     assert (np.bincount(kept, minlength=n) == (1 << bits) // n).all()
 
@@ -495,7 +496,7 @@ def test_a_real_whose_balls_never_close_on_a_binary_fraction():
             return (-arb(2).log()).exp()
 
     source = Scripted([], [2**63, 0, 1])
-    assert lazy.is_below(source, half) is False and source.asked == 3
+    assert noise_source.is_below(source, half) is False and source.asked == 3
     found = noise.bernoulli(half, 10**6, source=Seeded(13)).mean()
     assert abs(found - 0.5) < 0.0025
 
@@ -506,14 +507,14 @@ def test_coins_of_an_exponent_agree_with_the_exact_comparison(exponent, beside):
     """Words at and beside 2^32 e^(−y), where a float's last bits matter."""
     exact = Fraction(exponent)
     ball = ball_exp(-exact, 300)
-    low, high = lazy.brackets([ball], 96)[0]
+    low, high = noise_source.bracket_thresholds([ball], 96)[0]
     word, rest = divmod(low, 2**64)
     word = min(max(word + beside, 0), 2**32 - 1)
     for fed in (rest - 1, rest + 1):
         if not 0 <= fed < 2**64:
             continue
         source = Scripted([[word]], [fed])
-        found = coins.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
+        found = selection.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
         if low == high and (low >> 64) < 2**32:
             assert bool(found[0]) == (word * 2**64 + fed < low)
 
@@ -799,9 +800,9 @@ def test_exact_exponents_are_those_that_floats_stand_for(monkeypatch):
             compared.append((exponents[place], exact(place)))
         return np.ones(exponents.size, dtype=bool)
 
-    monkeypatch.setattr(gaussian, "bernoulli_exp", compare)
+    monkeypatch.setattr(additive, "bernoulli_exp", compare)
     for variance in (Fraction(10**9), Fraction(10**13, 7)):
-        gaussian.DiscreteGaussian(variance)._proposals(Seeded(4), 2000)
+        additive.DiscreteGaussian(variance)._proposals(Seeded(4), 2000)
     assert len(compared) > 30 and max(exact for _, exact in compared) > 0
     for rounded, exact in compared:
         assert rounded == pytest.approx(float(exact), rel=1e-12)

@@ -14,7 +14,7 @@ import record_oracle as records
 import whosin as wi
 from whosin import priors
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianSemanticPrivacy, between, critical
+from whosin.notions import BayesianSemanticPrivacy, bsp_interior
 
 LIMIT = {
     (0, 1, 1): 416,
@@ -245,9 +245,9 @@ def test_gaps_too_deep_for_roots_say_bound(monkeypatch):
     notion = BayesianSemanticPrivacy(priors.Table(prior))
     noisy, space = Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
-    for name, value in (("DEEP", 1.0), ("WORK", -1)):
+    for name, value in (("MAX_LOG_GAP", 1.0), ("MAX_WORK", -1)):
         with monkeypatch.context() as patch:
-            patch.setattr(between, name, value)
+            patch.setattr(bsp_interior, name, value)
             found = notion.measure(noisy, space)
         assert not found.exact and found.lower < exact.value <= found.value
         assert found.lower == pytest.approx(0.4989, abs=1e-4)
@@ -258,7 +258,7 @@ def test_when_a_root_cannot_be_enclosed_the_gap_is_bounded(monkeypatch):
     notion = BayesianSemanticPrivacy(priors.Table(prior))
     noisy, space = Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
-    monkeypatch.setattr(critical, "_ball_roots", lambda *_: [None])
+    monkeypatch.setattr(bsp_interior, "_ball_roots", lambda *_: [None])
     found = notion.measure(noisy, space)
     assert not found.exact and found.value > exact.value
     assert found.lower == pytest.approx(exact.value, abs=1e-12) and found.lower <= exact.value

@@ -13,11 +13,11 @@ import pytest
 import record_oracle as records
 import whosin as wi
 from whosin import statistics
-from whosin.calibration import chain_plans
+from whosin.calibration import planning
 from whosin.errors import InvalidInput, Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, chain_windows, chains
-from whosin.notions.sums import noisy_sum
+from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, bayesian_privacy
+from whosin.notions.bayesian_privacy import noisy_sum
 from whosin.priors import MarkovChain, Table
 
 HALF = Fraction(1, 2)
@@ -108,7 +108,7 @@ def test_every_set_of_known_rows(kind, steps):
         outputs, channel = records.noisy_sums(n, weights, bases)
         truth = records.log(records.bayesian_ratio(prior, channel, n))
         space = wi.Records(n, m)
-        level = chains.leakage(chain, space, noisy_sum(mechanism, space))
+        level = bayesian_privacy.measure_chain_leakage(chain, space, noisy_sum(mechanism, space))
         assert level.exact
         assert level.value == pytest.approx(truth, abs=1e-9)
         check_witness(level.witness, prior, outputs, channel, truth)
@@ -191,17 +191,19 @@ def test_the_cut_is_certified(monkeypatch, reach):
     for n, m, chain in cut_chains(rng):
         space = wi.Records(n, m)
         query = noisy_sum(Laplace(statistics.Sum(), rng.choice([1, 2, 4])), space)
-        whole = chains.leakage(chain, space, query)
+        whole = bayesian_privacy.measure_chain_leakage(chain, space, query)
         assert whole.exact
         with monkeypatch.context() as patch:
-            patch.setattr(chains, "WINDOWS", (reach,))
-            patch.setattr(chains, "WORK", chains._work(reach, query, m) * 1.01)
+            patch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (reach,))
+            patch.setattr(
+                bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(reach, query, m) * 1.01
+            )
             if any(0 in row for row in chain.steps[0]) and reach == 1:
                 # A step is impossible within the window: no bound, and it says so.
                 with pytest.raises(Unsupported, match="does not mix"):
-                    chains.leakage(chain, space, query)
+                    bayesian_privacy.measure_chain_leakage(chain, space, query)
                 continue
-            cut = chains.leakage(chain, space, query)
+            cut = bayesian_privacy.measure_chain_leakage(chain, space, query)
         truth = whole.value
         if cut.exact:
             assert cut.value == pytest.approx(truth, abs=1e-10)
@@ -218,12 +220,14 @@ def test_wider_windows_narrow_the_bracket(monkeypatch):
     """The bracket shrinks with the window, at the rate at which the chain forgets."""
     space, chain = wi.Records(40, 2), sticky(Fraction(3, 4))
     query = noisy_sum(Laplace(statistics.Sum(), 1), space)
-    truth, widths = chains.leakage(chain, space, query).value, []
+    truth, widths = bayesian_privacy.measure_chain_leakage(chain, space, query).value, []
     for reach in (2, 4, 8, 16):
         with monkeypatch.context() as patch:
-            patch.setattr(chains, "WINDOWS", (reach,))
-            patch.setattr(chains, "WORK", chains._work(reach, query, 2) * 1.01)
-            level = chains.leakage(chain, space, query)
+            patch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (reach,))
+            patch.setattr(
+                bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(reach, query, 2) * 1.01
+            )
+            level = bayesian_privacy.measure_chain_leakage(chain, space, query)
         lower = level.value if level.lower is None else level.lower
         assert lower <= truth + 1e-10 <= level.value + 2e-10
         widths.append(level.value - lower)
@@ -236,10 +240,10 @@ def test_the_closing_tolerance_only_renames(monkeypatch):
     end."""
     space, chain = wi.Records(12, 2), sticky(Fraction(9, 10))
     query = noisy_sum(Laplace(statistics.Sum(), 1), space)
-    truth = chains.leakage(chain, space, query).value
-    monkeypatch.setattr(chains, "WINDOWS", (6,))
-    monkeypatch.setattr(chains, "CLOSED", 100.0)
-    level = chains.leakage(chain, space, query)
+    truth = bayesian_privacy.measure_chain_leakage(chain, space, query).value
+    monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (6,))
+    monkeypatch.setattr(bayesian_privacy, "CLOSED_ETA", 100.0)
+    level = bayesian_privacy.measure_chain_leakage(chain, space, query)
     assert level.exact and level.value >= truth - 1e-12
 
 
@@ -249,11 +253,15 @@ def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     mechanism = Laplace(statistics.Sum(), 1)
     listed = [sticky(Fraction(9, 10)), sticky(Fraction(3, 10))]
     query = noisy_sum(mechanism, space)
-    truth = max(chains.leakage(chain, space, query).value for chain in listed)
-    monkeypatch.setattr(chains, "WINDOWS", (1,))
-    monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
+    truth = max(
+        bayesian_privacy.measure_chain_leakage(chain, space, query).value for chain in listed
+    )
+    monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (1,))
+    monkeypatch.setattr(
+        bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(1, query, 2) * 1.01
+    )
     level = BayesianDifferentialPrivacy(listed).measure(mechanism, space)
-    singles = [chains.leakage(chain, space, query) for chain in listed]
+    singles = [bayesian_privacy.measure_chain_leakage(chain, space, query) for chain in listed]
     assert not level.exact
     assert level.value == max(each.value for each in singles) >= truth
     shown = max(each.value if each.lower is None else each.lower for each in singles)
@@ -264,7 +272,7 @@ def test_longer_series_never_leak_less(monkeypatch):
     """A window whose right end is a known row fits into every longer series from the same start,
     so the most that such windows leak never falls, and the level is never below it. (The level
     itself may fall: the next test.)"""
-    rng, original = random.Random(5), chain_windows._rights
+    rng, original = random.Random(5), bayesian_privacy._right_sides
 
     def known(*given):
         sides, densities, norms = original(*given)
@@ -279,11 +287,13 @@ def test_longer_series_never_leak_less(monkeypatch):
             space = wi.Records(n, 2)
             query = noisy_sum(mechanism, space)
             with monkeypatch.context() as patch:
-                patch.setattr(chain_windows, "_rights", known)
+                patch.setattr(bayesian_privacy, "_right_sides", known)
                 inner.append(
-                    chain_windows.sweep(chain, n, query, chain.marginals(n), n - 1, None).value
+                    bayesian_privacy.sweep_windows(
+                        chain, n, query, chain.marginals(n), n - 1, None
+                    ).value
                 )
-            level = chains.leakage(chain, space, query)
+            level = bayesian_privacy.measure_chain_leakage(chain, space, query)
             assert level.exact and level.value >= inner[-1] - 1e-12
         assert all(a <= b + 1e-12 for a, b in pairwise(inner))
 
@@ -346,7 +356,7 @@ def test_smallest_scale(stay, epsilon):
     """What is returned keeps ε; a thousandth less does not; and it is between plain and group
     privacy."""
     space = wi.Records(20, 2)
-    scale = chain_plans.plan([sticky(stay)], space, statistics.Sum(), epsilon).scale
+    scale = planning.plan_series([sticky(stay)], space, statistics.Sum(), epsilon).scale
     notion = BayesianDifferentialPrivacy(sticky(stay))
     assert notion.measure(Laplace(statistics.Sum(), scale), space).value <= epsilon
     assert notion.measure(Laplace(statistics.Sum(), scale * 0.999), space).value > epsilon
@@ -357,7 +367,7 @@ def test_smallest_scale_without_a_price():
     """Staying with probability 0.3 costs nothing: 1/ε, as plain differential privacy."""
     for epsilon in (0.5, 1.0, 3.0):
         for rows in (1, 6, 30):
-            scale = chain_plans.plan(
+            scale = planning.plan_series(
                 [sticky(0.3)], wi.Records(rows, 2), statistics.Sum(), epsilon
             ).scale
             assert scale == pytest.approx(1 / epsilon, rel=1e-9)
@@ -373,19 +383,19 @@ def test_smallest_scale_of_independent_rows_is_the_sensitivity():
         (statistics.Sum((-1, 0, 4)), 5),
         (statistics.Count(), 1),
     ):
-        scale = chain_plans.plan([chain], space, statistic, 0.5).scale
+        scale = planning.plan_series([chain], space, statistic, 0.5).scale
         assert scale == pytest.approx(2 * span, rel=1e-6)
 
 
 def test_smallest_scale_for_a_list():
     """The largest of the chains' own scales."""
     space, listed = wi.Records(10, 2), [sticky(0.3), sticky(0.8), sticky(0.7)]
-    together = chain_plans.plan(listed, space, statistics.Sum(), 1.0).scale
-    alone = [chain_plans.plan([chain], space, statistics.Sum(), 1.0).scale for chain in listed]
+    together = planning.plan_series(listed, space, statistics.Sum(), 1.0).scale
+    alone = [planning.plan_series([chain], space, statistics.Sum(), 1.0).scale for chain in listed]
     assert together == pytest.approx(max(alone), rel=3e-6)
     for wrong in (0, -1, math.nan):
         with pytest.raises(InvalidInput, match="epsilon"):
-            chain_plans.plan(listed, space, statistics.Sum(), wrong)
+            planning.plan_series(listed, space, statistics.Sum(), wrong)
 
 
 def test_a_list_of_chains_is_the_largest():

@@ -12,18 +12,19 @@ import pytest
 import whosin as wi
 from whosin import beliefs, notions
 from whosin.exact import log_up, quarter_tanh_up
-from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, chains
-from whosin.notions.sums import noisy_sum
+from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, bayesian_privacy
+from whosin.notions.bayesian_privacy import noisy_sum
 from whosin.report.notebook import html
 
 RESPONSE = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4))
 SURE = wi.families.FixedSize("0.1", "0.4")
-WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size=0.1..0.4"
+WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size="
 
 
 def test_a_claim_inside_the_bracket_is_undecided():
-    """Two people: nobody can be swapped within [0.1, 0.4], so γ = 1, yet T11 proves only 9/2."""
-    alone = PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(2))
+    """Five people within [0.35, 0.4] are two of five, all alike: no swap and no one of m."""
+    narrow = wi.families.FixedSize("0.35", "0.4")
+    alone = PositiveMembership(narrow).measure(RESPONSE, wi.Subsets(5))
     assert not alone.exact and alone.witness is None and alone.value > 4
     assert alone.holds(4) is None and alone.holds(alone.value) is True
     assert alone.refutation(4) is None
@@ -50,7 +51,10 @@ def test_a_claim_inside_the_bracket_is_undecided():
 def test_the_three_outcomes(value, exact, lower, expected):
     level = Level(value, None, exact, (), lower=lower)
     assert (level.holds(2), level.holds("1.999")) == expected
-    assert level.holds(math.inf) is True
+    for everything in (math.inf, "inf", "∞"):
+        assert level.holds(everything) is True
+    for huge in (10**400, Fraction(10**400), "1e300"):
+        assert level.holds(huge) is (True if value < math.inf else level.holds("1.5"))
     with pytest.raises(wi.errors.InvalidInput, match="claim must be"):
         level.holds(math.nan)
 
@@ -122,13 +126,14 @@ def test_a_refuting_case_on_records_is_above_the_claim():
 
 
 def test_the_command_has_an_exit_code_and_words_for_each(run):
-    for entities, claim, code, outcome, words in (
-        (2, "4", 4, "undecided", "is undecided: no case above the claim was found"),
-        (3, "4.5", 4, "undecided", "is undecided: the worst case found reaches 11/3"),
-        (3, "2", 1, "refuted", "is refuted by this case."),
-        (3, "6", 0, "holds", "holds."),
+    wide, narrow = "0.1..0.4", "0.35..0.4"
+    for band, entities, claim, code, outcome, words in (
+        (narrow, 5, "4", 4, "undecided", "is undecided: no case above the claim was found"),
+        (wide, 3, "4.5", 4, "undecided", "is undecided: the worst case found reaches 11/3"),
+        (wide, 3, "2", 1, "refuted", "is refuted by this case."),
+        (wide, 3, "6", 0, "holds", "holds."),
     ):
-        line = [WORDS, "--entities", entities, "--at-most", claim]
+        line = [WORDS + band, "--entities", entities, "--at-most", claim]
         found, out, err = run(*line)
         assert (found, err) == (code, "") and words in out.replace("\n", " "), out
         found, out, err = run(*line, "--json")
@@ -141,8 +146,10 @@ def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch)
     """A chain whose windows are cut gives a bracket; a claim inside it is undecided."""
     space, noisy = wi.Records(12, 2), wi.mechanisms.Laplace("sum", 1)
     query = noisy_sum(noisy, space)
-    monkeypatch.setattr(chains, "WINDOWS", (1,))
-    monkeypatch.setattr(chains, "WORK", chains._work(1, query, 2) * 1.01)
+    monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (1,))
+    monkeypatch.setattr(
+        bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(1, query, 2) * 1.01
+    )
     chain = {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]}
     prior = wi.priors.MarkovChain(chain["initial"], chain["transition"])
     level = BayesianDifferentialPrivacy(prior).measure(noisy, space)

@@ -18,8 +18,9 @@ import pytest
 
 import oracle
 import whosin as wi
-from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process, counts
-from whosin.calibration.accounting import _losses
+from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process
+from whosin.calibration import failure as calibration_failure
+from whosin.calibration.accounting import _loss_distribution
 from whosin.calibration.failure import (
     failure_bound,
     gaussian_plan,
@@ -28,7 +29,7 @@ from whosin.calibration.failure import (
 )
 from whosin.errors import InvalidInput, Unsupported, WhosinError
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
-from whosin.spaces.binomials import binomial
+from whosin.spaces.quotients import binomial
 
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 
@@ -163,7 +164,7 @@ def _laplace_profile(epsilons):
 
 def test_tails_of_an_accountants_distribution_are_not_bounds():
     """On a grid of 0.3 the tail above 0.9 is 0.188, below the truth; F9 on that grid is not."""
-    losses = _losses(Process("laplace"), 1.0, 0.3)
+    losses = _loss_distribution(Process("laplace"), 1.0, 0.3)
     tail = sum(mass for step, mass in losses._loss_probs.items() if step * 0.3 > 0.9 + 1e-9)
     truth = 0.5
     assert tail == pytest.approx(0.188, abs=5e-3) and tail < truth
@@ -431,7 +432,7 @@ def test_profiles_of_counts_against_enumeration(n, k, scale):
     alpha = Fraction(math.exp(-1 / scale)) if scale else None
     epsilons = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
     growths = [Fraction(math.exp(e)) for e in epsilons]
-    found = counts.profile(n, family, scale)(epsilons)
+    found = calibration_failure.count_profile(n, family, scale)(epsilons)
     # Only how many are at each end matters to a count.
     ways = {tuple(sorted(way)) for way in vertices(n, k, low, high)}
     each = [deltas(list(way), alpha, growths) for way in ways]
@@ -454,7 +455,9 @@ def test_failures_of_counts_are_covered_inside_the_family_too():
         n, k = rng.randint(3, 6), rng.randint(0, 1)
         low, high = sorted(Fraction(x, 20) for x in rng.sample(range(2, 19), 2))
         g = 1 + Fraction(rng.randint(20, 300), 100)
-        bound = failure_bound(counts.profile(n, AtMostKnown(k, low, high)), float(g))[0]
+        bound = failure_bound(
+            calibration_failure.count_profile(n, AtMostKnown(k, low, high)), float(g)
+        )[0]
 
         def fails(others: list[Fraction], g: Fraction = g) -> Fraction:
             weights = poisson_binomial(others)
@@ -477,7 +480,7 @@ def test_profiles_of_large_counts_against_arb():
 
     n, belief = 10_000, 0.3
     epsilons = np.array([0.0, 0.001, 0.01, 0.03, 0.05, 0.1])
-    found = counts.profile(n, AtMostKnown(0, belief, belief))(epsilons)
+    found = calibration_failure.count_profile(n, AtMostKnown(0, belief, belief))(epsilons)
     with ctx.workprec(200):
         p = arb(fmpq(*belief.as_integer_ratio()))
         weights = [(1 - p) ** (n - 1)]
@@ -510,9 +513,9 @@ def test_what_is_cut_off_is_less_than_the_slack():
     for scale in (0.1, 1.0, 30.0):
         alpha = math.exp(-1 / scale)
         reach = math.ceil(40 * scale) + 1
-        assert len(counts._geometric(scale)) == 2 * reach + 1
+        assert len(calibration_failure._geometric_weights(scale)) == 2 * reach + 1
         assert 2 * alpha ** (reach + 1) / (1 + alpha) < 1e-17
-    assert counts.SLACK > 4e-17
+    assert calibration_failure.NUMERIC_SLACK > 4e-17
 
 
 def test_an_exact_count_can_be_judged():
@@ -526,8 +529,10 @@ def test_an_exact_count_can_be_judged():
     assert few.noise.kind == "geometric"
     scale, family = few.noise.scale, AtMostKnown(10, "0.1", "0.9")
     ratio = float(wi.Gamma("1.5").ratio(*family.bounds))
-    assert failure_bound(counts.profile(100, family, scale), ratio)[0] <= 1e-6
-    assert failure_bound(counts.profile(100, family, scale * 0.97), ratio)[0] > 1e-6
+    assert failure_bound(calibration_failure.count_profile(100, family, scale), ratio)[0] <= 1e-6
+    assert (
+        failure_bound(calibration_failure.count_profile(100, family, scale * 0.97), ratio)[0] > 1e-6
+    )
     known = calibrate(wi.Gamma("1.5"), AtMostKnown(90, "0.1", "0.9"), 1e-6, "count", 100)
     assert known.noise.scale >= scale
     pure = calibrate(wi.Gamma("1.5"), family, query="count")
@@ -538,7 +543,7 @@ def test_an_exact_count_can_be_judged():
 def test_geometric_errors_are_those_of_the_noise():
     """The mean error and the 95% of the planned noise, by summation."""
     plan = calibrate(wi.Gamma(2), AtMostKnown(1, "0.2", "0.8"), 1e-6, "count", 20)
-    weights = counts._geometric(plan.noise.scale)
+    weights = calibration_failure._geometric_weights(plan.noise.scale)
     size = np.abs(np.arange(len(weights)) - len(weights) // 2)
     assert plan.noise.error == pytest.approx(float((weights * size).sum()), rel=1e-9)
     assert weights[size <= plan.noise.within].sum() >= 0.95 - 1e-12

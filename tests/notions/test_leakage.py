@@ -15,9 +15,11 @@ import pytest
 import leakage_oracle as oracle
 import whosin as wi
 from amounts import cases
+from whosin import families, notions
 from whosin.notions.gains import GainMatrix, SinglingOut, Tries
 
 WRONG: Any = 0.3
+HALF = Fraction(1, 2)
 SHAPES = [(1, 3), (2, 2), (3, 2), (2, 3)]
 
 
@@ -298,3 +300,53 @@ def test_verify_takes_the_words_of_leakages(run, tmp_path):
     gain.write_text('{"matrix": [[1, 0, 0]]}')
     code, _, err = run(f"verify {channel} --notion leakage --prior-file {prior} --gain {gain}")
     assert code == 2 and err.count("\n") == 1 and "rows of 2 numbers" in err
+
+
+FEW_PRIORS = {
+    "uninformed": (families.Uninformed(), lambda beliefs: set(beliefs) == {HALF}),
+    "fixed probability": (families.FixedProbability("1/3"), lambda beliefs: 1 not in beliefs),
+    "one belief": (families.Independent("1/3", "1/3"), lambda beliefs: True),
+    "one is uncertain": (
+        families.OneOfTwo("2/5", "2/5"),
+        lambda beliefs: sum(0 < p < 1 for p in beliefs) == 1,
+    ),
+    "one may be known": (
+        families.AtMostKnown(1, "1/3", "1/3"),
+        lambda beliefs: sum(p in (0, 1) for p in beliefs) <= 1,
+    ),
+    "one of two": (families.OneOf(2), None),
+    "swaps": (families.SwapOfTwo("1/2", "1/2"), None),
+}
+
+
+@pytest.mark.parametrize("name", FEW_PRIORS)
+@pytest.mark.parametrize("form", ["multiplicative", "additive"])
+def test_families_of_few_priors_are_exact(name, form):
+    """Against all priors, written down from the definition, and the best guess by hand."""
+    family, allowed = FEW_PRIORS[name]
+    rng, people = random.Random(5), 3
+    space = wi.Subsets(people)
+    rows = [[Fraction(rng.randint(0, 5)) for _ in range(3)] for _ in range(space.worlds)]
+    rows = [[(entry + 1) / (sum(row) + 3) for entry in row] for row in rows]
+    tables = []
+    if allowed is None:  # two worlds that differ in who one person is
+        for one, two in product(range(space.worlds), repeat=2):
+            if one.bit_count() == two.bit_count() and (one ^ two).bit_count() == 2:
+                tables.append([HALF * (world in (one, two)) for world in range(space.worlds)])
+    else:
+        for beliefs in product((Fraction(0), Fraction(1), family.beliefs[0]), repeat=people):
+            if allowed(beliefs):
+                tables.append(
+                    [
+                        math.prod(p if world >> t & 1 else 1 - p for t, p in enumerate(beliefs))
+                        for world in range(space.worlds)
+                    ]
+                )
+    worst = Fraction(0)
+    for mass in tables:
+        before = max(mass)
+        after = sum(max(m * row[o] for m, row in zip(mass, rows, strict=True)) for o in range(3))
+        worst = max(worst, after / before if form == "multiplicative" else after - before)
+    level = notions.Leakage("identity", family, form).measure(wi.Channel(space, rows))
+    assert level.exact and level.value == worst and level.lower is None
+    assert level.holds(worst) is True and level.holds(worst - Fraction(1, 10**9)) is False

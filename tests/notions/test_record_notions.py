@@ -22,7 +22,7 @@ from whosin.notions import (
     MutualInformation,
     SemanticPrivacy,
 )
-from whosin.theorems import zhao17
+from whosin.theorems import papers
 
 INSTANCES = 1000
 SIZES = [(1, 2), (1, 3), (2, 2), (2, 2), (2, 3), (2, 3), (3, 2), (3, 2), (3, 2), (3, 3)]
@@ -147,7 +147,7 @@ def test_bayesian_semantic_privacy():
         assert (level.theorems == ("T15",)) == everywhere == (level.note == "")
         if everywhere and level.value < 1:
             leaks = BayesianDifferentialPrivacy(table(prior)).measure(measured).value
-            assert leaks <= zhao17.dp_from_semantic(level.value) + 1e-9
+            assert leaks <= papers.dp_from_semantic(level.value) + 1e-9
 
 
 def default_beside(prior: dict, n: int, default: int, row: int) -> tuple[bool, bool]:
@@ -305,13 +305,13 @@ def test_t15_semantic_from_differential_privacy():
         for private, semantic in pairs:
             epsilon = float(private.measure(measured).value)
             level = float(semantic.measure(measured).value)
-            assert level <= zhao17.semantic_from_dp(epsilon) + 1e-12
+            assert level <= papers.semantic_from_dp(epsilon) + 1e-12
             if level < 1:
-                assert epsilon <= zhao17.dp_from_semantic(level) + 1e-9
-                assert level <= zhao17.semantic_from_dp_as_published(epsilon) + 1e-12
+                assert epsilon <= papers.dp_from_semantic(level) + 1e-9
+                assert level <= papers.semantic_from_dp_as_published(epsilon) + 1e-12
             if level < 0.5:
-                published = zhao17.dp_from_semantic_as_published(level)
-                assert zhao17.dp_from_semantic(level) <= published + 1e-9
+                published = papers.dp_from_semantic_as_published(level)
+                assert papers.dp_from_semantic(level) <= published + 1e-9
                 assert epsilon <= published + 1e-9
 
 
@@ -323,14 +323,14 @@ def test_t15_is_tight():
         rows = [[0.5 * e, 1 - 0.5 * e], [0.5, 0.5], [0.5 * e * e, 1 - 0.5 * e * e]]
         level = SemanticPrivacy(0).measure(wi.Channel(wi.Records(1, 3), rows))
         assert level.value == pytest.approx(math.tanh(epsilon / 2), abs=1e-12)
-        assert level.value == pytest.approx(zhao17.semantic_from_dp(epsilon), abs=1e-12)
+        assert level.value == pytest.approx(papers.semantic_from_dp(epsilon), abs=1e-12)
         rows = [[0.5, 0.5], [0.5 * e, 1 - 0.5 * e]]
         measured = wi.Channel(wi.Records(1, 2), rows)
         found = float(DifferentialPrivacy("replace").measure(measured).value)
         assert found == pytest.approx(epsilon, abs=1e-12)
         level = SemanticPrivacy(0).measure(measured)
         assert level.value == pytest.approx(math.tanh(epsilon / 4), abs=1e-12)
-        assert zhao17.dp_from_semantic(level.value) == pytest.approx(epsilon, abs=1e-9)
+        assert papers.dp_from_semantic(level.value) == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_outputs_that_never_come_with_the_default():
@@ -373,30 +373,30 @@ def test_t19():
 def test_e3_constants():
     """E3: the published constants beside ours. SP from ε = 1 is at most 0.4621; e^(2ε) − 1 exceeds
     1 from ε = 0.35; the way back works for every level below 1 instead of below 1/2."""
-    assert zhao17.semantic_from_dp(1) == pytest.approx(0.4621, abs=5e-5)
+    assert papers.semantic_from_dp(1) == pytest.approx(0.4621, abs=5e-5)
     assert (
-        zhao17.semantic_from_dp_as_published(0.346)
+        papers.semantic_from_dp_as_published(0.346)
         < 1
-        < (zhao17.semantic_from_dp_as_published(0.35))
+        < (papers.semantic_from_dp_as_published(0.35))
     )
     for epsilon in (0.01, 0.1, 0.3, 1.0, 3.0):
-        assert zhao17.semantic_from_dp(epsilon) == pytest.approx(math.tanh(epsilon / 2))
-        assert zhao17.semantic_from_dp(epsilon) < zhao17.semantic_from_dp_as_published(epsilon)
+        assert papers.semantic_from_dp(epsilon) == pytest.approx(math.tanh(epsilon / 2))
+        assert papers.semantic_from_dp(epsilon) < papers.semantic_from_dp_as_published(epsilon)
         level = 0.5 - 1 / (math.exp(epsilon) + 1)
-        assert zhao17.dp_from_semantic_as_published(level) == pytest.approx(epsilon)
-        assert zhao17.dp_from_semantic(math.tanh(epsilon / 4)) == pytest.approx(epsilon)
+        assert papers.dp_from_semantic_as_published(level) == pytest.approx(epsilon)
+        assert papers.dp_from_semantic(math.tanh(epsilon / 4)) == pytest.approx(epsilon)
         # The published level is more than the one that is needed.
         assert level < math.tanh(epsilon / 4) < 1
-        assert zhao17.dp_from_semantic(level) < epsilon
-    assert zhao17.dp_from_semantic(0.9) == pytest.approx(4 * math.atanh(0.9))
-    assert zhao17.dp_from_semantic(1) == math.inf
+        assert papers.dp_from_semantic(level) < epsilon
+    assert papers.dp_from_semantic(0.9) == pytest.approx(4 * math.atanh(0.9))
+    assert papers.dp_from_semantic(1) == math.inf
     with pytest.raises(InvalidInput):
-        zhao17.dp_from_semantic_as_published(0.5)
+        papers.dp_from_semantic_as_published(0.5)
     for wrong in (-0.1, 1.1):
         with pytest.raises(InvalidInput):
-            zhao17.dp_from_semantic(wrong)
+            papers.dp_from_semantic(wrong)
     with pytest.raises(InvalidInput):
-        zhao17.semantic_from_dp(-1)
+        papers.semantic_from_dp(-1)
 
 
 def test_very_small_likelihoods_are_compared():

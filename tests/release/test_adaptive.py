@@ -13,15 +13,23 @@ import release_oracle as oracle
 from whosin.errors import InvalidInput
 from whosin.marginals import Workload
 from whosin.noise import noisy_max, selection_epsilon, selection_rho
-from whosin.release import Synthetic
-from whosin.release.learned import adaptive, tables
-from whosin.release.learned.adaptive import WEIGHTS, Adaptive, candidates
-from whosin.release.learned.distances import sensitivity
-from whosin.release.learned.drawing import rows_of
-from whosin.release.learned.estimates import Averaged, Estimate, Known
-from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import TableChoice
-from whosin.release.learned.trees import JunctionTree, with_potentials
+from whosin.release import Synthetic, synthetic_selection, synthetic_tables
+from whosin.release.synthetic_models import (
+    AveragedMarginal,
+    JunctionTree,
+    Known,
+    MarginalEstimate,
+    distance_sensitivity,
+    draw_rows,
+    fit_potentials,
+)
+from whosin.release.synthetic_selection import (
+    WEIGHT_STEPS,
+    Adaptive,
+    SpanningTree,
+    candidate_tables,
+)
+from whosin.release.synthetic_tables import MarginalSelection
 
 SETS = [each for size in range(1, 5) for each in combinations(range(4), size)]
 RELATIONS = ("add-remove", "replace")
@@ -73,7 +81,7 @@ def test_one_person_moves_a_score_by_its_sensitivity_at_most(rows) -> None:
                     moved = max(abs(a - b) for a, b in zip(one, another, strict=True))
                     reached["replace"] = max(reached["replace"], moved)
     for relation, most in reached.items():
-        assert most == WEIGHTS * sensitivity(relation, rows)
+        assert most == WEIGHT_STEPS * distance_sensitivity(relation, rows)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -81,7 +89,7 @@ def test_one_person_moves_a_score_by_its_sensitivity_at_most(rows) -> None:
 def test_a_round_costs_its_units_and_no_more(relation, rho) -> None:
     """By OpenDP's figure for a choice, and by the definition of each noise."""
     rounds = way(rho, relation, rows=3)
-    most = WEIGHTS * sensitivity(relation, 3)
+    most = WEIGHT_STEPS * distance_sensitivity(relation, 3)
     price = selection_rho if rho else selection_epsilon
     allowed = rounds.cost(relation, 3) - rounds.choosing_cost(relation)
     for units in range(1, rounds.units + 1):
@@ -106,11 +114,11 @@ def test_the_rounds_spend_every_unit(monkeypatch, rho) -> None:
         scales.append(scale)
         return noisy_max(scores, scale, gumbel=gumbel)
 
-    monkeypatch.setattr(adaptive, "noisy_max", spied)
+    monkeypatch.setattr(synthetic_selection, "noisy_max", spied)
     rng = np.random.default_rng(0)
     people = [[tuple(rng.integers(0, size) for size in (2, 3, 2))] for _ in range(50)]
     counts = counted(people, (2, 3, 2), rounds.counted)
-    first: Known = {(at,): Averaged(counts[at,].astype(float), 1.0) for at in range(3)}
+    first: Known = {(at,): AveragedMarginal(counts[at,].astype(float), 1.0) for at in range(3)}
     found, _ = rounds.measure(counts, first)
     units = [rounds.unit / noisy.width for noisy, _ in found]
     assert all(each.denominator == 1 for each in units) and sum(units) == rounds.units
@@ -125,7 +133,7 @@ def test_without_noise_the_worst_table_is_chosen_first() -> None:
     rng = np.random.default_rng(1)
     people = [[(a, a, b, c)] for a, b, c in rng.integers(0, (3, 2, 2), (300, 3)).tolist()]
     counts = counted(people, (3, 3, 2, 2), rounds.counted)
-    first: Known = {(at,): Averaged(counts[at,].astype(float), 1e3) for at in range(4)}
+    first: Known = {(at,): AveragedMarginal(counts[at,].astype(float), 1e3) for at in range(4)}
     found, _ = rounds.measure(counts, first)
     assert found[0][0].measurement.attributes == (0, 1)
 
@@ -133,19 +141,19 @@ def test_without_noise_the_worst_table_is_chosen_first() -> None:
 def test_the_candidates_are_inside_the_wanted_tables() -> None:
     workload = Workload((2, 3, 400, 400), ((0, 1), (1, 2, 3)))
     inside = {(0,), (1,), (2,), (3,), (0, 1), (1, 2), (1, 3), (2, 3)}
-    assert 3 * 400 * 400 > adaptive.MOST_CELLS >= 400 * 400 * 0.8
-    assert set(candidates(workload)) == {
-        each for each in inside if prod(workload.shape(each)) <= adaptive.MOST_CELLS
+    assert 3 * 400 * 400 > synthetic_selection.MOST_CELLS >= 400 * 400 * 0.8
+    assert set(candidate_tables(workload)) == {
+        each for each in inside if prod(workload.shape(each)) <= synthetic_selection.MOST_CELLS
     }
     weights = way(sizes=(2, 2, 3), order=3).weights
-    assert max(weights.values()) == weights[0, 1, 2] == WEIGHTS
-    assert weights[0, 1] == WEIGHTS * 2 // 3 and weights[0,] == WEIGHTS // 3
+    assert max(weights.values()) == weights[0, 1, 2] == WEIGHT_STEPS
+    assert weights[0, 1] == WEIGHT_STEPS * 2 // 3 and weights[0,] == WEIGHT_STEPS // 3
 
 
 def test_a_model_stays_small(monkeypatch) -> None:
     rounds = way(sizes=(50, 50, 50), order=3)
     known: list[tuple[int, ...]] = [(0,), (1,), (2,)]
-    monkeypatch.setattr(adaptive, "MOST_CELLS", 6_000)
+    monkeypatch.setattr(synthetic_selection, "MOST_CELLS", 6_000)
     assert rounds.small_enough(known, Fraction(1, 10)) == known
     assert rounds.small_enough(known, Fraction(1)) == [*known, (0, 1), (0, 2), (1, 2)]
     assert rounds.small_enough([*known, (0, 1, 2)], Fraction(0)) == list(rounds.counted)
@@ -154,12 +162,12 @@ def test_a_model_stays_small(monkeypatch) -> None:
 def test_many_tables_are_chosen_as_a_tree() -> None:
     many = Workload.up_to((2,) * 70, 2)
     share = oracle.share(1)
-    assert isinstance(TableChoice.read(True, None).way(share, many, 1), SpanningTree)  # type: ignore[union-attr]
+    assert isinstance(MarginalSelection.read(True, None).way(share, many, 1), SpanningTree)  # type: ignore[union-attr]
     few = Workload.up_to((2,) * 5, 2)
-    assert isinstance(TableChoice.read(True, None).way(share, few, 1), Adaptive)  # type: ignore[union-attr]
+    assert isinstance(MarginalSelection.read(True, None).way(share, few, 1), Adaptive)  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match=r'choose must be "tree", or at most 2,000 tables'):
-        TableChoice.read("adaptive", None).way(share, many, 1)  # type: ignore[union-attr]
-    assert adaptive.too_many(Workload((2,) * 20, (tuple(range(20)),)))
+        MarginalSelection.read("adaptive", None).way(share, many, 1)  # type: ignore[union-attr]
+    assert synthetic_selection.too_many(Workload((2,) * 20, (tuple(range(20)),)))
 
 
 # ---- models
@@ -203,10 +211,10 @@ def test_an_estimate_agrees_with_what_was_measured() -> None:
     other = rng.integers(1, 40, (3, 2)) / 1.0
     other *= (joint.sum(0) / other.sum(1))[:, None]
     known: Known = {
-        (0, 1): Averaged(joint - 1, 0.5).and_then(joint + 1, 2.0),
-        (1, 2): Averaged(other, 1.0),
+        (0, 1): AveragedMarginal(joint - 1, 0.5).and_then(joint + 1, 2.0),
+        (1, 2): AveragedMarginal(other, 1.0),
     }
-    found = Estimate((2, 3, 2), known).tables([(0, 1), (1, 2), (0, 1, 2)])
+    found = MarginalEstimate((2, 3, 2), known).tables([(0, 1), (1, 2), (0, 1, 2)])
     assert np.allclose(found[0, 1], joint, atol=0.2) and np.allclose(found[1, 2], other, atol=0.2)
     between = found[0, 1][:, :, None] * found[1, 2][None] / found[0, 1].sum(0)[None, :, None]
     assert np.allclose(found[0, 1, 2], between, rtol=1e-6)
@@ -217,10 +225,10 @@ def test_an_estimate_of_noise_alone_is_a_number() -> None:
     rng = np.random.default_rng(6)
     for size in (1e3, 1e15):
         known: Known = {
-            each: Averaged(rng.normal(0, size, [3] * len(each)), size**-2.0)
+            each: AveragedMarginal(rng.normal(0, size, [3] * len(each)), size**-2.0)
             for each in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2))
         }
-        found = Estimate((3, 3, 3), known).tables([(0, 1, 2), (0,)])
+        found = MarginalEstimate((3, 3, 3), known).tables([(0, 1, 2), (0,)])
         assert all(np.isfinite(each).all() and (each >= 0).all() for each in found.values())
         rounds = way(sizes=(3, 3, 3), order=3)
         score = rounds.score(np.zeros((3, 3, 3), int), found[0, 1, 2], (0, 1, 2), 1)
@@ -234,8 +242,8 @@ def test_drawn_rows_are_near_to_their_model(pairs) -> None:
     rng = np.random.default_rng(7)
     sizes, length = (3, 4, 3, 2), 6_000
     potentials = {each: rng.normal(size=[sizes[at] for at in each]) for each in pairs}
-    tree, conditionals = with_potentials(sizes, potentials)
-    drawn = rows_of(tree, conditionals, length, rng)
+    tree, conditionals = fit_potentials(sizes, potentials)
+    drawn = draw_rows(tree, conditionals, length, rng)
     assert {len(each) for each in drawn} == {length}
     counts = counted([list(zip(*(each.tolist() for each in drawn), strict=True))], sizes, SETS)
     for at, given in enumerate(conditionals):
@@ -260,8 +268,8 @@ def test_rows_of_a_large_star_tie_nothing_together() -> None:
     potentials: dict[tuple[int, ...], np.ndarray] = {
         (0, at): rng.normal(size=(2, 9)) for at in range(1, 12)
     }
-    tree, conditionals = with_potentials(sizes, potentials)
-    drawn = rows_of(tree, conditionals, length, rng)
+    tree, conditionals = fit_potentials(sizes, potentials)
+    drawn = draw_rows(tree, conditionals, length, rng)
     wanted = list(combinations(range(1, 12), 3))
     for each, shares in tree.margins(conditionals, wanted).items():
         codes = np.ravel_multi_index([drawn[at] for at in each], shares.shape)
@@ -289,4 +297,4 @@ def test_sets_can_be_what_rounds_should_be_good_at(tmp_path) -> None:
     assert learned.way.name == "adaptive"
     assert set(learned.way.counted) == {(0,), (1,), (2,), (0, 1)}
     assert "3 columns and tables chosen in up to" in learned.words()
-    assert tables.WAYS.keys() == {"adaptive", "tree"}
+    assert synthetic_tables.SELECTION_STRATEGIES.keys() == {"adaptive", "tree"}

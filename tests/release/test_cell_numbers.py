@@ -18,7 +18,7 @@ from amounts import some
 from spark_session import require_spark
 from whosin.errors import InvalidInput
 from whosin.release import Count, DuckDB, Spark, Table, Values
-from whosin.release.columns.cells import Cells
+from whosin.release.groups import GroupGrid
 
 ENGINE = DuckDB(threads=1)
 # What engines might take for the same: case, spaces, padding, forms of one letter, signs, nothing.
@@ -57,7 +57,7 @@ def places(engine: Any, rows: dict[str, pa.Array], domains: dict[str, Values]) -
     """(row, places by the join, places by CASE), sorted by row."""
     numbered = pa.table({"row": list(range(len(next(iter(rows.values()))))), **rows})
     table = Table(numbered, "column:row", domains, name="t", engine=engine)
-    cells = Cells.of(table, list(domains))
+    cells = GroupGrid.of(table, list(domains))
     cases = {f"case_{c}": by_case(table.data, c, domain) for c, domain in domains.items()}
     found = engine.run(cells.coded(table.data, row=table.data["row"], **cases))
     assert found.column_names == ["row", *cases, *cells.names]
@@ -149,6 +149,6 @@ def test_and_on_spark(spark: Spark) -> None:
     many = domains | {"t": Values((*domains["t"].values, *"bcdefgh"))}
     assert places(spark, rows, many) == places(ENGINE, rows, many)
     table = Table(pa.table(rows), "n", many, name="t", engine=spark)
-    cells = Cells.of(table, ["t", "b"])
+    cells = GroupGrid.of(table, ["t", "b"])
     plan = spark._sql(cells.coded(table.data))._jdf.queryExecution().toString()
     assert plan.count("BroadcastHashJoin") >= 2 and "SortMergeJoin" not in plan

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from whosin.release import DuckDB, Range, Sum, Table
-from whosin.release.scans import row_choice
-from whosin.release.scans.row_choice import first, summed
+from whosin.release import DuckDB, Range, Sum, Table, row_sampling
+from whosin.release.row_sampling import sample_rows, sum_sampled_rows
 
 PEOPLE = 3000
 
@@ -21,7 +20,7 @@ PEOPLE = 3000
 @pytest.mark.parametrize("held", [1, 3, 100])
 def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
     """Four rows each for most people, fewer for others: by ranks, by aggregates, and by both."""
-    monkeypatch.setattr(row_choice, "MOST_HELD", max(held, 2))
+    monkeypatch.setattr(row_sampling, "MOST_HELD", max(held, 2))
     who = [person for person in range(PEOPLE) for _ in range(4 if person % 3 else 1 + person % 2)]
     seen: Counter[int] = Counter()
     place = []
@@ -31,7 +30,7 @@ def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -
     texts = [f"{person}-{at}" for person, at in zip(who, place, strict=True)]
     with DuckDB() as engine:
         data = engine.open(pa.table({"entity": who, "place": place, "text": texts}))
-        rows = engine.run(first(data, ["entity"], 2)).to_pylist()
+        rows = engine.run(sample_rows(data, ["entity"], 2)).to_pylist()
     chosen: dict[int, list[int]] = {}
     for row in rows:
         assert row["text"] == f"{row['entity']}-{row['place']}"  # rows stay whole
@@ -51,7 +50,7 @@ def test_one_row_of_one_value_each_is_as_likely_as_another() -> None:
     place = [at for person in range(PEOPLE) for at in range(1 + person % 4)]
     with DuckDB() as engine:
         data = engine.open(pa.table({"entity": who, "place": place}))
-        chosen = first(data, ["entity"], 1)
+        chosen = sample_rows(data, ["entity"], 1)
         rows = engine.run(chosen).to_pylist()
     assert sorted(row["entity"] for row in rows) == list(range(PEOPLE))
     for size in (1, 2, 3, 4):
@@ -68,7 +67,7 @@ def test_sums_are_of_any_rows_as_likely(most: int) -> None:
     worth = [2**at for person in range(PEOPLE) for at in range(person % 5)]
     with DuckDB() as engine:
         data = engine.open(pa.table({"entity": who, "worth": worth, "one": [1] * len(who)}))
-        rows = engine.run(summed(data, ["entity"], most, ("worth", "one"))).to_pylist()
+        rows = engine.run(sum_sampled_rows(data, ["entity"], most, ("worth", "one"))).to_pylist()
     assert sorted(row["entity"] for row in rows) == sorted(set(who))
     for size in range(1, 5):
         found = [row for row in rows if row["entity"] % 5 == size]
@@ -85,15 +84,15 @@ def test_rows_without_a_chance_are_left_out_before_they_are_ranked(
 ) -> None:
     """A person of 40,000 rows, of which 3 are chosen, is thinned to about 120; as many as before
     are chosen, also of someone of whom one row is missing for that."""
-    monkeypatch.setattr(row_choice, "MOST_HELD", 1000)
+    monkeypatch.setattr(row_sampling, "MOST_HELD", 1000)
     who = [0] * 40_000 + [1] * 1000 + [2] * 2 + [3]
     with DuckDB() as engine:
         data = engine.open(pa.table({"entity": who, "place": list(range(len(who)))}))
-        lots = row_choice._with_lots(data)
-        kept = row_choice._thinned(data, lots, ["entity"], 3)
+        lots = row_sampling._add_lots(data)
+        kept = row_sampling._thin_large_homes(data, lots, ["entity"], 3)
         sizes = kept.group_by("entity").aggregate(rows=kept.count())
         held = {row["entity"]: row["rows"] for row in engine.run(sizes).to_pylist()}
-        chosen = engine.run(first(data, ["entity"], 3)).to_pylist()
+        chosen = engine.run(sample_rows(data, ["entity"], 3)).to_pylist()
     assert 40 < held[0] < 250 and (held[1], held[2], held[3]) == (1000, 2, 1)
     assert Counter(row["entity"] for row in chosen) == {0: 3, 1: 3, 2: 2, 3: 1}
 

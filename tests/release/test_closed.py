@@ -25,11 +25,11 @@ from whosin.release import (
     Top,
     Values,
 )
-from whosin.release.columns.cells import Cells
-from whosin.release.columns.domains import read_domain
-from whosin.release.prices.batch_price import price
-from whosin.release.registration import binding_of
-from whosin.release.scans.checking import check_table
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.domains import read_domain
+from whosin.release.groups import GroupGrid
+from whosin.release.inspection import check_table
+from whosin.release.registration import register_table
 
 EDGES = (0, 18, 65.5, 120)
 DOMAINS: dict[str, dict[str, Any]] = {
@@ -62,7 +62,7 @@ def columns(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table({name: pa.array([r[name] for r in rows], kinds[name]) for name in kinds})
 
 
-def dense(cells: Cells, rows: list[dict[str, Any]], domains: dict[str, Any]) -> list[int]:
+def dense(cells: GroupGrid, rows: list[dict[str, Any]], domains: dict[str, Any]) -> list[int]:
     """How many rows are in each cell, by the definition."""
     found = Counter(oracle.cell(row, cells.columns, domains) for row in rows)
     return [found[label] for label in cells.labels()]
@@ -82,7 +82,7 @@ def test_counts_are_those_of_the_definition(policy: str, entity: str, by: tuple[
 
 def test_the_labels_have_no_other() -> None:
     for policy, count in (("open", 3 * 4 * 3), ("drop", 2 * 3 * 2), ("moved", 2 * 3 * 2)):
-        cells = Cells.of(oracle.table(columns(crowd()), DOMAINS[policy]), ("sex", "age", "n"))
+        cells = GroupGrid.of(oracle.table(columns(crowd()), DOMAINS[policy]), ("sex", "age", "n"))
         assert cells.count == len(cells.labels()) == count
         assert any("other" in label for label in cells.labels()) == (policy == "open")
 
@@ -99,7 +99,7 @@ def test_tables_of_marginals_are_of_the_same_people(policy: str) -> None:
     kept = [row for row in rows if oracle.cell(row, ("sex", "age", "n"), domains) is not None]
     for attributes, counts in zip(scan.sets, found, strict=True):
         own = tuple(scan.cells.columns[each] for each in attributes)
-        wanted = dense(Cells(own, tuple(domains[each] for each in own)), kept, domains)
+        wanted = dense(GroupGrid(own, tuple(domains[each] for each in own)), kept, domains)
         assert counts.ravel().tolist() == (wanted if own else [len(kept)])
 
 
@@ -152,8 +152,8 @@ def test_texts_and_truths_can_be_closed() -> None:
 
 def test_top_names_every_cell_of_a_closed_domain() -> None:
     data = oracle.table(columns(crowd()), DOMAINS["moved"])
-    assert len(Top(by=("sex", "n"), k=4)._named(Cells.of(data, ("sex", "n")))) == 4
-    price(data, oracle.PLANS["add-remove"], [Top(by="sex", k=2)])
+    assert len(Top(by=("sex", "n"), k=4)._named(GroupGrid.of(data, ("sex", "n")))) == 4
+    estimate_batch_cost(data, oracle.PLANS["add-remove"], [Top(by="sex", k=2)])
 
 
 @pytest.mark.parametrize("column", ["sex", "age"])
@@ -204,7 +204,9 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     assert answer.question["counted"]["outside"] == {"sex": '"m"', "age": "clamp"}
     assert len(answer.rows) == 6
     dropped = oracle.table(columns(crowd()), DOMAINS["drop"], entity="row")
-    said = wi.release.what_counts.statement(Histogram(column="n").counted(dropped).to_dict(), True)
+    said = wi.release.contribution_bounds.bounds_statement(
+        Histogram(column="n").counted(dropped).to_dict(), True
+    )
     assert "rows whose n was not declared do not count. The interval is for the noise" in said
 
 
@@ -215,7 +217,7 @@ def test_a_budget_is_bound_to_where_values_outside_go(tmp_path) -> None:
     for other in ("open", "drop"):
         with pytest.raises(BudgetRefused, match=r"'age' as .*, outside clamp, and this has"):
             wi.Session(oracle.table(columns(crowd()), DOMAINS[other]), plan, ledger)
-    assert binding_of(first).domains["n"] == {"values": [1, 0], "outside": 0}
+    assert register_table(first).domains["n"] == {"values": [1, 0], "outside": 0}
 
 
 def test_the_curator_sees_what_lies_outside() -> None:

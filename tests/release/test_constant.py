@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import release_oracle as oracle
-from whosin.ledger.charge import RELATIONS
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Count, Histogram, Keys, Marginals, Range, Rows, Sum, Values
-from whosin.release.scans.bounding import PEOPLE, Bounds
+from whosin.release.contribution_bounds import PEOPLE_PART, ContributionBounds
 
 SEX = Values(("f", "m"), constant=True)
 WARD = Values(("A", "B", "C"), outside="drop")
@@ -59,9 +59,9 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
 
 def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None:
     """A person's rows are anything, whether or not the declaration is true."""
-    kinds, bounds = list(product(range(2), range(2))), Bounds(1, 2)
+    kinds, bounds = list(product(range(2), range(2))), ContributionBounds(1, 2)
     data = oracle.table(WRONG, {"sex": SEX, "ward": Values(("A", "B"), outside="drop")})
-    assert Count(by=("sex", "ward"), groups=9).bounds(data) == Bounds(1, 2)
+    assert Count(by=("sex", "ward"), groups=9).bounds(data) == ContributionBounds(1, 2)
     found = {(0,) * 4}
     for count in range(1, 5):
         for rows in combinations_with_replacement(kinds, count):
@@ -71,8 +71,8 @@ def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None
     vectors = np.array(sorted(found))
     changes = vectors[:, None, :] - vectors[None, :, :]
     largest = {"add-remove": vectors.sum(1).max(), "replace": np.abs(changes).sum(2).max()}
-    for relation in RELATIONS:
-        assert largest[relation] == PEOPLE.sensitivity(relation, bounds, True)
+    for relation in NEIGHBOUR_RELATIONS:
+        assert largest[relation] == PEOPLE_PART.sensitivity(relation, bounds, True)
 
 
 def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
@@ -88,7 +88,7 @@ def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
     assert Count(by=("ward", "sex")).counted(data).groups == 3
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 def test_a_constant_column_costs_one_cell(relation: str) -> None:
     """The noise is that of one cell, whatever the table's own bound."""
     share, plain = oracle.share(relation=relation), Values(("f", "m"))

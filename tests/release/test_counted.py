@@ -14,14 +14,15 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
-from whosin.exact import figures
+from whosin.exact import format_figures
 from whosin.ledger import Cost
 from whosin.release import Range, Values
-from whosin.release.prices.batch_price import price
-from whosin.release.prices.pricing import Share
-from whosin.release.scans.checking import check_table
-from whosin.release.what_counts import statement
-from whosin.report import answers, html, notebook
+from whosin.release.answer import CUT_OFF
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.contribution_bounds import bounds_statement
+from whosin.release.cost import Share
+from whosin.release.inspection import check_table
+from whosin.report import html, notebook, table_views
 from whosin.report.releases import print_offers
 
 ROWS = {
@@ -38,6 +39,22 @@ DOMAINS = {
 NOT_COVERED = "it does not cover what this leaves out"
 
 
+def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
+    """Of many means near an end, those beyond it are moved to it: their average is off."""
+    held = {"who": list(range(400)), "x": [0] * 200 + [5] * 200, "ward": ["A"] * 200 + ["B"] * 200}
+    data = oracle.table(held, {name: DOMAINS[name] for name in ("ward", "x")})
+    query = release.Mean(column="x", by="ward")
+    offer = query.offer(data, oracle.share(1))
+    drawn = [query.answer(data, offer)["rows"] for _ in range(60)]
+    assert sum(rows[0][1] for rows in drawn) / 60 > 0.002, "biased"
+    for where, said in (("ward = 'A'", True), ("ward = 'B'", False)):
+        session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / f"{said}.db", share=1)
+        answer = session.ask(release.Mean(column="x", where=where))
+        low, high = answer.interval
+        assert (CUT_OFF in answer.statement) == (low <= 0 or high >= 10) == said
+        assert (CUT_OFF in answer.to_dict()["statement"]) == said
+
+
 def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     """A count by group came with a narrow interval, and 40% of the people were not in it."""
     data = oracle.table(ROWS, DOMAINS, rows=3, groups=2)
@@ -50,7 +67,8 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
         'x is clamped to 0..10; values of ward that were not declared are in "other". '
         "The interval is for the noise: it does not cover what this leaves out."
     )
-    assert answer.statement == wanted
+    assert answer.statement.startswith(wanted)
+    wanted = answer.statement
     counted = answer.question["counted"]
     assert counted["entity"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
     assert (counted["rows"], counted["groups"]) == (3, 2)
@@ -59,7 +77,7 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     report = html.release_report("Days", oracle.PLANS["add-remove"], made)
     assert wanted.replace('"', "&quot;") in report
     assert answer.to_pandas().attrs["whosin"]["statement"] == wanted
-    for path in answers.save(made, tmp_path / "x.parquet"):
+    for path in table_views.save_answers(made, tmp_path / "x.parquet"):
         kept = json.loads(parquet.read_schema(path).metadata[b"whosin"])
         assert kept["statement"] == wanted and kept["counted"] == counted
     assert list(answer.to_polars().columns) == list(answer.columns)
@@ -71,7 +89,8 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
         (release.Count(), "A person is one who.", False),
         (release.Count(by="sex"), "in at most 1 cell;", True),
         (release.Rows(), "at most 1 row of a person counts.", True),
-        (release.Median(column="x"), "x is clamped to 0..10.", True),
+        (release.Median(column="x"), "x is clamped to 0..10.", False),
+        (release.Median(column="x", interval=True), "x is clamped to 0..10.", True),
         (release.Top(by="ward", k=1), "of ward that were not declared are never named.", False),
         (release.Histogram(column="x"), "in at most 1 cell;", True),
     ],
@@ -87,7 +106,7 @@ def test_statements_follow_the_question(query, said, left_out) -> None:
 
 def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
     data = oracle.table(ROWS, DOMAINS, **options)
-    (offer,) = price(data, oracle.WITH_DELTA["add-remove"], query)
+    (offer,) = estimate_batch_cost(data, oracle.WITH_DELTA["add-remove"], query)
     return [(caution.about, caution.columns) for caution in offer.cautions]
 
 
@@ -147,7 +166,7 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
 def test_a_column_that_is_called_person(tmp_path) -> None:
     """It said: a person is one person."""
     counted = release.Count().counted(oracle.table({"Person": ["a"]}, entity="Person"))
-    assert statement(counted.to_dict(), False) == "The column Person says whose row it is."
+    assert bounds_statement(counted.to_dict(), False) == "The column Person says whose row it is."
 
 
 def test_warnings_of_one_kind_are_one(capsys) -> None:
@@ -155,7 +174,11 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
     data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
     asked: list[Any] = [release.Count(by=name, name=name) for name in ("ward", "sex")]
     asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
-    print_offers("t", oracle.PLANS["add-remove"], price(data, oracle.PLANS["add-remove"], asked))
+    print_offers(
+        "t",
+        oracle.PLANS["add-remove"],
+        estimate_batch_cost(data, oracle.PLANS["add-remove"], asked),
+    )
     said = " ".join(capsys.readouterr().out.split()).split("Warning, ")[1:]
     assert said[0].startswith(
         "ward, sex, x: ward and sex may differ between the rows of one person"
@@ -167,11 +190,11 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
 def test_the_dry_run_says_what_top_is_within(capsys) -> None:
     """It said: 95% within ±7, of no number at all."""
     data, plan = oracle.table(ROWS, DOMAINS), oracle.PLANS["add-remove"]
-    offers = price(data, plan, release.Top(by="ward", k=1))
+    offers = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
     print_offers("t", plan, offers)
     out = " ".join(capsys.readouterr().out.split())
     assert offers[0].within is not None
-    more = figures(offers[0].within, 3, "up")
+    more = format_figures(offers[0].within, 3, "up")
     assert f"no value that is left out has more than {more} people more than one" in out
     assert "±" not in out
 
@@ -191,7 +214,7 @@ def test_a_delta_that_nothing_uses_is_said(noise, capsys) -> None:
         (wi.calibrate(wi.Epsilon(1), delta=1e-6), [release.Count()], False),
     ):
         asked = asked[:1] if noise == "gaussian" else asked
-        offers = price(data, plan, asked, noise="laplace" if plan is pure else noise)
+        offers = estimate_batch_cost(data, plan, asked, noise="laplace" if plan is pure else noise)
         about = [[each.about for each in offer.cautions] for offer in offers]
         assert all(("delta" in each) == unused for each in about)
         print_offers("t", plan, offers)
@@ -223,12 +246,13 @@ def test_each_row_can_be_one_person() -> None:
     for query in (release.Count(by="ward"), release.Rows(by="ward")):
         assert oracle.exact(query, data) == [[4, 2, 1]]
     assert oracle.exact(release.Sum(column="x"), data) == [[33 * 10**5]]
-    sums, rows = oracle.exact(release.Mean(column="x", by="sex"), data)
-    assert rows == [5, 2, 0] and sums == [-6 * 10**5, 4 * 10**5, 0]
+    mean = release.Mean(column="x", by="sex")
+    assert oracle.rows_in(mean, data) == [5, 2, 0]
+    assert oracle.exact(mean, data)[0] == [19 * 10**5, 14 * 10**5, 0]
     assert oracle.exact(release.Histogram(column="x"), data) == [[4, 2, 1]]
     sharp = oracle.share(5000, delta="1/1000")
     ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
-    ((value, low, high),) = ask(release.Median(column="x"))
+    ((value, low, high),) = ask(release.Median(column="x", interval=True))
     assert value == 4 and 3 <= low <= 4 <= high <= 6, "the ranks beside it are half a row away"
     assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
     assert ask(release.Keys(column="sex")) == [["f", 5, 5, 5], ["m", 2, 2, 2]]
@@ -331,7 +355,9 @@ def test_columns_that_are_alike_are_said_once() -> None:
             **dict.fromkeys("ef", Values(("x", "y"), outside="drop")),
         },
     )
-    said = statement(release.Marginals(columns=list("abcdef")).counted(data).to_dict(), False)
+    said = bounds_statement(
+        release.Marginals(columns=list("abcdef")).counted(data).to_dict(), False
+    )
     assert 'values of a and b that were not declared are in "other"' in said
     assert "c and d beyond the bins are in the first or the last one" in said
     assert "rows whose e or f was not declared do not count" in said

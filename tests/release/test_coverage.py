@@ -21,7 +21,7 @@ from amounts import some
 from whosin import release
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release import Range
-from whosin.release.prices.pricing import NoisyPart
+from whosin.release.cost import NoisyAggregate
 
 SURE = 1e-6
 """How rarely a true claim may be called false."""
@@ -84,12 +84,12 @@ def truth(query, data) -> np.ndarray:
     sums = [np.array(vector) for vector in oracle.exact(query, data)]
     domain = data.range("x")
     unit = float(domain.unit)
-    if query.kind in ("mean", "variance"):
-        low, high = domain.units
+    low, high = domain.units
+    if query.kind == "mean":
+        return (low + (high - low) * sums[0] / (sums[0] + sums[1])) * unit
+    if query.kind == "variance":
         centre = (low + high) // 2
         mean = sums[0] / sums[1] * unit
-        if query.kind == "mean":
-            return mean + centre * unit
         half = float(domain.bounds[1] - domain.bounds[0]) / 2
         shift = centre * unit - float(sum(domain.bounds)) / 2
         return sums[2] / sums[1] * half**2 / 1e6 - (mean + shift) ** 2
@@ -171,7 +171,9 @@ def test_quotients_are_no_wider_than_their_noises_explain(query, noise) -> None:
 def test_more_noise_than_was_said_is_noticed(monkeypatch, noise) -> None:
     draws: dict[str, Any] = {"laplace": discrete_laplace, "gaussian": discrete_gaussian}
     monkeypatch.setattr(
-        NoisyPart, "draw", lambda self, size: draws[self.kind](self.scale * Fraction(3, 2), size)
+        NoisyAggregate,
+        "draw",
+        lambda self, size: draws[self.kind](self.scale * Fraction(3, 2), size),
     )
     hits, total = covered(release.Count(), hospital(), share(noise), 1000)
     assert stats.binom.cdf(hits, total, 0.95) < SURE
@@ -256,6 +258,7 @@ def table_leak(people: int, tmp_path, epsilon: int = 1) -> float:
         places = np.array([["A", "B", "other"].index(each) for each in column])
         np.random.default_rng(1).shuffle(places)
         found.append(places)
+        (tmp_path / "o.parquet").unlink()
     one, other = found
     return leaked(one, other)
 
@@ -268,7 +271,7 @@ def test_a_release_leaks_no_more_than_its_plan(leak) -> None:
 @pytest.mark.parametrize("leak", some([count_leak, group_leak], 1))
 def test_half_the_noise_is_caught(monkeypatch, leak) -> None:
     monkeypatch.setattr(
-        NoisyPart, "draw", lambda self, size: discrete_laplace(self.scale / 2, size)
+        NoisyAggregate, "draw", lambda self, size: discrete_laplace(self.scale / 2, size)
     )
     assert leak(2500) > 1
 

@@ -16,11 +16,11 @@ import whosin as wi
 from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top, Values
-from whosin.release.columns.dates import code_of
-from whosin.release.columns.domains import read_domain
-from whosin.release.conditions.predicate import condition
-from whosin.release.registration import binding_of, question_of
-from whosin.release.scans.checking import check_table
+from whosin.release.conditions import parse_condition
+from whosin.release.dates import date_code
+from whosin.release.domains import read_domain
+from whosin.release.inspection import check_table
+from whosin.release.registration import register_question, register_table
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {
@@ -94,7 +94,7 @@ def test_bins_are_parts_of_the_calendar(unit: str) -> None:
     assert list(domain.bins) == list(dict.fromkeys(wanted)) == sorted(set(wanted))
     places = dict(domain.numbered_days())
     for each, name in enumerate(wanted):
-        assert domain.bins[places[code_of(FIRST + timedelta(each))]] == name
+        assert domain.bins[places[date_code(FIRST + timedelta(each))]] == name
 
 
 def test_bins_between_listed_days() -> None:
@@ -115,7 +115,7 @@ def test_bins_between_listed_days() -> None:
 
 def test_codes_rise_with_days() -> None:
     days = [date(2019, 12, 1) + timedelta(each) for each in range(800)]
-    codes = [code_of(day) for day in days]
+    codes = [date_code(day) for day in days]
     assert codes == sorted(set(codes))
 
 
@@ -173,7 +173,7 @@ CONDITIONS = {
 def test_conditions_know_the_same_functions(text: str) -> None:
     table, domains = held(None)
     data = oracle.table(table, domains)
-    rows = data.data.filter(condition(text, data.data))
+    rows = data.data.filter(parse_condition(text, data.data))
     found = set(data.engine.run(rows.select("who")).column("who").to_pylist())
     assert found == {f"p{at}" for at, day in enumerate(DAYS) if CONDITIONS[text](day)}
 
@@ -181,7 +181,7 @@ def test_conditions_know_the_same_functions(text: str) -> None:
 def test_decades_in_conditions_are_exact() -> None:
     data = oracle.table({"who": list(range(len(AGES))), "age": AGES}, {})
     for start in (-10, 0, 20, 90):
-        rows = data.data.filter(condition(f"decade(age) = {start}", data.data))
+        rows = data.data.filter(parse_condition(f"decade(age) = {start}", data.data))
         found = set(data.engine.run(rows.select("who")).column("who").to_pylist())
         assert found == {
             at for at, age in enumerate(AGES) if age is not None and start <= age < start + 10
@@ -194,7 +194,7 @@ def test_decades_in_conditions_are_exact() -> None:
 def test_conditions_refuse_others(text: str) -> None:
     data = oracle.table({"who": [1], "age": [1.0], "visit": [date(2020, 1, 1)]}, {})
     with pytest.raises(InvalidInput, match="where must be"):
-        condition(text, data.data)
+        parse_condition(text, data.data)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_the_budget_is_bound_to_the_column(tmp_path) -> None:
     answer = wi.Session(first, plan, ledger).ask(Count(by="month(visit)"), share="1/4")
     assert answer.columns[0] == "month(visit)" and len(answer.rows) == 13
     assert 'values of month(visit) that were not declared are in "other"' in answer.statement
-    question = question_of(binding_of(first), Count(by="month(visit)"), first)
+    question = register_question(register_table(first), Count(by="month(visit)"), first)
     assert "visit" in question.domains and "visit" in Count(by="month(visit)").names(first)
     other = oracle.table(table, domains | {"visit": Dates("2019-01-01", LAST, "month")})
     with pytest.raises(BudgetRefused, match=r"2019-11-20\.\.2021-02-10, edges month"):

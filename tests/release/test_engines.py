@@ -22,8 +22,8 @@ import pytest
 import whosin as wi
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import Count, DuckDB, Session, Synthetic, Table
-from whosin.release.engines.csv_lines import header_of
-from whosin.release.engines.parquet import write_draft
+from whosin.release.engines.base import parse_header
+from whosin.release.engines.files import write_draft
 
 FRAME = pa.table({"person": [1, 2, 3, 3, None], "ward": ["a", "b", "c", "a", None]})
 
@@ -141,9 +141,9 @@ def test_csv_lines_never_raise_nor_change_the_columns(engine: DuckDB, tmp_path: 
 
 
 def test_a_header_says_the_separator() -> None:
-    assert header_of("a;b, c;d").columns == ("a", "b, c", "d")
-    assert header_of("a\tb").separator == "\t"
-    assert header_of(',"x,y"').columns == ("column0", "x,y")
+    assert parse_header("a;b, c;d").columns == ("a", "b, c", "d")
+    assert parse_header("a\tb").separator == "\t"
+    assert parse_header(',"x,y"').columns == ("column0", "x,y")
 
 
 @pytest.mark.parametrize("setting", [{"memory": "lots"}, {"threads": 0}, {"spill": "nowhere"}])

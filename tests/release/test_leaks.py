@@ -21,8 +21,7 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from whosin import release
-from whosin.release import Range, Session
-from whosin.release.scans import bounding
+from whosin.release import Range, Session, contribution_bounds
 
 NAN, INF = float("nan"), math.inf
 SCHEMA = pa.schema(
@@ -267,6 +266,7 @@ def test_a_synthetic_table_shows_its_length_only(tmp_path, onlooker) -> None:
     query = release.Synthetic(columns=["b", "t"], path=str(tmp_path / "o.parquet"))
     options = {"queries": [query], "plan": oracle.PLANS["replace"]}
     truth = onlooker(stored(PLAIN), **options)
+    (tmp_path / "o.parquet").unlink()
     changed = onlooker(stored(PLAIN[:4] + POISON), **options)
     for seen in (truth, changed):
         (place,) = (n for n, each in enumerate(seen["answers"]) if each[0] == "synthetic")
@@ -277,6 +277,6 @@ def test_a_synthetic_table_shows_its_length_only(tmp_path, onlooker) -> None:
 
 
 def test_sums_that_no_integer_holds_saturate(monkeypatch) -> None:
-    monkeypatch.setattr(bounding, "MOST_SUM", 100)
+    monkeypatch.setattr(contribution_bounds, "MOST_SUM", 100)
     data = oracle.table({"who": [1, 2, 3], "x": [60.0, 60.0, -1.0]}, {"x": Range(-99, 99, step=1)})
     assert oracle.exact(release.Sum(column="x"), data) == [[100]]

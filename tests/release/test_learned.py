@@ -20,12 +20,16 @@ import release_oracle as oracle
 import whosin as wi
 from amounts import some
 from whosin.errors import InvalidInput, MissingExtra, UnknownName
-from whosin.ledger.units import EPSILON_UNITS
+from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.noise import noisy_max
-from whosin.release import Range, Synthetic
-from whosin.release.learned import models
-from whosin.release.learned.choosing import spanning_tree
-from whosin.release.learned.distances import STEPS, distance, independent, sensitivity
+from whosin.release import Range, Synthetic, synthetic_models
+from whosin.release.synthetic_models import (
+    STEPS_PER_COUNT,
+    distance_sensitivity,
+    independent_table,
+    table_distance,
+)
+from whosin.release.synthetic_selection import spanning_tree
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -69,7 +73,7 @@ def quick(monkeypatch):
     given = []
 
     def run(task, sizes, noisy, total, length, start, seed, *, limits):
-        assert task is models.drawn
+        assert task is synthetic_models.fit_and_draw
         given.append((sizes, noisy, total, length, seed))
         rng = np.random.default_rng(list(seed))
         found = []
@@ -82,7 +86,7 @@ def quick(monkeypatch):
             found.append(rng.choice(size, length, p=shares).astype(np.int32).tobytes())
         return found
 
-    monkeypatch.setattr("whosin.isolation.run", run)
+    monkeypatch.setattr("whosin.isolation.run_isolated", run)
     return given
 
 
@@ -103,7 +107,7 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     offer = query.offer(data, oracle.share(1, rho=rho, relation=relation))
     learned = offer.details
     both = 2 if relation == "replace" else 1
-    far = Fraction(STEPS * rows * both)
+    far = Fraction(STEPS_PER_COUNT * rows * both)
 
     def table(width):
         return both * rows**2 / (2 * width) if rho else both * rows / width
@@ -159,34 +163,36 @@ def test_one_person_moves_a_distance_by_its_sensitivity_at_most(rows) -> None:
     for expected in estimates:
         for one in ways:
             for two in ways[:: 1 if rows == 1 else 4]:
-                before = distance(counts(one, two), expected)
-                gone = abs(before - distance(counts(one), expected))
+                before = table_distance(counts(one, two), expected)
+                gone = abs(before - table_distance(counts(one), expected))
                 reached["add-remove"] = max(reached["add-remove"], gone)
                 for other in ways:
-                    moved = abs(before - distance(counts(one, other), expected))
+                    moved = abs(before - table_distance(counts(one, other), expected))
                     reached["replace"] = max(reached["replace"], moved)
     for relation, most in reached.items():
-        assert most == sensitivity(relation, rows)
+        assert most == distance_sensitivity(relation, rows)
 
 
 def test_a_distance_is_that_of_the_definition() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
         counts, expected = rng.integers(0, 50, 6), rng.normal(5, 9, 6)
-        steps = [round(max(0.0, each) * STEPS) for each in expected.tolist()]
-        truth = sum(abs(STEPS * n - e) for n, e in zip(counts.tolist(), steps, strict=True))
-        assert distance(counts, expected) == truth
+        steps = [round(max(0.0, each) * STEPS_PER_COUNT) for each in expected.tolist()]
+        truth = sum(
+            abs(STEPS_PER_COUNT * n - e) for n, e in zip(counts.tolist(), steps, strict=True)
+        )
+        assert table_distance(counts, expected) == truth
     huge = np.full(3, 1e300)
-    assert 0 < distance(np.zeros(3, int), huge) < 2**63
-    assert distance(np.array([1]), np.array([np.nan])) == STEPS
+    assert 0 < table_distance(np.zeros(3, int), huge) < 2**63
+    assert table_distance(np.array([1]), np.array([np.nan])) == STEPS_PER_COUNT
 
 
 def test_the_independent_table_has_the_margins() -> None:
     margins = [np.array([30.0, -2, 12]), np.array([5.0, 15])]
-    found = independent(margins, 40.0)
+    found = independent_table(margins, 40.0)
     assert found.shape == (3, 2)  # what is below 0 is taken from the others, evenly
     assert np.allclose(found.sum(1), [29, 0, 11]) and np.allclose(found.sum(0), [10, 30])
-    assert independent([np.array([-1.0, -1])], 8.0).tolist() == [4, 4]
+    assert independent_table([np.array([-1.0, -1])], 8.0).tolist() == [4, 4]
 
 
 def test_without_noise_the_best_tree_is_chosen() -> None:
@@ -213,13 +219,13 @@ def connected(columns: int, pairs) -> bool:
 
 def test_the_size_of_a_model() -> None:
     sizes = (2, 3, 4, 5)
-    assert models.model_cells(sizes, [(0,), (1,)]) == 2 + 3 + 4 + 5
+    assert synthetic_models.model_cells(sizes, [(0,), (1,)]) == 2 + 3 + 4 + 5
     chain = [(0, 1), (1, 2), (2, 3)]
-    assert models.model_cells(sizes, chain) == 2 * 3 + 3 * 4 + 4 * 5 + 5
+    assert synthetic_models.model_cells(sizes, chain) == 2 * 3 + 3 * 4 + 4 * 5 + 5
     circle = [*chain, (0, 3)]  # the second column goes first, which joins the first and the third
-    assert models.model_cells(sizes, circle) == 3 * 2 * 4 + 2 * 4 * 5 + 4 * 5 + 5
+    assert synthetic_models.model_cells(sizes, circle) == 3 * 2 * 4 + 2 * 4 * 5 + 4 * 5 + 5
     full = list(combinations(range(4), 2))
-    assert models.model_cells(sizes, full) >= 2 * 3 * 4 * 5
+    assert synthetic_models.model_cells(sizes, full) >= 2 * 3 * 4 * 5
 
 
 # ---- what leaves the rows
@@ -268,9 +274,9 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
 ) -> None:
     """One person more, or another in their place; the same attack refutes the plan where the noise
     is made for many times its ε."""
-    monkeypatch.setattr("whosin.release.learned.adaptive.UNITS", 2)
+    monkeypatch.setattr("whosin.release.synthetic_selection.UNIT_COUNT", 2)
     iterations = 20 if choose == "adaptive" else 1  # a tree is chosen before any model
-    monkeypatch.setattr("whosin.release.learned.estimates.ITERATIONS", iterations)
+    monkeypatch.setattr("whosin.release.synthetic_models.ESTIMATES_ITERATIONS", iterations)
     few: dict[str, list] = {
         "who": list("abcd"),
         "sex": list("ffmm"),

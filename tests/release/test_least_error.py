@@ -16,15 +16,15 @@ import release_oracle as oracle
 import whosin as wi
 from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed
-from whosin.ledger import Ledger, units
-from whosin.ledger.charge import Cost
+from whosin.ledger import Ledger, encoding
+from whosin.ledger.budget import Cost
 from whosin.release import (
+    CostEstimate,
     Count,
     Histogram,
     Marginals,
     Mean,
     Median,
-    Offer,
     Query,
     Range,
     Rows,
@@ -32,10 +32,9 @@ from whosin.release import (
     Sum,
     Top,
 )
-from whosin.release.many_tables.noise import NoisyTable
-from whosin.release.prices.batch_price import price
-from whosin.release.prices.least_error import standard_error
-from whosin.release.queries.together import Together
+from whosin.release.budget_allocation import estimate_batch_cost, standard_error
+from whosin.release.marginal_workloads import NoisyTable
+from whosin.release.queries.together import JointMeasurement
 
 PLAN = oracle.PLANS["add-remove"]
 DOMAINS: dict[str, Any] = {
@@ -67,7 +66,7 @@ def data(monkeypatch) -> wi.Table:
     return oracle.table(PEOPLE, DOMAINS)
 
 
-def score(offers: list[Offer], queries: list[Query], relative: bool = False) -> float:
+def score(offers: list[CostEstimate], queries: list[Query], relative: bool = False) -> float:
     """Σ weight · variance, sums in units of the most that a row can add: by the definitions."""
     found = []
     for offer, query in zip(offers, queries, strict=True):
@@ -80,7 +79,7 @@ def score(offers: list[Offer], queries: list[Query], relative: bool = False) -> 
     return math.fsum(found)
 
 
-def paid(offers: list[Offer], relation: str = "add-remove") -> Cost:
+def paid(offers: list[CostEstimate], relation: str = "add-remove") -> Cost:
     """What is debited, each debit once."""
     debited = {id(offer.paid): offer.paid.charge.cost(relation) for offer in offers}
     return sum(debited.values(), Cost(0, 0))
@@ -124,8 +123,8 @@ def test_never_a_larger_error_at_the_same_price(data, noise: str, relation: str)
     for number in range(4):
         relative = number % 3 == 0
         batch = asked(rng, relative)
-        before = price(data, plan, batch, share="1/3", noise=noise)
-        after = price(data, plan, batch, share="1/3", noise=noise, split="optimal")
+        before = estimate_batch_cost(data, plan, batch, share="1/3", noise=noise)
+        after = estimate_batch_cost(data, plan, batch, share="1/3", noise=noise, split="optimal")
         assert [offer.query for offer in after] == batch
         assert score(after, batch, relative) <= score(before, batch, relative) * (1 + 1e-12)
         better += score(after, batch, relative) < 0.97 * score(before, batch, relative)
@@ -150,7 +149,7 @@ def plan_part(plan: wi.Plan, noise: str) -> int:
 def test_no_other_division_is_better(data) -> None:
     """Two sums and a count with weights: a search over divisions finds nothing less."""
     batch: list[Query] = [Sum(column="age", weight=5), Count(by="ward", groups=2), Rows(rows=9)]
-    best = score(price(data, PLAN, batch, share=1, split="optimal"), batch)
+    best = score(estimate_batch_cost(data, PLAN, batch, share=1, split="optimal"), batch)
     grid = np.linspace(0.02, 0.96, 48)
     found = []
     for first, second in product(grid, grid):
@@ -168,7 +167,7 @@ def test_no_other_division_is_better(data) -> None:
 
 
 def test_the_dry_run_says_by_how_much(data) -> None:
-    offers = price(data, PLAN, BATCH, share=1, split="optimal")
+    offers = estimate_batch_cost(data, PLAN, BATCH, share=1, split="optimal")
     assert [offer.joint is not None for offer in offers] == [True, False, True, False, True]
     assert len({id(offer.joint) for offer in offers if offer.joint}) == 1
     assert [offer.by_weights is None for offer in offers] == [False, True, *[False] * 3]
@@ -177,7 +176,7 @@ def test_the_dry_run_says_by_how_much(data) -> None:
             assert offer.standard_error is not None
             assert offer.standard_error < 0.9 * offer.by_weights
     mean = offers[1].charge.cost("add-remove").epsilon
-    assert mean == pytest.approx(units.EPSILON_UNITS / 5, rel=1e-9), "keeps its part"
+    assert mean == pytest.approx(encoding.EPSILON_UNITS / 5, rel=1e-9), "keeps its part"
 
 
 def test_each_answer_is_that_of_its_own_query_before_noise(data, monkeypatch, tmp_path) -> None:
@@ -220,7 +219,7 @@ def test_answers_agree_and_are_paid_for_once(data, tmp_path, noise: str) -> None
 
 
 def test_a_failed_scan_of_several_continues_without_paying_again(data, tmp_path, monkeypatch):
-    whole = Together.answer
+    whole = JointMeasurement.answer
     failures = [OSError("private"), None]
 
     def failing(self, *rest):
@@ -229,7 +228,7 @@ def test_a_failed_scan_of_several_continues_without_paying_again(data, tmp_path,
             raise error
         return whole(self, *rest)
 
-    monkeypatch.setattr(Together, "answer", failing)
+    monkeypatch.setattr(JointMeasurement, "answer", failing)
     with Ledger(tmp_path / "l.db") as ledger:
         session = Session(data, PLAN, ledger, request="monday", share=1)
         with pytest.raises(ScanFailed) as caught:
@@ -248,7 +247,7 @@ def test_a_failed_scan_of_several_continues_without_paying_again(data, tmp_path,
 
 def test_what_is_not_alike_is_not_measured_at_once(data) -> None:
     def groups(*batch: Query, table: wi.Table = data) -> list[list[int]]:
-        offers = price(table, PLAN, batch, share=1, split="optimal")
+        offers = estimate_batch_cost(table, PLAN, batch, share=1, split="optimal")
         joint = [id(offer.paid) for offer in offers]
         return [[i for i, each in enumerate(joint) if each == key] for key in dict.fromkeys(joint)]
 
@@ -266,22 +265,27 @@ def test_what_is_not_alike_is_not_measured_at_once(data) -> None:
 
 
 def test_one_query_is_as_it_is_by_weights(data) -> None:
-    before = price(data, PLAN, [Count(by="ward")], share="1/2")
-    after = price(data, PLAN, [Count(by="ward")], share="1/2", split="optimal")
+    before = estimate_batch_cost(data, PLAN, [Count(by="ward")], share="1/2")
+    after = estimate_batch_cost(data, PLAN, [Count(by="ward")], share="1/2", split="optimal")
     assert after[0].charge == before[0].charge and after[0].error == before[0].error
 
 
 def test_magnitudes_are_declared_for_all_or_for_none(data) -> None:
     batch = [Count(magnitude=5), Sum(column="age")]
     with pytest.raises(InvalidInput, match="magnitude must be declared for all queries or for non"):
-        price(data, PLAN, batch, share=1, split="optimal")
-    price(data, PLAN, [Count(magnitude=5), Mean(column="age")], share=1, split="optimal")
+        estimate_batch_cost(data, PLAN, batch, share=1, split="optimal")
+    estimate_batch_cost(
+        data, PLAN, [Count(magnitude=5), Mean(column="age")], share=1, split="optimal"
+    )
 
 
 @pytest.mark.parametrize("magnitude", ["1e20", "1e60", "1e-60"])
 def test_what_hardly_counts_still_gets_a_part(data, magnitude: str) -> None:
     batch = [Count(magnitude=1), Count(where="sex = 'f'", magnitude=magnitude)]
-    errors = [each.standard_error for each in price(data, PLAN, batch, share=1, split="optimal")]
+    errors = [
+        each.standard_error
+        for each in estimate_batch_cost(data, PLAN, batch, share=1, split="optimal")
+    ]
     small, large = sorted(each for each in errors if each is not None)
     assert small < 2 < 1e4 < large < 1e8
 
@@ -293,7 +297,7 @@ def test_neighbours_move_everything_that_is_measured_by_no_more_than_was_paid(re
     cells = list(product(["f", "m", "x"], ["A", "B", "other"]))
     domains = {"sex": ["f", "m"], "ward": ["A", "B"]}
     queries = [Count(), Count(by="sex"), Count(by=["ward", "sex"]), Histogram(column="ward")]
-    joint = Together.of(queries, (1.0, 1.0, 1.0, 5.0))
+    joint = JointMeasurement.of(queries, (1.0, 1.0, 1.0, 5.0))
 
     def measured(rows: list[tuple[str, str]]) -> list[np.ndarray]:
         columns = {"who": [str(n) for n in range(len(rows))]}
@@ -330,7 +334,7 @@ def test_neighbours_move_everything_that_is_measured_by_no_more_than_was_paid(re
         worst = max(worst, shift)
     cost = costs[0].rho if rho else costs[0].epsilon
     assert len(set(costs)) == 1, "the price does not depend on the rows"
-    assert worst * units.EPSILON_UNITS <= cost
+    assert worst * encoding.EPSILON_UNITS <= cost
     assert worst > Fraction(9, 10) * (rho or 1) or relation == "replace"
 
 
@@ -385,3 +389,34 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     assert json.loads(out)["answers"] == first
     code, out, _ = run("ledger verify ledger.db")
     assert code == 0
+
+
+@pytest.mark.parametrize("split", ["weights", "optimal"])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_request_is_repeated_at_its_own_price(tmp_path, split, noise) -> None:
+    """The same answers for nothing; another share, split or noise would be another debit."""
+    plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta=1e-6)
+    told = oracle.table(
+        {"who": list(range(60)), "age": [float(each % 50) for each in range(60)]},
+        {"age": Range(0, 50, step=1, edges=(0, 20, 50))},
+    )
+    batch = [Count(), Histogram(column="age"), Mean(column="age"), Median(column="age")]
+    url = tmp_path / "ledger.db"
+
+    def again(**options: Any) -> Any:
+        chosen = {"share": "1/2", "split": split, "noise": noise} | options
+        return wi.Session(told, plan, url, request="r", dataset="d").release(batch, **chosen)
+
+    first = again()
+    repeated = again()
+    assert [each.rows for each in first] == [each.rows for each in repeated]
+    assert [each.cost for each in first] == [each.cost for each in repeated]
+    assert first.standing.spent == repeated.standing.spent
+    other = {
+        "share": "1/4",
+        "split": "optimal" if split == "weights" else "weights",
+        "noise": "gaussian" if noise == "laplace" else "laplace",
+    }
+    for key, value in other.items():
+        with pytest.raises(BudgetRefused):
+            again(**{key: value})

@@ -14,10 +14,10 @@ import whosin as wi
 from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
 from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
-from whosin.release.columns.cells import Cells
-from whosin.release.columns.domains import read_domain
-from whosin.release.registration import binding_of, question_of
-from whosin.release.scans.checking import check_table
+from whosin.release.domains import read_domain
+from whosin.release.groups import GroupGrid
+from whosin.release.inspection import check_table
+from whosin.release.registration import register_question, register_table
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel", "Genf")
 PARENTS: dict[str, dict[str, list[str]]] = {
@@ -168,10 +168,10 @@ def test_the_budget_is_bound_to_the_parents(tmp_path) -> None:
     plan, ledger = oracle.PLANS["add-remove"], tmp_path / "l.db"
     first = table("open")
     wi.Session(first, plan, ledger).ask(Count(by="canton"), share="1/4")
-    bound = binding_of(first).domains["town"]["parents"]
+    bound = register_table(first).domains["town"]["parents"]
     assert bound["language"] == {"de": ["Zürich", "Bern", "Winterthur", "Biel"], "fr": ["Genf"]}
     for query in (Count(by="canton"), Count(where="canton = 'ZH'")):
-        assert "town" in question_of(binding_of(first), query, first).domains
+        assert "town" in register_question(register_table(first), query, first).domains
     moved = {"canton": {"ZH": ["Zürich"], "BE": ["Biel", "Bern", "Winterthur"], "GE": ["Genf"]}}
     for parents in (moved, ()):
         other = oracle.table(first.source, {"town": Values(TOWNS, parents=parents)})
@@ -182,7 +182,7 @@ def test_the_budget_is_bound_to_the_parents(tmp_path) -> None:
     spelled = PARENTS | again  # children in another order are the same parents
     same = oracle.table(first.source, {"town": Values(TOWNS, parents=spelled)})
     wi.Session(same, plan, ledger).ask(Count(by="language"), share="1/4")
-    assert binding_of(oracle.table(first.source, {"town": TOWNS})).domains["town"] == {
+    assert register_table(oracle.table(first.source, {"town": TOWNS})).domains["town"] == {
         "values": list(TOWNS)
     }
 
@@ -193,7 +193,7 @@ def test_tables_by_two_levels_of_a_column_are_refused(tmp_path) -> None:
         with pytest.raises(
             InvalidInput, match="by must be one level of town: the upper one follows"
         ):
-            Cells.of(data, by)
+            GroupGrid.of(data, by)
     query = Synthetic(columns=["town", "canton"], path=str(tmp_path / "s.parquet"))
     with pytest.raises(InvalidInput, match="one level of town"):
         query.offer(data, oracle.share(relation="replace"))
@@ -247,9 +247,9 @@ def test_other_bad_declarations() -> None:
     closed = Values(TOWNS, outside="drop", parents={"country": {"CH": list(TOWNS)}})
     alone = oracle.table(pa.table({"who": ["a"], "town": ["Bern"]}), {"town": closed})
     with pytest.raises(InvalidInput, match="left out where there is one value"):
-        Cells.of(alone, "country")
+        GroupGrid.of(alone, "country")
     with pytest.raises(InvalidInput, match="a column of the table"):
-        Cells.of(table("open"), "kanton")
+        GroupGrid.of(table("open"), "kanton")
 
 
 @pytest.mark.parametrize(

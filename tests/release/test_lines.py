@@ -12,23 +12,31 @@ import pytest
 import csv_oracle as oracle
 from whosin.app.cli.main import main
 from whosin.release import DuckDB, Table
-from whosin.release.engines.lines import Broken, broken
-from whosin.release.scans.checking import check_table
+from whosin.release.engines.files import BrokenLines, find_broken_lines
+from whosin.release.inspection import check_table
 
 GOOD = "who,ward,age\nx,a,3\ny,b,50\nz,é,7\n"
 FILES = {
-    "plain": (GOOD.encode(), Broken(0, 0, 0, 0, 0), 3),
-    "none": (b"who,ward,age\n", Broken(0, 0, 0, 0, 0), 0),
-    "latin-1": (GOOD.encode("latin-1"), Broken(1, 0, 0, 0, 0), 2),
-    "bom": (GOOD.encode("utf-8-sig"), Broken(0, 0, 0, 0, 0), 3),
-    "crlf": (GOOD.replace("\n", "\r\n").encode(), Broken(0, 0, 0, 0, 0), 3),
-    "quoted": (b'who,ward,age\nx,"a,b",3\ny,"a ""b""",4\n', Broken(0, 0, 0, 0, 0), 2),
-    "broken over lines": (b'who,ward,age\nx,"a\nb",3\ny,b,4\n', Broken(0, 0, 2, 0, 2), 3),
-    "ragged": (b"who,ward,age\nx\ny,b\nz,b,1,2,3\nw,b,1\n", Broken(0, 0, 2, 1, 0), 4),
-    "quotes": (b'who,ward,age\nx,"un"closed,3\ny,b,1\n', Broken(0, 0, 0, 0, 1), 2),
-    "both": (b"who,ward,age\nx,\xff\ny,b\n\xfe,a,1,2\nz,b,1\n", Broken(2, 0, 1, 0, 0), 2),
-    "long": (b"who,ward,age\nx," + b"9" * 3_000_000 + b",1\ny,b,1\n", Broken(0, 1, 0, 0, 0), 1),
-    "longer": (b"who,ward,age\nx," + b"9" * 1_000_000 + b",1\ny,b,1\n", Broken(0, 1, 0, 0, 0), 1),
+    "plain": (GOOD.encode(), BrokenLines(0, 0, 0, 0, 0), 3),
+    "none": (b"who,ward,age\n", BrokenLines(0, 0, 0, 0, 0), 0),
+    "latin-1": (GOOD.encode("latin-1"), BrokenLines(1, 0, 0, 0, 0), 2),
+    "bom": (GOOD.encode("utf-8-sig"), BrokenLines(0, 0, 0, 0, 0), 3),
+    "crlf": (GOOD.replace("\n", "\r\n").encode(), BrokenLines(0, 0, 0, 0, 0), 3),
+    "quoted": (b'who,ward,age\nx,"a,b",3\ny,"a ""b""",4\n', BrokenLines(0, 0, 0, 0, 0), 2),
+    "broken over lines": (b'who,ward,age\nx,"a\nb",3\ny,b,4\n', BrokenLines(0, 0, 2, 0, 2), 3),
+    "ragged": (b"who,ward,age\nx\ny,b\nz,b,1,2,3\nw,b,1\n", BrokenLines(0, 0, 2, 1, 0), 4),
+    "quotes": (b'who,ward,age\nx,"un"closed,3\ny,b,1\n', BrokenLines(0, 0, 0, 0, 1), 2),
+    "both": (b"who,ward,age\nx,\xff\ny,b\n\xfe,a,1,2\nz,b,1\n", BrokenLines(2, 0, 1, 0, 0), 2),
+    "long": (
+        b"who,ward,age\nx," + b"9" * 3_000_000 + b",1\ny,b,1\n",
+        BrokenLines(0, 1, 0, 0, 0),
+        1,
+    ),
+    "longer": (
+        b"who,ward,age\nx," + b"9" * 1_000_000 + b",1\ny,b,1\n",
+        BrokenLines(0, 1, 0, 0, 0),
+        1,
+    ),
 }
 
 
@@ -67,7 +75,7 @@ def test_lines_that_break_the_rules_are_counted(tmp_path: Path, name: str) -> No
     content, expected, rows = FILES[name]
     path = tmp_path / "it's [1].csv"
     path.write_bytes(content)
-    assert broken([str(path)]) == expected
+    assert find_broken_lines([str(path)]) == expected
     with DuckDB() as engine:  # what is counted as dropped is what a release does not see
         assert len(engine.run(engine.open(path))) == rows
 

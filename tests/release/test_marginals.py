@@ -17,10 +17,17 @@ import release_oracle as oracle
 import whosin as wi
 from amounts import some
 from whosin.errors import InvalidInput, WhosinError
-from whosin.ledger.units import EPSILON_UNITS
-from whosin.marginals import Measurement, Radii, Workload, cell_variances, estimate, tables_of
+from whosin.ledger.encoding import EPSILON_UNITS
+from whosin.marginals import (
+    IntervalRadii,
+    Measurement,
+    Workload,
+    cell_variances,
+    estimate_residuals,
+    estimate_tables,
+)
 from whosin.release import Count, Marginals, Range
-from whosin.release.many_tables.noise import NoisyTable
+from whosin.release.marginal_workloads import NoisyTable
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -143,7 +150,7 @@ def test_counts_before_noise_are_those_of_the_rows(
 ) -> None:
     """Counted here from packed rows, in small batches, or by the engine."""
     monkeypatch.setattr(type(oracle.ENGINE), "most_tallied", tallied)
-    monkeypatch.setattr("whosin.release.engines.embedded.STREAMED", 50)
+    monkeypatch.setattr("whosin.release.engines.duckdb.STREAM_ROWS", 50)
     source = people(200)
     data = oracle.table(source, DOMAINS, entity=entity)
     offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
@@ -164,7 +171,7 @@ def test_counts_before_noise_are_those_of_the_rows(
 
 
 def test_several_blocks_count_the_same(monkeypatch) -> None:
-    monkeypatch.setattr("whosin.release.scans.table_scan.MOST_COUNTED", 1)
+    monkeypatch.setattr("whosin.release.scan.MOST_COUNTED", 1)
     source = people(200)
     data = oracle.table(source, DOMAINS)
     offer = priced(data, rho=1)
@@ -273,7 +280,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
         variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
         values.append(np.array(each["values"]))
     workload = Workload.up_to([len(each) for each in found["details"]["domains"].values()], 2)
-    tables = tables_of(workload, estimate(workload, measured, variances, values))
+    tables = estimate_tables(workload, estimate_residuals(workload, measured, variances, values))
     flat = np.concatenate([each.ravel() for each in tables])
     np.testing.assert_allclose(flat, [row[2] for row in found["rows"]], atol=1e-5)
     errors = np.sqrt(cell_variances(workload, measured, variances))
@@ -426,8 +433,8 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
     """One person more, or another in their place; and the same attack refutes the plan where the
     noise is made for four times its ε. (Intervals come from fresh noise, whatever the rows are.)"""
     monkeypatch.setattr(
-        "whosin.release.many_tables.estimates.radii",
-        lambda work, *_: [Radii(1, 2)] * len(work.sets),
+        "whosin.release.marginal_workloads.interval_radii",
+        lambda work, *_: [IntervalRadii(1, 2)] * len(work.sets),
     )
     few = {"who": ["a", "b", "c", "d"], "sex": ["f", "f", "m", "m"], "ward": ["A", "B", "B", "A"]}
     other = {name: column[:3] for name, column in few.items()}
@@ -529,7 +536,7 @@ def test_a_dry_run_names_the_failure_probability(tmp_path, run, monkeypatch) -> 
     shown = " ".join(run("release s.toml --dry-run")[1].split())
     assert "It may fail with probability 1e-06, given that the person is in." in shown
     delta = json.loads(run("release s.toml --dry-run --json")[1])["delta"]
-    assert 0 < delta < 1e-6 and f"δ = {delta:.3g} (add-remove)." in shown
+    assert 0 < delta < 1e-6 and f"δ = {delta:.3g} (add-remove; " in shown
 
 
 def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:

@@ -14,8 +14,7 @@ from rich.console import Console
 import release_oracle as oracle
 import whosin as wi
 from whosin.release import Count, Keys, Marginals, Mean, Range, Top
-from whosin.release.answer import Answer
-from whosin.release.noisy_cells import LEVEL, too_noisy
+from whosin.release.answer import NOISY_LEVEL, Answer, too_noisy
 from whosin.report import html, notebook, releases
 
 ROWS = {
@@ -50,7 +49,9 @@ def test_marks_are_those_of_the_definition() -> None:
         error = Fraction(max(high - value, value - low)) / Fraction("1.96")
         wanted.append(error > Fraction("0.3") * abs(value))
     assert too_noisy(columns, rows) == tuple(wanted)
-    assert wanted == [True, False, True, False, True, False, True, True, False] and LEVEL == 0.3
+    assert (
+        wanted == [True, False, True, False, True, False, True, True, False] and NOISY_LEVEL == 0.3
+    )
     assert too_noisy(columns, rows, level=2)[0] is False
     assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
 

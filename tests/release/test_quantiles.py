@@ -16,35 +16,34 @@ import release_oracle as oracle
 from amounts import some
 from whosin import release
 from whosin.errors import InvalidInput, UnknownName
-from whosin.ledger.charge import RELATIONS
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Median, Quantile, Range
+from whosin.release.cost import SelectionNoise, Share
 from whosin.release.queries import QUERIES, read_query
-from whosin.release.queries.points import Points, score
-from whosin.release.queries.quantile import lower_scores
+from whosin.release.queries.quantile import Points, interval_scores, score_points
 
 SHARES = [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10), Fraction(2, 3)]
-SURE = 1e-6
+SURE, HALF = 1e-6, Fraction(1, 2)
 HEAPED = [20] * 30 + [25] * 17 + [30] * 200 + [31] * 350 + [32] * 40 + [60] * 280 + [61] * 3
 
 
-def defined(values: list, points: list, share: Fraction, shift: Fraction) -> list[Fraction]:
-    """−max(#{v<c} − (qn + shift), qn + shift − #{v≤c}, 0), for each c: THEORY 15."""
-    rank = share * len(values) + shift
-    return [
-        -max(sum(v < c for v in values) - rank, rank - sum(v <= c for v in values), Fraction(0))
-        for c in points
-    ]
-
-
-def padded(values: list, points: list, share: Fraction, shift: int) -> list[Fraction]:
-    """The same for a lower end: the first candidate lies below all, on so many rows of nobody."""
-    outside = [-1] * shift
+def defined(values: list, points: list, share: Fraction) -> list[Fraction]:
+    """min(qn − #{v<c}, #{v≤c} − qn) for each c: at least 0 where c is the quantile."""
     rank = share * len(values)
-    seen = [*outside, *values]
     return [
-        -max(sum(v < c for v in seen) - rank, rank - sum(v <= c for v in seen), Fraction(0))
-        for c in (-1, *points)
+        min(rank - sum(v < c for v in values), sum(v <= c for v in values) - rank) for c in points
     ]
+
+
+def depth(values: list, points: int, share: Fraction, centre: int, width: int) -> Fraction | float:
+    """How many rows an interval around a point has to spare on its worse side; a side at the end of
+    the grid has no limit."""
+    if width < 0:
+        return -math.inf
+    rank, low, high = share * len(values), centre - width, centre + width
+    spare = rank - sum(v < low for v in values) if low > 0 else math.inf
+    more = sum(v <= high for v in values) - rank if high < points - 1 else math.inf
+    return min(spare, more)
 
 
 def counts_of(values: list, points: int) -> np.ndarray:
@@ -67,13 +66,17 @@ def test_scores_are_those_of_the_definition(share) -> None:
     for _ in range(60):
         values = [rng.randrange(6) for _ in range(rng.randrange(12))]
         counts, b = counts_of(values, 6), share.denominator
-        shift = rng.randrange(-9, 9)
-        wanted = defined(values, list(range(6)), share, Fraction(shift, b))
-        assert score(counts, share, shift).tolist() == [b * each for each in wanted]
-        outside = rng.randrange(9)
-        wanted = padded(values, list(range(6)), share, outside)
-        assert lower_scores(counts, share, outside * b).tolist() == [b * each for each in wanted]
-        assert max(lower_scores(counts, share, outside * b)) == 0, "some candidate always fits"
+        wanted = defined(values, list(range(6)), share)
+        found = score_points(counts, share)
+        assert found.tolist() == [b * each for each in wanted]
+        true = quantiles(values, share) if values else []
+        assert all(found[int(point)] >= 0 for point in true)
+        centre, shift = rng.randrange(6), rng.randrange(9)
+        found = interval_scores(counts, counts, share, centre, shift * b)
+        for width, each in enumerate(found.tolist()):
+            own, before = (depth(values, 6, share, centre, w) for w in (width, width - 1))
+            assert each == b * min(own - shift, shift - before)
+        assert len(found) == max(centre, 5 - centre) + 1 and found.max() >= 0
 
 
 @pytest.mark.parametrize("share", SHARES[:3])
@@ -84,11 +87,13 @@ def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
     query = Quantile(column="x", quantile=str(share), points=4)
     kept = [c for n in range(rows + 1) for c in combinations_with_replacement(range(4), n)]
     kinds = [
-        lambda counts: score(counts, share, 0),
-        lambda counts: lower_scores(counts, share, 3),
-        lambda counts: lower_scores(counts[::-1], 1 - share, 3),
+        lambda counts: score_points(counts, share),
+        *(
+            lambda counts, centre=centre: interval_scores(counts, counts, share, centre, 3)
+            for centre in range(4)
+        ),
     ]
-    largest = {kind: dict.fromkeys(RELATIONS, 0) for kind in range(3)}
+    largest = {kind: dict.fromkeys(NEIGHBOUR_RELATIONS, 0) for kind in range(5)}
     for others in combinations_with_replacement(range(4), 3):
         for kind, scores in enumerate(kinds):
             found = np.array([scores(counts_of([*others, *each], 4)) for each in kept])
@@ -98,11 +103,11 @@ def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
             }
             for relation, change in changes.items():
                 largest[kind][relation] = max(largest[kind][relation], change)
-    for relation in RELATIONS:
+    for relation in NEIGHBOUR_RELATIONS:
         claimed = query.reach(data, relation)
         unit = 1 if relation == "replace" else max(share, 1 - share)
         assert claimed == rows * share.denominator * unit == largest[0][relation]
-        assert largest[1][relation] <= claimed and largest[2][relation] <= claimed
+        assert all(largest[kind][relation] <= claimed for kind in range(1, 5))
 
 
 def ask(query, data, epsilon: object) -> list:
@@ -128,14 +133,16 @@ def test_heaped_numbers_have_their_true_quantile(kind, share, truth, grids) -> N
     data = oracle.table({"who": list(range(len(HEAPED))), "x": values[kind]}, {"x": (18, 96)})
     for points in grids:
         query = Quantile(column="x", quantile=share, points=points)
-        assert ask(query, data, 5000) == [truth] * 3, points
+        assert ask(query, data, 5000) == [truth], points
+        assert ask(replace(query, interval=True), data, 5000) == [truth] * 3, points
 
 
 def test_a_coarse_grid_gives_the_nearest_point_and_an_interval_around() -> None:
     data = oracle.table({"who": list(range(len(HEAPED))), "x": HEAPED}, {"x": (0, 100)})
-    assert ask(Median(column="x", points=11), data, 5000) == [30, 30, 40]
-    assert ask(Median(column="x", points=3), data, 5000) == [50, 0, 50]
-    assert ask(Median(column="x", points=2), data, 5000) == [0, 0, 100]
+    assert ask(Median(column="x", points=11, interval=True), data, 5000) == [30, 20, 40]
+    assert ask(Median(column="x", points=3, interval=True), data, 5000) == [50, 0, 100]
+    assert ask(Median(column="x", points=2, interval=True), data, 5000) == [0, 0, 100]
+    assert ask(Median(column="x", points=11), data, 5000) == [30]
 
 
 def test_the_grid_is_round_by_default() -> None:
@@ -205,15 +212,16 @@ COVERED = [
 ]
 
 
+@pytest.mark.parametrize("price", [(HALF,), (Fraction(0), HALF**6)], ids=["ε", "ρ"])
 @pytest.mark.parametrize(
     ("name", "values", "points", "share"), some(COVERED, 3, several=True), ids=lambda x: str(x)[:20]
 )
-def test_intervals_cover_the_quantile(name, values, points, share) -> None:
+def test_intervals_cover_the_quantile(name, values, points, share, price) -> None:
     data = oracle.table(
         {"who": list(range(len(values))), "x": list(map(float, values))}, {"x": Range(0, 80)}
     )
-    query = Quantile(column="x", quantile=share, points=points)
-    offer = query.offer(data, oracle.share("1/2"))
+    query = Quantile(column="x", quantile=share, points=points, interval=True)
+    offer = query.offer(data, Share(oracle.PLANS["add-remove"], *price))
     kept = data.engine.run(offer.expression)
     clamped = [min(max(value, 0), 80) for value in values]
     ends = quantiles(clamped, Fraction(share))
@@ -225,7 +233,7 @@ def test_intervals_cover_the_quantile(name, values, points, share) -> None:
         hits += low - 1e-6 <= ends[0] and ends[1] <= high + 1e-6
     assert stats.binom.cdf(hits, runs, 0.95) > SURE
     if name == "continuous":
-        assert high - low < 30, "an interval says something"
+        assert high - low < 15, "an interval says something"
 
 
 class _Kept:
@@ -238,12 +246,12 @@ class _Kept:
         return self.result
 
 
-def test_an_interval_that_is_too_narrow_is_noticed() -> None:
+def test_an_interval_that_is_too_narrow_is_noticed(monkeypatch) -> None:
     values = scattered(1, 900, None)
     data = oracle.table({"who": list(range(900)), "x": values}, {"x": Range(0, 80)})
-    query = Median(column="x", points=161)
+    query = Median(column="x", points=161, interval=True)
     offer = query.offer(data, oracle.share("1/20"))
-    offer = replace(offer, details=offer.details._replace(shift=1))
+    monkeypatch.setattr(SelectionNoise, "margin", lambda *_: 0.0)
     data.engine = _Kept(data.engine.run(offer.expression))  # type: ignore[assignment]
     ends = quantiles(values, Fraction(1, 2))
     found = [query.answer(data, offer)["rows"][0] for _ in range(100)]
@@ -253,7 +261,8 @@ def test_an_interval_that_is_too_narrow_is_noticed() -> None:
 
 def test_nobody_there_still_answers_within_the_range() -> None:
     data = oracle.table({"who": ["a"], "x": ["-"]}, {"x": (0, 9)})
-    value, low, high = ask(Median(column="x"), data, 1)
+    assert 0 <= ask(Median(column="x"), data, 1)[0] <= 9
+    value, low, high = ask(Median(column="x", interval=True), data, 1)
     assert 0 <= low <= value <= high <= 9
 
 
@@ -266,7 +275,7 @@ def test_a_median_is_a_kind_of_question() -> None:
         "column": "x",
         "rows": 2,
     }
-    for relation in RELATIONS:
+    for relation in NEIGHBOUR_RELATIONS:
         offers = [q.offer(data, oracle.share(1, relation=relation)) for q in (asked, half)]
         assert offers[0].charge.costs == offers[1].charge.costs
         assert offers[0].details == offers[1].details

@@ -16,12 +16,11 @@ from pyarrow import parquet, table
 import release_oracle as oracle
 from amounts import some
 from whosin.errors import InvalidInput
-from whosin.ledger import units
-from whosin.ledger.charge import RELATIONS
+from whosin.ledger import encoding
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Dates, Median, Quantile, Range, Values
-from whosin.release.prices.batch_price import price
-from whosin.release.queries.points import score
-from whosin.release.queries.quantile import lower_scores
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.queries.quantile import interval_scores, score_points
 
 WARD = Values(("A", "B"), outside="drop")
 
@@ -51,18 +50,18 @@ def held_by_one(rows: int, groups: int, wards: int, points: int) -> list[np.ndar
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize(("rows", "groups", "wards"), [(1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 1, 3)])
 def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups, wards) -> None:
-    """Each cell's three selections cost ε in proportion to how far its scores move, and these costs
-    add: so the sum over cells is what must be bounded."""
+    """Each cell's selections cost ε in proportion to how far its scores move, ρ in proportion to
+    its square, and these costs add: so the sums over cells are what must be bounded."""
     points = 3
     query = Quantile(column="x", quantile=str(share), points=points, by="ward")
     found = held_by_one(rows, groups, wards, points)
     kinds = [
-        lambda counts: score(counts, share, 0),
-        lambda counts: lower_scores(counts, share, 3),
-        lambda counts: lower_scores(counts[::-1], 1 - share, 3),
+        lambda counts: score_points(counts, share),
+        lambda counts: interval_scores(counts, counts, share, 0, 3),
+        lambda counts: interval_scores(counts, counts, share, 1, 3),
     ]
     others = list(combinations_with_replacement(range(points), 2))
-    largest = dict.fromkeys(RELATIONS, 0)
+    largest = {(relation, power): 0 for relation in NEIGHBOUR_RELATIONS for power in (1, 2)}
     for scores in kinds:
         moves = {}  # (what someone holds in a cell before, after) → how far its scores can move
         kept = {tuple(cell) for counts in found for cell in counts.tolist()}
@@ -72,34 +71,45 @@ def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups,
                 for world in (np.bincount(each, minlength=points) for each in others)
             )
         for old, new in product(found, repeat=2):
-            pairs = zip(map(tuple, old.tolist()), map(tuple, new.tolist()), strict=True)
-            change = sum(moves[pair] for pair in pairs)
-            largest["replace"] = max(largest["replace"], change)
-            if not new.any():
-                largest["add-remove"] = max(largest["add-remove"], change)
-    for relation in RELATIONS:
-        times, reach = query.moved(data(rows, groups, wards), relation)
-        assert largest[relation] <= times * reach
-    times, reach = query.moved(data(rows, groups, wards), "add-remove")
-    assert largest["add-remove"] == times * reach, "the claim is no larger than it must be"
-    if wards >= 2 * groups:
-        times, reach = query.moved(data(rows, groups, wards), "replace")
-        assert largest["replace"] == times * reach
+            pairs = list(zip(map(tuple, old.tolist()), map(tuple, new.tolist()), strict=True))
+            for power in (1, 2):
+                change = sum(moves[pair] ** power for pair in pairs)
+                for relation in NEIGHBOUR_RELATIONS if not new.any() else ("replace",):
+                    largest[relation, power] = max(largest[relation, power], change)
+    for (relation, power), found_change in largest.items():
+        claimed = max(
+            times * reach**power
+            for times, reach in query.moved(data(rows, groups, wards), relation)
+        )
+        assert found_change <= claimed
+        if relation == "add-remove" or wards >= 2 * groups:
+            assert found_change == claimed, "the claim is no larger than it must be"
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 @pytest.mark.parametrize("groups", [1, 3])
 def test_the_price_is_the_share(relation: str, groups: int) -> None:
-    query = Median(column="x", by="ward")
-    wide = data(2, groups, 5)
-    offer = query.offer(wide, oracle.share(1, relation=relation))
-    paid = Fraction(offer.charge.costs[relation].epsilon, units.EPSILON_UNITS)
-    times, reach = query.moved(wide, relation)
-    details: Any = offer.details
-    owed = times * (2 * reach / details.value + 2 * 2 * reach / details.end)
-    assert owed <= paid <= 1 and float(owed) == pytest.approx(1, rel=1e-6)
-    narrow: Any = query.offer(data(2, 1, 5), oracle.share(1, relation=relation)).details
-    assert details.value == groups * narrow.value
+    for interval, rho in product((False, True), (Fraction(0), Fraction(1, 50))):
+        query = Median(column="x", by="ward", interval=interval)
+        wide = data(2, groups, 5)
+        share = oracle.share(1, rho=rho, relation=relation)
+        offer = query.offer(wide, share)
+        paid = offer.charge.costs[relation]
+        noise: Any = offer.details
+        cases = [(times * (1 + interval), reach) for times, reach in query.moved(wide, relation)]
+        owed = max(times * 2 * reach / noise.scale for times, reach in cases)
+        squares = max(times * (2 * reach / noise.scale) ** 2 for times, reach in cases)
+        assert noise.gumbel == bool(rho)
+        assert owed <= Fraction(paid.epsilon, encoding.EPSILON_UNITS)
+        assert squares / (8 if rho else 2) <= Fraction(paid.rho, encoding.EPSILON_UNITS)
+        if rho:
+            assert float(squares / 8) == pytest.approx(1 / 50, rel=1e-6)
+            assert paid.rho <= rho * encoding.EPSILON_UNITS
+        else:
+            assert paid.epsilon <= encoding.EPSILON_UNITS and float(owed) == pytest.approx(1)
+        narrow: Any = query.offer(data(2, 1, 5), share).details
+        grown = groups**0.5 if rho else groups
+        assert float(noise.scale / narrow.scale) == pytest.approx(grown)
 
 
 def test_every_cell_has_its_own_median() -> None:
@@ -111,6 +121,9 @@ def test_every_cell_has_its_own_median() -> None:
     domains = {"x": Range(0, 100, step=1), "ward": Values(("A", "B", "C"))}
     told = oracle.table(held, domains)
     query = Median(column="x", by="ward")
+    answer = query.answer(told, query.offer(told, oracle.share(200)))
+    assert answer["columns"] == ["ward", "value"]
+    query = Median(column="x", by="ward", interval=True)
     answer = query.answer(told, query.offer(told, oracle.share(200)))
     assert answer["columns"] == ["ward", "value", "low", "high"]
     values = {row[0]: row[1:] for row in answer["rows"]}
@@ -185,7 +198,7 @@ def test_functions_of_columns_and_constants() -> None:
 def test_what_counts_and_cautions() -> None:
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
     told = oracle.table(held, {"x": Range(0, 9), "ward": WARD})
-    (offer,) = price(told, oracle.PLANS["add-remove"], Median(column="x", by="ward"))
+    (offer,) = estimate_batch_cost(told, oracle.PLANS["add-remove"], Median(column="x", by="ward"))
     assert [(each.about, each.columns) for each in offer.cautions] == [
         ("rows", ("x",)),
         ("groups", ("ward",)),

@@ -18,11 +18,11 @@ import whosin as wi
 from amounts import some
 from whosin.errors import WhosinError
 from whosin.exact import Array
-from whosin.marginals import Measurement, Sums, Workload, estimate, tables_of
+from whosin.marginals import Measurement, Sums, Workload, estimate_residuals, estimate_tables
 from whosin.release import Dates, Marginals, Range, Values
-from whosin.release.columns.derived import Grouped
-from whosin.release.many_tables.noise import NoisyTable
-from whosin.release.prices.batch_price import price
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.column_expressions import MergedValues
+from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.scenario import load_scenario
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")
@@ -124,7 +124,7 @@ def dense(
     for name, domain in zip(cells.columns, cells.domains, strict=True):
         root = ROWS[name][0]
         roots.append(root)
-        if isinstance(domain, Grouped):
+        if isinstance(domain, MergedValues):
             held.append(
                 [
                     set(np.flatnonzero(np.array(domain.parts) == at))
@@ -318,7 +318,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
             (),
             tuple(tuple(sums.get(name) for name in t["columns"]) for t in details["tables"]),
         )
-        tables = tables_of(again, estimate(again, measured, variances, values))
+        tables = estimate_tables(again, estimate_residuals(again, measured, variances, values))
         flat = np.concatenate([each.ravel() for each in tables])
         np.testing.assert_allclose(flat, [row[2] for row in found["rows"]], atol=1e-5)
 
@@ -500,7 +500,7 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     parquet.write_table(people(50), "people.parquet")
     (tmp_path / "s.toml").write_text(SCENARIO)
     scenario = load_scenario(tmp_path / "s.toml")
-    [offer] = price(scenario.open_table(), scenario.plan, scenario.queries)
+    [offer] = estimate_batch_cost(scenario.open_table(), scenario.plan, scenario.queries)
     found = offer.tables
     assert [each["columns"] for each in found] == [
         ["canton"],

@@ -14,7 +14,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from related_oracle import WARDS, check, visits
-from release_oracle import ENGINE, exact
+from release_oracle import ENGINE, exact, rows_in
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import verify
 from whosin.release import (
@@ -27,7 +27,7 @@ from whosin.release import (
     Rows,
     Values,
 )
-from whosin.release.scans.bounding import Bounds
+from whosin.release.contribution_bounds import ContributionBounds
 
 
 @pytest.mark.parametrize("table", [None, "visits"])
@@ -95,10 +95,10 @@ def test_a_question_about_features_has_one_row_a_person() -> None:
     mean = Mean(column="total")
     about = mean.asked_of(table)
     assert mean.bounds(about).rows == 1 and mean.bounds(table).rows == 3
-    assert exact(mean, about)[1] == [3]
+    assert rows_in(mean, about) == [3]
     in_ward = Mean(column="total", where="ward = 'A'")
     assert in_ward.bounds(in_ward.asked_of(table)).rows == 3
-    assert exact(in_ward, in_ward.asked_of(table))[1] == [2]
+    assert rows_in(in_ward, in_ward.asked_of(table)) == [2]
     rows = Rows(by=("long",), rows=3)
     assert rows.bounds(rows.asked_of(table)).rows == 3
     assert exact(rows, rows.asked_of(table)) == [[1, 4, 0]]
@@ -122,8 +122,8 @@ def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
 
     by_ward = Mean(column="total", by=("ward",))
     about = by_ward.asked_of(opened(1))
-    assert about.of_people and by_ward.bounds(about) == Bounds(1, 1)
-    found = exact(by_ward, about)[1]
+    assert about.of_people and by_ward.bounds(about) == ContributionBounds(1, 1)
+    found = rows_in(by_ward, about)
     assert sum(found) == 3 and found[1] >= 1 and found[2] == 1  # 1 is in A or in B
     by_home = Count(by=("home",), where="total > 0")
     about = by_home.asked_of(opened(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ import pytest
 
 import release_oracle as oracle
 from amounts import some
-from whosin.ledger.charge import RELATIONS
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Count, Histogram, Mean, Range, Rows, Sum, Top, Variance
-from whosin.release.columns.cells import Cells
-from whosin.release.scans.bounding import Bounds, Part
+from whosin.release.contribution_bounds import Aggregate, ContributionBounds
+from whosin.release.groups import GroupGrid
 
 PARTS = [(1, 1), (0, 3), (-2, 0), (-2, 3), (1, 3), (-3, -1), (-2, 2)]
 
 
-def contributions(part: Part, bounds: Bounds, cells: int) -> set[tuple[int, ...]]:
+def contributions(part: Aggregate, bounds: ContributionBounds, cells: int) -> set[tuple[int, ...]]:
     """All vectors that one entity can add, over its rows and the random choices; nothing too."""
     values = sorted({part.low, part.high, 0 if part.low <= 0 <= part.high else part.low})
     kinds = list(product(range(cells), values))
@@ -39,22 +39,49 @@ def contributions(part: Part, bounds: Bounds, cells: int) -> set[tuple[int, ...]
 @pytest.mark.parametrize("ends", PARTS)
 @pytest.mark.parametrize(("rows", "groups", "cells"), [(1, 1, 1), (3, 1, 1), (2, 1, 2), (1, 2, 4)])
 def test_claimed_sensitivities_are_the_largest_changes(ends, rows, groups, cells) -> None:
-    part, bounds, grouped = Part("x", Fraction(1), *ends), Bounds(rows, groups), cells > 1
+    part, bounds, grouped = (
+        Aggregate("x", Fraction(1), *ends),
+        ContributionBounds(rows, groups),
+        cells > 1,
+    )
     found = np.array(sorted(contributions(part, bounds, cells)))
     pairs = found[:, None, :] - found[None, :, :]
     largest = {
         "add-remove": (np.abs(found).sum(1).max(), (found**2).sum(1).max()),
         "replace": (np.abs(pairs).sum(2).max(), (pairs**2).sum(2).max()),
     }
-    for relation in RELATIONS:
+    for relation in NEIGHBOUR_RELATIONS:
         one, two = largest[relation]
         assert one == part.sensitivity(relation, bounds, grouped)
         assert two == part.squared(relation, bounds, grouped)
 
 
+@pytest.mark.parametrize(("rows", "groups", "cells"), [(1, 1, 1), (3, 1, 1), (2, 1, 2), (1, 2, 4)])
+def test_paired_parts_move_together_by_no_more_than_one(rows, groups, cells) -> None:
+    """Every row adds v to one part and 3 − v to the other: all that one person may come to."""
+    part, bounds = Aggregate("x", Fraction(1), 0, 3, paired=True), ContributionBounds(rows, groups)
+    kept = {(sum(held), 3 * n - sum(held)) for n in range(rows + 1)
+            for held in product(range(4), repeat=n)}  # fmt: skip
+    homes = [home for n in range(groups + 1) for home in combinations(range(cells), n)]
+    vectors = {
+        tuple(each[home.index(cell)] if cell in home else (0, 0) for cell in range(cells))
+        for home in homes
+        for each in product(kept, repeat=len(home))
+    }
+    found = np.array(sorted(vectors)).reshape(len(vectors), -1)
+    pairs = found[:, None, :] - found[None, :, :]
+    largest = {
+        "add-remove": (np.abs(found).sum(1).max(), (found**2).sum(1).max()),
+        "replace": (np.abs(pairs).sum(2).max(), (pairs**2).sum(2).max()),
+    }
+    for relation in NEIGHBOUR_RELATIONS:
+        at = relation, bounds, cells > 1
+        assert largest[relation] == (part.sensitivity(*at), part.squared(*at))
+
+
 def test_the_claims_can_fail() -> None:
-    part, bounds = Part("x", Fraction(1), -2, 3), Bounds(2, 1)
-    most = max(sum(map(abs, vector)) for vector in contributions(part, Bounds(3, 1), 2))
+    part, bounds = Aggregate("x", Fraction(1), -2, 3), ContributionBounds(2, 1)
+    most = max(sum(map(abs, vector)) for vector in contributions(part, ContributionBounds(3, 1), 2))
     assert most > part.sensitivity("add-remove", bounds, True)
 
 
@@ -67,6 +94,7 @@ QUERIES = [
     Rows(by=("ward",), rows=2, groups=2),
     Sum(column="x", rows=2),
     Sum(column="x", by="ward", rows=1, groups=2),
+    Sum(column="x", by="ward", rows=1, groups=2, factor=-2, offset="1/3"),
     Mean(column="x", rows=2),
     Variance(column="x", by="ward", rows=2, groups=1),
 ]
@@ -88,7 +116,7 @@ def crowd(seed: int, entities: list[str]) -> list[dict]:
 @pytest.mark.parametrize("query", some(QUERIES, 4), ids=lambda query: f"{query.kind}-{query.by}")
 def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
     """The rows are drawn anew in each run, so the other entity is alone: what it adds is all."""
-    worst = dict.fromkeys(RELATIONS, 0)
+    worst = dict.fromkeys(NEIGHBOUR_RELATIONS, 0)
     seen = []
     for seed in range(6):
         rows = crowd(seed, ["one"]) or [{"who": None, "ward": None, "x": None}]
@@ -103,6 +131,9 @@ def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
             assert sum(x * x for x in vector) <= claimed
             worst["add-remove"] = max(worst["add-remove"], sum(map(abs, vector)))
     assert worst["add-remove"] > 0
+    if query.kind == "mean":  # two parts that are one to pay for
+        claimed = query.parts(data)[0].sensitivity("add-remove", query.bounds(data), False)
+        assert max(sum(map(sum, found)) for found in seen) <= claimed
     for first, second in product(seen, seen):
         for one, other, part in zip(first, second, query.parts(data), strict=True):
             change = sum(abs(a - b) for a, b in zip(one, other, strict=True))
@@ -151,7 +182,7 @@ def test_top_counts_move_by_one_each_and_one_way() -> None:
     everywhere = {"who": ["a"] * 12, "ward": ["A", "B", "C"] * 4}
     data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, groups=1)
     query = Top(by="ward", k=2)
-    cells: Cells = query._cells(data)
+    cells: GroupGrid = query._cells(data)
     result = data.engine.run(query._expression(data, cells))
     assert cells.dense(result, ["people"])[0].tolist() == [1, 1, 1, 0]
     assert len(query._named(cells)) == 3

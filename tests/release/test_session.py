@@ -14,7 +14,7 @@ import release_oracle as oracle
 import whosin as wi
 from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, StoreFailed
-from whosin.ledger import units
+from whosin.ledger import encoding
 from whosin.release import Count, Rows, Session, Sum
 
 DATA = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}
@@ -37,7 +37,7 @@ def debits(ledger: wi.Ledger) -> int:
 
 
 def spent(ledger: wi.Ledger) -> float:
-    return ledger.standing("people").spent.epsilon / units.EPSILON_UNITS
+    return ledger.standing("people").spent.epsilon / encoding.EPSILON_UNITS
 
 
 class Failing(Count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -31,10 +32,12 @@ from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlit
 from spark_session import require_spark
 from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
+from whosin.plain_files import remove_unlocked_folders
 from whosin.release import (
     Count,
     DuckDB,
     FurtherTable,
+    LookupTable,
     Marginals,
     Median,
     Quantile,
@@ -48,12 +51,13 @@ from whosin.release import (
     Table,
     Values,
 )
-from whosin.release.columns.cells import Cells
-from whosin.release.conditions.predicate import condition
-from whosin.release.engines.base import Redrawn
-from whosin.release.engines.spark_sessions import QUOTING
-from whosin.release.engines.workers import able
-from whosin.release.prices.pricing import Share
+from whosin.release.conditions import parse_condition
+from whosin.release.cost import Share
+from whosin.release.engines import spark as engines_spark
+from whosin.release.engines.base import RedrawnFile
+from whosin.release.engines.spark import QUOTING_LOGGERS
+from whosin.release.engines.spark_workers import can_tally
+from whosin.release.groups import GroupGrid
 
 pytestmark = [
     # PySpark leaves the closing of its sockets to the garbage collector.
@@ -132,16 +136,18 @@ CONDITIONS = [
 ]
 
 
+QUICK_SETTINGS = {  # for many small queries
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.memory": "2g",
+}
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Spark]:
     require_spark()
-    settings = {  # for many small queries
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.driver.memory": "2g",
-    }
-    with Spark("local[2]", settings=settings) as engine:
+    with Spark("local[2]", settings=QUICK_SETTINGS) as engine:
         yield engine
 
 
@@ -219,7 +225,7 @@ def test_tables_are_the_same_whoever_counts(
     spark: Spark, embedded: DuckDB, rows_file: str, tallied: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark's workers, or Spark itself; of people with several rows as many of these count."""
-    assert spark.most_tallied == 2**24 and able(spark.session)
+    assert spark.most_tallied == 2**24 and can_tally(spark.session)
     monkeypatch.setitem(vars(spark), "most_tallied", tallied)
     query = Marginals(columns=["ward", "ill", "age"], order=2, where="level > 3")
     for entity, rows in (("row", 1), ("person", 2)):
@@ -237,7 +243,7 @@ def test_workers_without_arrow_are_found_before_anything_is_spent(spark: Spark) 
         def range(self, rows: int) -> None:
             raise RuntimeError("no module named pyarrow")
 
-    assert not able(Without())
+    assert not can_tally(Without())
     other = Spark(session=spark.session)
     assert other.most_tallied == spark.most_tallied
 
@@ -246,7 +252,7 @@ def test_conditions_choose_the_same_rows(spark: Spark, embedded: DuckDB, rows_fi
     found = []
     for engine in (embedded, spark):
         data = engine.open(rows_file)
-        tests = {f"c{place}": condition(text, data) for place, text in enumerate(CONDITIONS)}
+        tests = {f"c{place}": parse_condition(text, data) for place, text in enumerate(CONDITIONS)}
         chosen = data.filter(data["id"] < 20_000).select("id", **tests)
         result = engine.run(chosen).sort_by("id")
         found.append([result.column(name).to_numpy(zero_copy_only=False) for name in tests])
@@ -348,17 +354,20 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
     table = Table(source, "person", {"ward": ["a", "b"]}, rows=1, engine=spark)
     plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
     query = Synthetic(columns=["ward"], path=str(target))
-    for ledger in ("one.db", "two.db"):  # the second takes the first one's place
-        answer = Session(table, plan, tmp_path / ledger, share=1).ask(query)
-        [[name, rows, digest]] = answer.rows
-        found = pq.read_table(target)
-        assert (name, rows, len(digest)) == ("out.parquet", people, 64)
-        assert found.num_rows == people
-        counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
-        kept = float(query.offer(table, _share(plan)).details.kept)
-        for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
-            expected = true * kept + (people - true) * (1 - kept) / 2
-            assert abs(counts[ward] - expected) < 6 * people**0.5
+    answer = Session(table, plan, tmp_path / "one.db", share=1).ask(query)
+    [[name, rows, digest]] = answer.rows
+    found = pq.read_table(target)
+    assert (name, rows, len(digest)) == ("out.parquet", people, 64)
+    assert found.num_rows == people
+    counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
+    kept = float(query.offer(table, _share(plan)).details.kept)
+    for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
+        expected = true * kept + (people - true) * (1 - kept) / 2
+        assert abs(counts[ward] - expected) < 6 * people**0.5
+    with pytest.raises(InvalidInput):  # nothing is replaced, and nothing is paid for it
+        Session(table, plan, tmp_path / "two.db", share=1).ask(query)
+    with wi.Ledger(tmp_path / "two.db") as ledger:
+        assert ledger.standing("in").debits == 0
     assert sorted(path.name for path in tmp_path.iterdir() if "parquet" in path.name) == [
         "in.parquet",
         "out.parquet",
@@ -366,13 +375,67 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
 
 
 def test_rows_that_were_drawn_here_are_written_as_a_draft(spark: Spark, tmp_path: Path) -> None:
-    cells = Cells(("ward",), (Values(("a", "b")),))
+    cells = GroupGrid(("ward",), (Values(("a", "b")),))
     batches = [cells.labelled([np.array(each)]) for each in ([0, 2, 1], [1])]
     target = str(tmp_path / "out.parquet")
     written = spark.write_batches(batches, batches[0].schema, target)
     assert written.rows == 4 and not Path(target).exists()
     assert spark.publish(target, written.digest)
     assert sorted(pq.read_table(target)["ward"].to_pylist()) == ["a", "b", "b", "other"]
+
+
+def _modes(folder: Path) -> set[int]:
+    return {stat.S_IMODE(each.lstat().st_mode) & 0o077 for each in (folder, *folder.rglob("*"))}
+
+
+def test_a_draft_is_for_its_owner_only_and_replaces_nothing(
+    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else can reach it while Spark writes it, either, whatever Spark's own files say."""
+    cells = GroupGrid(("ward",), (Values(("a", "b")),))
+    batch = cells.labelled([np.array([0, 2, 1])])
+    target, look = tmp_path / "out.parquet", Spark._written
+    seen: list[int] = []
+
+    def looked(self: Spark, folder: str) -> Any:
+        seen.extend(stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir())
+        return look(self, folder)
+
+    before = os.umask(0o022)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Spark, "_written", looked)
+            written = spark.write_batches([batch], batch.schema, str(target), owner="f" * 16)
+    finally:
+        os.umask(before)
+    assert seen == [0o700]
+    (draft,) = tmp_path.iterdir()
+    assert _modes(draft) == {0}
+    remove_unlocked_folders([draft])  # this process holds it
+    assert draft.exists()
+
+    target.mkdir()
+    (target / "theirs").write_text("theirs")
+    assert not spark.publish(str(target), written.digest)
+    assert (target / "theirs").read_text() == "theirs" and draft.exists()
+    (target / "theirs").unlink()
+    target.rmdir()
+    target.symlink_to(tmp_path / "nowhere")
+    assert not spark.publish(str(target), written.digest)
+    with pytest.raises(InvalidInput):
+        spark.require_place(str(target))
+    target.unlink()
+    target.write_text("theirs")
+    assert not spark.publish(str(target), written.digest)
+    with pytest.raises(InvalidInput):
+        spark.require_place(str(target))
+    target.unlink()
+
+    assert spark.publish(str(target), written.digest)
+    assert list(tmp_path.iterdir()) == [target] and _modes(target) == {0}
+    assert spark.publish(str(target), written.digest)  # it is there
+    assert not spark.publish(str(target), "0" * 64)  # it is another one
+    spark.require_place(str(target))
 
 
 def test_a_broken_write_leaves_nothing(spark: Spark, tmp_path: Path) -> None:
@@ -385,7 +448,7 @@ def test_a_broken_write_leaves_nothing(spark: Spark, tmp_path: Path) -> None:
         return pa.RecordBatch.from_arrays([pa.array(codes)], names=["code"])
 
     with pytest.raises(Exception, match="private"):
-        spark.write_rows(Redrawn(data, 100, draw, batch), str(tmp_path / "x.parquet"))
+        spark.write_rows(RedrawnFile(data, 100, draw, batch), str(tmp_path / "x.parquet"))
     assert not list(tmp_path.iterdir())
 
 
@@ -415,7 +478,7 @@ def test_pyspark_itself_writes_nothing_of_the_rows(
     from pyspark.sql import functions
 
     frame = spark.session.createDataFrame([("secret",)], ["x"])
-    loggers = [PySparkLogger.getLogger(name) for name in QUOTING]
+    loggers = [PySparkLogger.getLogger(name) for name in QUOTING_LOGGERS]
 
     def seen() -> str:
         for logger in loggers:
@@ -467,13 +530,157 @@ def _share(plan: wi.Plan) -> Share:
     return Share(plan, Fraction(plan.epsilon))
 
 
+FOREIGN = {
+    "spark.sql.session.timeZone": "Asia/Tokyo",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.legacy.charVarcharAsString": "true",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+}
+
+
+@pytest.fixture
+def foreign(spark: Spark) -> Iterator[Any]:
+    """A program's own session with settings that change answers, some of them since Spark was
+    started, as by spark-defaults.conf."""
+    assert spark._own is not None
+    started = spark.session.sparkContext._jsc.sc().conf()
+    early = list(FOREIGN)[::2]
+    for key in early:
+        started.set(key, FOREIGN[key])
+    try:
+        session = spark._own.session.newSession()
+    finally:
+        for key in early:
+            started.remove(key)
+    for key, value in FOREIGN.items():
+        session.conf.set(key, value)
+    yield session
+    assert {key: session.conf.get(key) for key in FOREIGN} == FOREIGN  # it is as it was
+
+
+def test_settings_of_a_program_change_no_answer(
+    foreign: Any, embedded: DuckDB, rows_file: str, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.parquet"  # days before 1582 differ between two calendars
+    days = ["0911-03-01", "1500-02-28", "1582-10-04", "2020-02-29", None]
+    pq.write_table(
+        pa.table(
+            {
+                "who": range(5),
+                "day": pa.array(days).cast(pa.date32()),
+                "at": pa.array(days).cast(pa.timestamp("us")),
+                "text": ["a\\b", "a\\\\b", "${spark.app.name}", "it's", "\t"],
+            }
+        ),
+        old,
+    )
+    asked = {
+        rows_file: [text for text in CONDITIONS if "ward" in text or "seen" in text],
+        str(old): [
+            *("day = '0911-03-01'", "at < '1500-03-01'", "year(at) = 1582 and day(day) = 4"),
+            *("text = 'a\\b'", "text = 'a\\\\b'", "text = '${spark.app.name}'", "text = 'it''s'"),
+        ],
+    }
+    engine = Spark(session=foreign)
+    for source, conditions in asked.items():
+        counts = []
+        for each in (engine, embedded):
+            data = each.open(source)
+            marks = {
+                f"n{at}": parse_condition(text, data).sum() for at, text in enumerate(conditions)
+            }
+            counts.append(each.run(data.aggregate(**marks)).to_pylist()[0])
+        assert counts[0] == counts[1] and any(counts[0].values()), source
+    ours, theirs = (
+        Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=each)
+        for each in (engine, embedded)
+    )
+    for query in (Count(by=("ward", "day")), Sum(column="written", by="ill")):
+        assert exact(query, ours) == exact(query, theirs)
+    engine.close()
+    assert foreign.range(3).count() == 3
+
+
+def test_a_damaged_or_missing_part_is_never_left_out(foreign: Any, tmp_path: Path) -> None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"who": range(1_000), "name": [name] * 1_000}), tmp_path / name)
+        (tmp_path / name).rename(tmp_path / f"{name}.parquet")
+    with Spark(session=foreign) as engine:
+        data = engine.open(str(tmp_path))
+        total = data.aggregate(n=data["who"].sum())
+        assert engine.run(total).to_pylist() == [{"n": 999_000}]
+        whole = (tmp_path / "b.parquet").read_bytes()
+        (tmp_path / "b.parquet").write_bytes(whole[:4] + bytes(60) + whole[64:])
+        with pytest.raises((Py4JError, PySparkException)):
+            engine.run(total)
+
+
+def test_texts_are_compared_by_bytes_whatever_their_collation(foreign: Any) -> None:
+    rows = "SELECT * FROM VALUES (1, 'A'), (2, 'a'), (3, 'b') AS t(who, ward)"
+    collated = f"SELECT who, collate(ward, 'UTF8_LCASE') AS ward FROM ({rows})"
+    foreign.sql(collated).createOrReplaceTempView("collated")
+    with Spark(session=foreign) as engine:
+        table = Table("::collated", "who", {"ward": ["A", "a", "B"]}, engine=engine)
+        assert exact(Count(by="ward"), table)[0] == [1, 1, 0, 1]
+        assert exact(Count(where="ward = 'A'"), table)[0] == [1]
+        lookup = LookupTable("l", pa.table({"ward": ["A", "a"], "x": ["1", "2"]}), "ward")
+        table = Table("::collated", "who", {"x": ["1", "2"]}, engine=engine, tables=[lookup])
+        assert exact(Count(by="x"), table)[0] == [1, 1, 1]
+
+
+def test_a_programs_own_spark_is_neither_taken_nor_stopped(
+    spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark._own is not None
+    with Spark("local[2]", settings=QUICK_SETTINGS) as second:  # ours is shared
+        assert second.session.sparkContext is spark.session.sparkContext
+    assert spark.session.range(2).count() == 2
+    with pytest.raises(InvalidInput) as caught:
+        Spark("local[1]")
+    assert caught.value.field == "settings"
+    monkeypatch.setattr(engines_spark, "_OUR_SESSIONS", [])
+    with pytest.raises(InvalidInput) as caught:
+        Spark("local[2]", settings=QUICK_SETTINGS)
+    assert caught.value.field == "session"
+    with Spark(session=spark._own.session) as third:
+        assert third.session is not spark._own.session
+    assert spark.session.range(2).count() == 2
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"spark.sql.ansi.enabled": "false"},
+        {"spark.sql.legacy.charVarcharAsString": "true"},
+        {"spark.files.ignoreCorruptFiles": "true"},
+    ],
+)
+def test_settings_that_change_answers_are_refused(setting: dict[str, str]) -> None:
+    require_spark()
+    with pytest.raises(InvalidInput) as caught:
+        Spark(settings=setting)
+    assert caught.value.field == "settings"
+
+
 TWO_SESSIONS = """
 from pathlib import Path
 from tempfile import gettempdir
 
 from whosin.errors import InvalidInput
 from whosin.release import Spark
-from whosin.release.engines.spilling import remove_abandoned
+from whosin.plain_files import remove_abandoned
 
 for _ in range(2):
     with Spark("local[1]", settings={"spark.driver.memory": "1g"}) as engine:

@@ -8,6 +8,7 @@ import random
 import tomllib
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,11 @@ from whosin.release import (
     Table,
     Values,
 )
-from whosin.release.queries import QUERIES
+from whosin.release.contribution_bounds import ContributionBounds
+from whosin.release.cost import Share, noisy_parts
+from whosin.release.queries import QUERIES, Deviation, Mean, Sum, Variance
 from whosin.release.queries.base import read_query, scenario_keys
-from whosin.release.sql import queries_in
+from whosin.release.sql import parse_queries
 
 WARDS = ["A", "B", "C"]
 DOMAINS: dict[str, Any] = {
@@ -97,6 +100,14 @@ CONDITIONS = [
     ("WHERE visit BETWEEN '2021-01-01' AND '2021-12-31' AND days IS NOT NULL",
      lambda d: d["visit"].between("2021-01-01", "2021-12-31") & d["days"].notna()),
     ("WHERE days / 2 > age - 20", lambda d: d["days"] / 2 > d["age"] - 20),
+    ("WHERE CASE WHEN ward = 'A' THEN days ELSE age END > 30",
+     lambda d: d["days"].where(d["ward"] == "A", d["age"]) > 30),
+    ("WHERE COALESCE(note, 'none') <> 'x' AND age % 3 = 1",
+     lambda d: (d["note"] != "x") & (d["age"] % 3 == 1)),
+    ("WHERE date_trunc('quarter', visit) = '2021-04-01' OR substr(note, 2) = 'y'",
+     lambda d: (d["visit"].dt.to_period("Q") == "2021Q2") | (d["note"] == "yy")),
+    ("WHERE CAST(visit AS DATE) < '2022-01-01' AND hour(visit) = 0",
+     lambda d: d["visit"] < "2022-01-01"),
     ("WHERE year(visit) = 2022 AND note LIKE 'y%'",
      lambda d: (d["visit"].dt.year == 2022) & d["note"].str.startswith("y", na=False)),
 ]  # fmt: skip
@@ -117,6 +128,13 @@ AGGREGATES = {
     "AVG(days)": lambda d: d["days"].mean(),
     "VAR_POP(days)": lambda d: d["days"].var(ddof=0),
     "AVG(age) FILTER (WHERE ward = 'B')": lambda d: d[d["ward"] == "B"]["age"].mean(),
+    "SUM(days * 2)": lambda d: 2 * d["days"].sum(),
+    "SUM(1.5 - 2 * days)": lambda d: (1.5 - 2 * d["days"]).sum(),
+    "SUM(days + 1)": lambda d: (d["days"] + 1).sum(),
+    "AVG((age - 50) / -4)": lambda d: ((d["age"] - 50) / -4).mean(),
+    "VAR_POP(-3 * (days + 1))": lambda d: (3 * d["days"]).var(ddof=0),
+    "STDDEV_POP(days)": lambda d: d["days"].std(ddof=0),
+    "STDDEV_POP(days / -7)": lambda d: (d["days"] / 7).std(ddof=0),
 }
 
 
@@ -135,7 +153,7 @@ def check_forms(seed: int) -> None:
         listed = ", ".join([*names, f"{aggregate} AS found"])
         sql = f"SELECT {listed} FROM visits v {text}"
         sql += f" GROUP BY {', '.join(names)}" if names else ""
-        (query,) = queries_in(sql, opened)
+        (query,) = parse_queries(sql, opened)
         kept = data[chosen(data)]
         keys = pd.DataFrame(columns(kept), index=kept.index)
         expected = {"": truth(kept)}
@@ -152,7 +170,8 @@ def check_forms(seed: int) -> None:
             if value == value:  # no mean of no rows
                 assert found[label] == pytest.approx(float(value), abs=1e-3), (sql, label)
         rest = [found[each] for each in found.keys() - expected.keys() if "other" not in each]
-        assert not any(value for value in rest if value == value) or "AVG" in sql or "VAR" in sql
+        sums = query.kind in ("count", "rows", "sum")
+        assert not sums or not any(value for value in rest if value == value)
 
 
 def _label(value: Any) -> str:
@@ -167,15 +186,20 @@ def _answers(query: Any, opened: Table) -> dict[str, float]:
     unit = [float(part.unit) for part in parts]
     values = {part.name: total * each for part, total, each in zip(parts, sums, unit, strict=True)}
     with np.errstate(invalid="ignore", divide="ignore"):
-        if query.kind in ("mean", "variance"):
-            low, high = (float(end) for end in opened.range(query.column).bounds)
+        if query.kind == "mean":
             domain = opened.range(query.column)
+            low, high = (float(end * domain.unit) for end in domain.units)
+            above, below = values["above"], values["below"]
+            result = low + (high - low) * above / (above + below)
+            result = result * float(Fraction(query.factor)) + float(Fraction(query.offset))
+        elif query.kind in ("variance", "deviation"):
+            domain = opened.range(query.column)
+            low, high = (float(end) for end in domain.bounds)
             centre = (domain.units[0] + domain.units[1]) // 2 * float(domain.unit)
-            mean = values["sum"] / values["rows"]
-            result = mean + centre
-            if query.kind == "variance":
-                middle = (low + high) / 2
-                result = values["squares"] / values["rows"] - (mean + centre - middle) ** 2
+            mean = values["sum"] / values["rows"] + centre - (low + high) / 2
+            result = values["squares"] / values["rows"] - mean**2
+            result = result * float(Fraction(query.factor)) ** 2
+            result = np.sqrt(result) if query.kind == "deviation" else result
         else:
             result = next(iter(values.values()))
     labels = [""]
@@ -207,10 +231,10 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
 
 def test_rows_that_are_people() -> None:
     opened = table(frame(3), entity="row")
-    (query,) = queries_in("SELECT COUNT(*) FROM visits", opened)
+    (query,) = parse_queries("SELECT COUNT(*) FROM visits", opened)
     assert query.kind == "count" and exact(query, opened) == [[400]]
     with pytest.raises(InvalidInput, match="COUNT"):
-        queries_in("SELECT COUNT(DISTINCT patient) FROM visits", opened)
+        parse_queries("SELECT COUNT(DISTINCT patient) FROM visits", opened)
 
 
 @pytest.mark.parametrize(
@@ -237,13 +261,30 @@ def test_rows_that_are_people() -> None:
             "SELECT EXTRACT(year FROM Visit) AS y, COUNT(*) n FROM main.Visits GROUP BY y",
             {"kind": "rows", "name": "n", "by": "year(visit)"},
         ),
+        (
+            "SELECT AVG(2 * days - 1) m FROM visits",
+            {"kind": "mean", "name": "m", "column": "days", "factor": "2", "offset": "-1"},
+        ),
+        (
+            "SELECT STDDEV_POP(days / 7) d FROM visits",
+            {"kind": "deviation", "name": "d", "column": "days", "factor": "1/7"},
+        ),
+        (
+            "SELECT ward, year(visit), COUNT(*) n FROM visits GROUP BY ALL",
+            {"kind": "rows", "name": "n", "by": ["ward", "year(visit)"]},
+        ),
+        ("SELECT COUNT(*) n FROM visits GROUP BY ALL", {"kind": "rows", "name": "n"}),
+        (
+            "SELECT date_trunc('month', visit) AS at, COUNT(*) n FROM visits GROUP BY at",
+            {"kind": "rows", "name": "n", "by": "visit"},
+        ),
         ("FROM visits SELECT SUM(days) s -- all", {"kind": "sum", "name": "s", "column": "days"}),
     ],
 )
 def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
-    (query,) = queries_in(sql, small())
+    (query,) = parse_queries(sql, small())
     assert scenario_keys(query) == keys
-    assert read_query(keys, QUERIES) == query
+    assert read_query(keys, QUERIES).question() == query.question()
 
 
 @pytest.mark.parametrize(
@@ -254,7 +295,8 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
         ("SELECT * FROM visits", "nobody's rows"),
         ("SELECT ward FROM visits", "GROUP BY"),
         ("SELECT ward, COUNT(*) FROM visits", "GROUP BY"),
-        ("SELECT STDDEV(days) FROM visits", "VAR_POP(days)"),
+        ("SELECT STDDEV(days) FROM visits", "STDDEV_POP(days)"),
+        ("SELECT STDDEV_SAMP(days) FROM visits", "STDDEV_POP(days)"),
         ("SELECT VAR_SAMP(days) FROM visits", "VAR_POP(days)"),
         ("SELECT AVG(n) FROM (SELECT patient, COUNT(*) n FROM visits GROUP BY 1)", "[[features]]"),
         ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM x", "WITH"),
@@ -274,14 +316,30 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
         ("SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits", "one statement"),
         ("SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM visits", "UNION"),
         ("SELECT SUM(days) / COUNT(*) FROM visits", "AVG"),
-        ("SELECT SUM(days * 2) FROM visits", "declared column"),
+        ("SELECT SUM(days * age) FROM visits", "declared column"),
+        ("SELECT SUM(days * days) FROM visits", "declared column"),
+        ("SELECT SUM(2 / days) FROM visits", "declared column"),
+        ("SELECT AVG(days / 0) FROM visits", "declared column"),
+        ("SELECT AVG(days * 0) FROM visits", "declared column"),
+        ("SELECT AVG(2) FROM visits", "declared column"),
+        ("SELECT AVG(days % 2) FROM visits", "declared column"),
+        ("SELECT MEDIAN(days * 2) FROM visits", "declared column"),
+        ("SELECT AVG(days * 1e99999) FROM visits", "sql"),
+        ("SELECT AVG(days * 1e30) FROM visits", "factor"),
+        ("SELECT SUM(days + 0.0000000001) FROM visits", "offset"),
+        ("SELECT SUM(CASE WHEN age > 3 THEN 1 ELSE 0 END) FROM visits", "FILTER"),
+        ("SELECT AVG(patient) FROM visits", "patient"),
+        ("SELECT *, COUNT(*) FROM visits GROUP BY ALL", "nobody's rows"),
+        ("SELECT age + 1, COUNT(*) FROM visits GROUP BY ALL", "decade"),
+        ("SELECT CAST(visit AS DATE), COUNT(*) FROM visits GROUP BY 1", 'edges = "day"'),
+        ("SELECT date_trunc('week', visit), COUNT(*) FROM visits GROUP BY 1", '"isoweek"'),
+        ("SELECT date_trunc('month', age), COUNT(*) FROM visits GROUP BY 1", '"month"'),
+        ("SELECT hour(visit), COUNT(*) FROM visits GROUP BY 1", "decade"),
         ("SELECT SUM(DISTINCT days) FROM visits", "DISTINCT"),
         ("SELECT COUNT(DISTINCT ward) FROM visits", "COUNT(DISTINCT patient)"),
         ("SELECT COUNT(CASE WHEN age > 3 THEN 1 END) FROM visits", "FILTER"),
         ("SELECT COUNT(*) FROM visits GROUP BY ROLLUP (ward)", "ROLLUP"),
-        ("SELECT COUNT(*) FROM visits GROUP BY ALL", "ALL"),
         ("SELECT COUNT(*) FROM visits GROUP BY age + 1", "decade"),
-        ("SELECT date_trunc('month', visit), COUNT(*) FROM visits GROUP BY 1", "month"),
         ("SELECT COUNT(*) FROM visits WHERE age > (SELECT 3)", "subqueries"),
         ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3", "aggregates"),
         ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "TABLESAMPLE"),
@@ -296,7 +354,7 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused_by_name(sql: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        queries_in(sql, small())
+        parse_queries(sql, small())
     assert words in str(caught.value)
 
 
@@ -355,9 +413,9 @@ def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
     """JOIN keeps those who have a row there, and LEFT JOIN everyone."""
     if truth is None:
         with pytest.raises(InvalidInput, match=r"visits\.age"):
-            queries_in(sql, clinic())
+            parse_queries(sql, clinic())
         return
-    (query,) = queries_in(sql, clinic())
+    (query,) = parse_queries(sql, clinic())
     found = _answers(query, query.asked_of(clinic()))
     assert found == truth
 
@@ -385,7 +443,7 @@ def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
 )
 def test_other_joins_are_refused(joined: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        queries_in(f"SELECT COUNT(*) FROM visits {joined}", clinic())
+        parse_queries(f"SELECT COUNT(*) FROM visits {joined}", clinic())
     assert words in str(caught.value)
 
 
@@ -438,7 +496,7 @@ def test_every_join_agrees_with_pandas(count: int) -> None:
             sql = f"SELECT {f'{group}, ' if group else ''}{aggregate} AS found FROM visits v {join}"
             sql += f" WHERE {text}" if text else ""
             sql += f" GROUP BY {group}" if group else ""
-            (query,) = queries_in(sql, opened)
+            (query,) = parse_queries(sql, opened)
             kept = data[chosen(data)]
             expected = {"": truth(kept)}
             if group:
@@ -507,7 +565,7 @@ def _two_tables(visits: pd.DataFrame, patients: pd.DataFrame) -> Table:
 def test_unknown_columns_are_named() -> None:
     for sql in ("SELECT AVG(dayz) FROM visits", "SELECT COUNT(*) FROM visits WHERE dayz > 3"):
         with pytest.raises(UnknownName, match="days"):
-            queries_in(sql, small())
+            parse_queries(sql, small())
 
 
 def test_a_session_takes_sql(tmp_path: Path) -> None:
@@ -559,6 +617,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     priced = answer(run(sql, "--dry-run", "--json"))
     assert priced["offers"] == same["offers"] and len(same["offers"]) == 1
     refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
+    for condition in (
+        "hour(days) > 3",
+        "substr(ward, days, 1) = 'A'",
+        "CASE WHEN ward = 'A' THEN 1 END",
+        "COALESCE(ward, TRUE) = 'A'",
+        "date_trunc('minute', days) > '2024-01-01'",
+        "strftime(days, '%Y') = '2024'",
+    ):
+        asked = f"SELECT COUNT(*) FROM visits WHERE {condition}"
+        codes = [run(asked, *more)[0] for more in ((), ("--dry-run",), ("--explain",))]
+        assert codes == [2, 2, 2], condition
+        filtered = f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits"
+        assert run(filtered, "--explain")[0] == 2, condition
     refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1; got 2")
     assert not (tmp_path / "ledger.db").exists()
     options = ("--share", "1/2", "--request", "r1", "--json")
@@ -568,6 +639,74 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert answered["request"] == "r1"
     assert answer(run(sql, *options))["answers"] == answered["answers"]
     refused(run(sql), "left", code=1)  # not all of it is
+
+
+def test_what_a_release_refuses_is_refused_by_every_way_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what it takes is taken: each way has the same translation and the same check."""
+    (tmp_path / "visits.csv").write_text("patient,ward,days,age\n1,A,3,40\n2,B,4,50\n")
+    file = tmp_path / "visits.toml"
+    file.write_text(SCENARIO)
+    for sql, code in {
+        "SELECT AVG(days * 2) FROM visits": 0,
+        "SELECT STDDEV_POP(days) FROM visits WHERE COALESCE(days, 0) % 2 = 0": 0,
+        "SELECT ward, SUM(days + 1) FROM visits GROUP BY ALL": 0,
+        "SELECT STDDEV(days) FROM visits": 2,
+        "SELECT AVG(days * age) FROM visits": 2,
+        "SELECT AVG(age) FROM visits": 2,
+        "SELECT SUM(days + 0.0000000001) FROM visits": 2,
+        "SELECT COUNT(*) FROM visits WHERE substr(ward, -1) = 'A'": 2,
+    }.items():
+        ways = (("--explain",), ("--dry-run",), ("--share", "1/50"))
+        codes = [main(["sql", str(file), sql, *way]) for way in ways]
+        capsys.readouterr()
+        assert codes == [code] * 3, sql
+
+
+@cases(20, 2000)
+def test_a_linear_function_of_a_column_is_what_is_asked(count: int) -> None:
+    """Its sum moves by what a row can add, in units of which it is a whole number; the others are
+    what comes after the noise."""
+    chance, opened = random.Random(1), small()
+    domain = opened.range("days")
+    noisy = noisy_parts(
+        Mean(column="days").parts(opened),
+        Share(PLAN, Fraction(1)),
+        ContributionBounds(1, 1),
+        False,
+    )
+    for _ in range(count):
+        factor = Fraction(chance.randint(1, 99) * chance.choice([-1, 1]), chance.randint(1, 99))
+        offset = Fraction(chance.randint(-99, 99), chance.randint(1, 30))
+        told: dict[str, Any] = {"column": "days", "factor": str(factor), "offset": str(offset)}
+        (part,) = Sum(**told).parts(opened)
+        steps = [factor * step * domain.unit + offset for step in range(*domain.units)]
+        steps.append(factor * domain.units[1] * domain.unit + offset)
+        assert (part.low * part.unit, part.high * part.unit) == (min(steps), max(steps))
+        assert all((each / part.unit).denominator == 1 for each in steps)
+        sums = [np.array([chance.randint(0, 500)]) for _ in range(2)]
+        plain = Mean(column="days").finish(opened, sums, noisy)
+        value, low, high = Mean(**told).finish(opened, sums, noisy)
+        moved = [float(factor) * each[0] + float(offset) for each in plain]
+        assert [value[0], low[0], high[0]] == pytest.approx([moved[0], *sorted(moved[1:])])
+
+
+def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
+    opened, share = table(frame(2)), Share(PLAN, Fraction(1))
+    asked = Variance(column="days", by="ward", factor=-3), Deviation(column="days", by="ward")
+    variance, deviation = (query.offer(opened, share) for query in asked)
+    assert variance.charge.costs == deviation.charge.costs
+    sums = [
+        np.array([-40, 300, 2]),
+        np.array([90, 50, -3]),
+        np.array([9, 4, 0]) * 10**6,
+    ]
+    squares = asked[0].finish(opened, sums, variance.parts)
+    roots = asked[1].finish(opened, sums, deviation.parts)
+    for square, root in zip(squares, roots, strict=True):
+        assert square.tolist() == pytest.approx((9 * root**2).tolist())
+    assert (roots[1] <= roots[0]).all() and (roots[0] <= roots[2]).all()
 
 
 def test_toml_is_written_as_it_is_read() -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from whosin.release.engines.workers import tallied
-from whosin.release.scans import tallying as module
-from whosin.release.scans.tallying import PackedRows, tallying
+from whosin.release import scan
+from whosin.release.engines.spark_workers import tally_batches
+from whosin.release.scan import PackedRows, make_row_counter
 
 SHAPES = [
     ((3, 2, 5), ((0, 1), (2,))),
@@ -46,12 +46,12 @@ def test_cells_are_those_of_a_plain_loop(
     batch: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "BATCH", batch)
+    monkeypatch.setattr(scan, "BATCH_ROWS", batch)
     rng = np.random.default_rng(5)
     places = np.stack([rng.integers(0, size, 200) for size in sizes], axis=1)
     places[0], places[1] = 0, np.array(sizes) - 1
     layout = PackedRows.of(sizes, blocks)
-    found = tallying(layout)(batches(packed(layout, places), 0, 3, 3, 150))
+    found = make_row_counter(layout)(batches(packed(layout, places), 0, 3, 3, 150))
     start = 0
     for block in blocks:
         shape = [sizes[each] for each in block]
@@ -69,7 +69,9 @@ def test_workers_need_none_of_our_packages(tmp_path: Path) -> None:
     layout = PackedRows.of((3, 4), ((0,), (0, 1)))
     columns = packed(layout, np.array([[2, 3], [0, 1], [2, 3]]))
     sent = tmp_path / "sent"
-    sent.write_bytes(cloudpickle.dumps((tallied(tallying(layout)), batches(columns, 2))))
+    sent.write_bytes(
+        cloudpickle.dumps((tally_batches(make_row_counter(layout)), batches(columns, 2)))
+    )
     program = (
         "import sys, pickle; sys.modules['whosin'] = None\n"
         f"work, batches = pickle.load(open({str(sent)!r}, 'rb'))\n"

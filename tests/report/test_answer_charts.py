@@ -9,9 +9,9 @@ import pytest
 import whosin as wi
 from whosin.ledger import Cost
 from whosin.release import Answer
-from whosin.report.answer_charts import answer_chart
 from whosin.report.charts import belief_chart
-from whosin.report.html import drawing, release_report
+from whosin.report.html import chart_svg, release_report
+from whosin.report.table_views import answer_chart
 
 COUNTS = (22_723, 9_919, -22, 14_438, 1_765, -7, -10, -5, 1)
 CELLS = [
@@ -33,7 +33,7 @@ TEXT = re.compile(r'<text[^>]*?transform="([^"]*)"[^>]*>([^<]*)</text>')
 @pytest.fixture(scope="module")
 def drawn() -> list[tuple[str, str]]:
     """The texts of the answer's chart, with where they stand."""
-    return [(text, where) for where, text in TEXT.findall(drawing(answer_chart(ANSWER)))]
+    return [(text, where) for where, text in TEXT.findall(chart_svg(answer_chart(ANSWER)))]
 
 
 def test_the_axis_of_an_answer_shows_0(drawn) -> None:
@@ -52,13 +52,13 @@ def test_the_title_of_an_axis_is_above_its_labels(drawn) -> None:
 
 def test_labels_have_room_in_a_wide_font() -> None:
     """The first letter of Female, <=50K was cut off."""
-    moved = re.findall(r'<g[^>]* transform="translate\(([\d.]+),', drawing(answer_chart(ANSWER)))
+    moved = re.findall(r'<g[^>]* transform="translate\(([\d.]+),', chart_svg(answer_chart(ANSWER)))
     left = next(float(each) for each in moved if float(each) > 1)
     assert left >= 7 * len("Female, <=50K")
 
 
 def test_beliefs_have_ticks_that_do_not_touch() -> None:
-    chart = drawing(belief_chart([("●", "plan", lambda prior: prior)], (0.0, 1.0), "t"))
+    chart = chart_svg(belief_chart([("●", "plan", lambda prior: prior)], (0.0, 1.0), "t"))
     ticks = ["0%", "20%", "40%", "60%", "80%", "100%"]
     assert [text for _, text in TEXT.findall(chart) if text.endswith("%")] == ticks * 2
 

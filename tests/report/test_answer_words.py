@@ -8,13 +8,12 @@ import re
 import pytest
 
 import whosin as wi
-from whosin.release.columns.outside import other_beside
+from whosin.release.dates import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
-from whosin.report.answers import save
 from whosin.report.html import release_report
-from whosin.report.numbers import point_words
 from whosin.report.releases import cell_words
-from whosin.report.table_views import scales_of
+from whosin.report.table_views import column_scales, save_answers
+from whosin.report.terminal import point_words
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")
 WARDS = ["north", "other"]
@@ -65,8 +64,8 @@ def test_points_have_separators_from_five_digits_on(made):
     assert cell_words(2024.0, POINT) == "2024" and cell_words(1234567.25, POINT) == "1,234,567.2"
     assert cell_words(2024) == "2,024" and cell_words(20240, NAME) == "20240"
     assert cell_words(None) == "–" and cell_words(True) == "True"
-    assert set(scales_of(made[3]).values()) == {POINT}
-    assert scales_of(made[0]) | {"year": NAME, "value": AMOUNT} == scales_of(made[0])
+    assert set(column_scales(made[3]).values()) == {POINT}
+    assert column_scales(made[0]) | {"year": NAME, "value": AMOUNT} == column_scales(made[0])
 
 
 def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
@@ -78,7 +77,7 @@ def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
     )
     assert said in answer.statement and said in made[2].statement
     assert 'values of year and code that were not declared are in "other"' in made[0].statement
-    save(made, tmp_path / "x.csv")
+    save_answers(made, tmp_path / "x.csv")
     with (tmp_path / "x-2-by-ward.csv").open(encoding="utf-8") as file:
         assert [row["ward"] for row in csv.DictReader(file)] == labels
     for text in (made._repr_html_(), release_report("it", PLAN, made)):
@@ -86,21 +85,21 @@ def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
 
 
 def test_stored_answers_of_older_ledgers_still_say_what_they_said():
-    from whosin.release.what_counts import statement
+    from whosin.release.contribution_bounds import bounds_statement
 
     old = {"entity": "who", "rows": None, "groups": None, "ranges": {}, "others": ["ward"]}
-    said = statement({**old, "by_row": False}, False)
+    said = bounds_statement({**old, "by_row": False}, False)
     assert said.endswith('values of ward that were not declared are in "other".')
 
 
 def test_a_name_for_other_values_is_free_in_any_spelling():
-    assert other_beside(["a"]) == "other"
-    assert other_beside(["a", "other", "other_"]) == "other__"
-    assert other_beside(["Other"]) == "other_" and other_beside([1, 2]) == "other"
+    assert other_label(["a"]) == "other"
+    assert other_label(["a", "other", "other_"]) == "other__"
+    assert other_label(["Other"]) == "other_" and other_label([1, 2]) == "other"
 
 
 def test_the_curators_look_names_the_same_cell(tmp_path):
-    from whosin.release.scans.checking import check_table
+    from whosin.release.inspection import check_table
 
     (tmp_path / "t.csv").write_text("who,ward\na,south\n", encoding="utf-8")
     table = wi.Table(tmp_path / "t.csv", "who", {"ward": WARDS})

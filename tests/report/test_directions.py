@@ -10,20 +10,18 @@ from fractions import Fraction
 import pytest
 
 import whosin as wi
-from whosin.beliefs import chosen_percent, percent
-from whosin.calibration.chain_plans import ChainPlan
+from whosin.beliefs import chosen_percent, format_percent
+from whosin.calibration.planning import ChainPlan
 from whosin.errors import InvalidInput
-from whosin.exact import as_typed, decimals, figures
-from whosin.gwas.experiment import Experiment, Outcome
-from whosin.ledger import units
-from whosin.ledger.charge import Charge, Cost
+from whosin.exact import format_decimals, format_figures, format_typed
+from whosin.gwas.simulation import Experiment, Outcome
+from whosin.ledger import encoding
+from whosin.ledger.budget import Charge, Cost
 from whosin.release.answer import Answer
-from whosin.report import audiences, card, charts, gwas, gwas_charts
+from whosin.report import card, charts, gwas
 from whosin.report.budget import standing_card
-from whosin.report.explanation import explanation
-from whosin.report.frequencies import of_thousand
-from whosin.report.numbers import short
-from whosin.report.sufficiency import sufficiency
+from whosin.report.explanation import check_sufficiency, explain_epsilon
+from whosin.report.terminal import format_short, per_thousand
 from whosin.report.text import print_explanation
 
 
@@ -33,34 +31,39 @@ def test_numbers_are_rounded_in_the_direction_that_is_named():
         size = Fraction(10) ** rng.randint(-9, 9)
         value = Fraction(rng.randint(1, 10**9), rng.randint(1, 10**9)) * size
         for number in (value, float(value)):
-            low, high = (Fraction(figures(number, 6, side)) for side in ("down", "up"))
+            low, high = (Fraction(format_figures(number, 6, side)) for side in ("down", "up"))
             assert low <= number <= high and high - low <= Fraction(1, 10**5) * high
-            assert Fraction(decimals(number, 3, "down")) <= number
-            assert number <= Fraction(decimals(number, 3, "up"))
+            assert Fraction(format_decimals(number, 3, "down")) <= number
+            assert number <= Fraction(format_decimals(number, 3, "up"))
         share = value / (1 + value)
-        low, high = (Fraction(percent(share, side)[:-1]) / 100 for side in ("down", "up"))
+        low, high = (Fraction(format_percent(share, side)[:-1]) / 100 for side in ("down", "up"))
         assert low <= share <= high and high - low <= Fraction(1, 1000)
-        assert of_thousand(share) >= share * 1000
+        assert per_thousand(share) >= share * 1000
 
 
 def test_floats_that_miss_a_short_decimal_by_their_rounding_are_that_decimal():
-    assert percent(0.1 + 0.2, "up") == "30.0%" and percent(Fraction(3, 10), "up") == "30.0%"
-    assert percent(Fraction(3, 10) + Fraction(1, 10**18), "up") == "30.1%"
-    assert figures(0.1 + 0.2, 6, "up") == "0.3" and decimals(0.7 * 10, 0, "down") == "7"
+    assert (
+        format_percent(0.1 + 0.2, "up") == "30.0%"
+        and format_percent(Fraction(3, 10), "up") == "30.0%"
+    )
+    assert format_percent(Fraction(3, 10) + Fraction(1, 10**18), "up") == "30.1%"
+    assert (
+        format_figures(0.1 + 0.2, 6, "up") == "0.3" and format_decimals(0.7 * 10, 0, "down") == "7"
+    )
 
 
 def test_nothing_is_rounded_to_a_certainty_that_it_is_not():
-    assert percent(Fraction(9996, 10000), "up") == "99.9600%"
-    assert percent(Fraction(9993, 10000), "up") == "99.9300%"
-    assert percent(Fraction(1, 10**5), "down") == "0.00100%"
-    assert percent(1 - Fraction(1, 10**20), "up") == "almost 100%"
+    assert format_percent(Fraction(9996, 10000), "up") == "99.9600%"
+    assert format_percent(Fraction(9993, 10000), "up") == "99.9300%"
+    assert format_percent(Fraction(1, 10**5), "down") == "0.00100%"
+    assert format_percent(1 - Fraction(1, 10**20), "up") == "almost 100%"
     for power in range(1, 30):
         for side in ("up", "down", "nearest"):
-            text = percent(1 - Fraction(1, 10**power), side)
+            text = format_percent(1 - Fraction(1, 10**power), side)
             assert text == "almost 100%" or Fraction(text[:-1]) < 100
-    assert (percent(0), percent(1, "down")) == ("0%", "100%")
-    assert percent(Fraction(1, 3 * 10**40), "down") == "3.33e-39%"
-    assert percent(Fraction(1, 10**400), "up") == "almost 0%"
+    assert (format_percent(0), format_percent(1, "down")) == ("0%", "100%")
+    assert format_percent(Fraction(1, 3 * 10**40), "down") == "3.33e-39%"
+    assert format_percent(Fraction(1, 10**400), "up") == "almost 0%"
     assert chosen_percent(Fraction(1, 10**300), "down") == "1e-298%"
 
 
@@ -91,12 +94,12 @@ def test_targets_are_said_with_the_digits_that_they_have(target, words):
 
 def test_beliefs_that_are_assumed_are_said_with_their_digits():
     assert "between 5.04% and 50.0%" in wi.families.Independent("0.0504", 0.5).words()
-    assert as_typed(1.5, "up") == "1.5" and chosen_percent(0.05, "up") == "5.0%"
+    assert format_typed(1.5, "up") == "1.5" and chosen_percent(0.05, "up") == "5.0%"
 
 
 def test_cards_round_up_what_is_promised():
     plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.4"))
-    text = card.text(card.card(plan))
+    text = card.card_text(card.plan_card(plan))
     for shown in re.findall(r"γ = (\d+(?:\.\d+)?)", text):
         assert any(
             0 <= Fraction(shown) - Fraction(value) < Fraction(1, 10**4)
@@ -106,52 +109,55 @@ def test_cards_round_up_what_is_promised():
     for each in plan.fallback:
         if each.gamma < math.inf:
             most = Fraction(each.gamma) / (Fraction(each.gamma) + 1)
-            assert f"from 50% to at most {percent(most, 'up')}" in text
+            assert f"from 50% to at most {format_percent(most, 'up')}" in text
 
 
 def test_explanations_round_up():
     for level in (Fraction(1), Fraction(7, 10), Fraction(11, 100)):
-        meaning = explanation(level, Fraction(0))
+        meaning = explain_epsilon(level, Fraction(0))
         reading = meaning.readings[0]
         assert reading.ratio >= math.exp(level)
-        text = " ".join(audiences.words(meaning, "analyst") + audiences.words(meaning, "officer"))
+        text = " ".join(
+            card.audience_paragraphs(meaning, "analyst")
+            + card.audience_paragraphs(meaning, "officer")
+        )
         after = meaning.posterior(reading, Fraction(1, 10))
         for shown in re.findall(r"at most ([\d.]+)%", text):
             assert 0 <= float(shown) / 100 - after < 0.001
-        assert re.search(rf"at most {re.escape(short(reading.ratio, 'up'))} for", text)
+        assert re.search(rf"at most {re.escape(format_short(reading.ratio, 'up'))} for", text)
 
 
 def test_dp_under_replace_promises_nothing_to_those_who_do_not_know_the_size():
     target = wi.Detection("0.1", "0.01")
     sized = wi.calibrate(target, wi.families.FixedSize(), delta=1e-6)
-    text = " ".join(card.text(card.card(sized)).split())
+    text = " ".join(card.card_text(card.plan_card(sized)).split())
     assert "does not rest on" not in text and "the exact number costs nothing here" in text
     assert "takes the number of people as known" in text and "(D_U)" in text
     anyone = wi.calibrate(target, wi.families.Independent(), delta=1e-6)
-    text = " ".join(card.text(card.card(anyone)).split())
+    text = " ".join(card.card_text(card.plan_card(anyone)).split())
     assert "does not rest on what anyone knows or believes of each person" in text
     assert "Not covered: someone who believes that people come and go together (D_U)." in text
 
 
 def test_rates_are_held_against_the_relation_and_the_group_of_the_adversary():
     target, level = wi.Detection("0.1", "0.01"), Fraction(2)
-    alone = sufficiency(target, wi.families.Independent(), level, Fraction(0), "add-remove")
-    sized = sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "add-remove")
-    linked = sufficiency(target, wi.families.Cliques(3), level, Fraction(0), "add-remove")
-    direct = sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "replace")
+    alone = check_sufficiency(target, wi.families.Independent(), level, Fraction(0), "add-remove")
+    sized = check_sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "add-remove")
+    linked = check_sufficiency(target, wi.families.Cliques(3), level, Fraction(0), "add-remove")
+    direct = check_sufficiency(target, wi.families.FixedSize(), level, Fraction(0), "replace")
     assert alone.enough and direct.enough and not sized.enough and not linked.enough
     assert alone.epsilon == direct.epsilon == pytest.approx(2 * sized.epsilon)
     assert linked.epsilon == pytest.approx(alone.epsilon / 3)
     assert sized.reached == pytest.approx(0.01 * math.exp(4))
-    curve = wi.curves.of(wi.mechanisms.RandomizedResponse(keep="3/4"), wi.Subsets(2))
+    curve = wi.curves.tradeoff(wi.mechanisms.RandomizedResponse(keep="3/4"), wi.Subsets(2))
     numbers = Fraction(11, 10), Fraction(0), "add-remove", curve
-    known = sufficiency(target, wi.families.FixedSize(), *numbers)
+    known = check_sufficiency(target, wi.families.FixedSize(), *numbers)
     assert known.reached == pytest.approx(0.01 * math.exp(2.2))  # the curve is of one who comes
     for family in (wi.families.FixedSize(), wi.families.Cliques(2)):
         with pytest.raises(InvalidInput, match="delta must be 0 here"):
-            sufficiency(target, family, level, Fraction(1, 10**6), "add-remove")
+            check_sufficiency(target, family, level, Fraction(1, 10**6), "add-remove")
     with pytest.raises(InvalidInput, match="knows the size"):
-        sufficiency(target, wi.families.Independent(), level, Fraction(0), "replace")
+        check_sufficiency(target, wi.families.Independent(), level, Fraction(0), "replace")
 
 
 def test_a_risk_is_told_as_how_often_someone_errs(run):
@@ -188,7 +194,7 @@ def test_margins_of_error_are_rounded_up():
     """95% of answers are within what is said, and not within a little more."""
     for scale in ("0.1003", "0.2001", "0.3007", "0.70117"):
         plan = wi.calibrate(wi.Gamma(1 + Fraction(scale)), query="count")
-        (within,) = numbers_after("within ±", card.text(card.card(plan)))
+        (within,) = numbers_after("within ±", card.card_text(card.plan_card(plan)))
         assert within >= Fraction(plan.noise.within) * (1 - Fraction(1, 2**50))
 
 
@@ -202,7 +208,7 @@ def test_the_ledger_rounds_what_is_left_down(tmp_path):
         with wi.Ledger(tmp_path / f"{place}.db") as ledger:
             session = wi.Session(table, plan, ledger)
             standing = session.release(wi.queries.Count(), share="1/7").standing
-            text = card.text(standing_card(standing))
+            text = card.card_text(standing_card(standing))
             (left,) = numbers_after("Left: ε =", text)
             assert left <= Fraction(standing.spendable) * (1 + Fraction(1, 2**50))
 
@@ -247,7 +253,7 @@ def test_the_epsilon_of_a_plan_is_rounded_down_in_titles_and_tables(capsys):
     plan = ChainPlan(0.1059, 10.0, 0.1, 9.0, 0.2, 50.0, True)
     title = charts.leakage_chart([(1.0, 1.0), (2.0, 0.5)], plan, 5).to_dict()["title"]
     assert title.endswith("for ε = 0.105")
-    (relation, privacy), *_others = gwas_charts.SETTINGS
+    (relation, privacy), *_others = gwas.SETTING_NAMES
     outcome = Outcome(1000, 1.5, 3, "distance", relation, privacy, 0.4057, 0.5, 0.01)
     gwas.print_experiment([outcome], Experiment(people=(1000,), gammas=("1.5",), tops=(3,)))
     assert "0.405" in (text := capsys.readouterr().out) and "0.406" not in text
@@ -261,7 +267,7 @@ def test_posteriors_are_at_most_so_from_the_priors_that_are_printed(capsys, monk
         low = Fraction(rng.randint(1, 300), 1000)
         high = low + Fraction(rng.randint(1, 400), 1000)
         epsilon = Fraction(rng.randint(1, 3000), 1000)
-        meaning = explanation(epsilon, band=(low, high))
+        meaning = explain_epsilon(epsilon, band=(low, high))
         print_explanation(meaning)
         lines = capsys.readouterr().out.splitlines()
         head = next(line for line in lines if line.strip().startswith("someone who"))
@@ -279,7 +285,7 @@ def test_what_was_spent_is_not_printed_above_a_budget_that_is_not_overdrawn(tmp_
     """A budget of 0.847297860387 is printed as 0.847297, and all of it as no more."""
     ledger = wi.Ledger(tmp_path / "books.db")
     ledger.register("d", wi.calibrate(wi.Posterior("0.7"), wi.families.Independent("0.05", "0.5")))
-    whole = Fraction(ledger.standing("d").budget.epsilon, units.EPSILON_UNITS)
+    whole = Fraction(ledger.standing("d").budget.epsilon, encoding.EPSILON_UNITS)
     ledger.debit("d", "all", Charge({"query": "count"}, {"add-remove": Cost.pure(whole)}))
     lines = [line for part in standing_card(ledger.standing("d")) for line in part.lines]
     spent, total = (

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from amounts import some
-from whosin.app.hospital import write_hospital
+from whosin.app.example_data import write_hospital
 
 COMMANDS = (
     "plan --posterior 0.6 --prior 0.05..0.5",

@@ -25,7 +25,7 @@ def test_plans_and_curves_show_what_tests_reach():
         shown = plan._repr_html_()
         assert shown.count("<svg") == 3 and "true positive rate" in shown
         assert "Out of 1,000 people" in shown and 'aria-label="Each mark is 10 people' in shown
-    shown = wi.curves.of(plan)._repr_html_()
+    shown = wi.curves.tradeoff(plan)._repr_html_()
     assert shown.count("<svg") == 1 and "91.0%" in shown and "Attack advantage" in shown
 
 

@@ -11,10 +11,10 @@ import whosin as wi
 from whosin.calibration import Process, calibrate_process
 from whosin.curves import process_curve
 from whosin.report import text
+from whosin.report.card import explanation_chart, plan_charts, process_chart
 from whosin.report.charts import rates_drawn
-from whosin.report.explanation import explanation
-from whosin.report.plan_charts import explanation_chart, plan_charts, process_chart
-from whosin.report.plot import rates_plot
+from whosin.report.explanation import explain_epsilon
+from whosin.report.terminal import rates_plot
 
 DETECTION = wi.Detection("0.1", "0.01")
 
@@ -27,7 +27,7 @@ def values(chart, **wanted):
 
 def test_a_curve_is_drawn_at_its_corners():
     plan = wi.calibrate(DETECTION)
-    curve = wi.curves.of(plan)
+    curve = wi.curves.tradeoff(plan)
     corner = next(fpr for fpr, tpr in curve.corners if 0 < fpr < 1)
     assert float(corner) in rates_drawn(curve)
     line = values(plan_charts(plan)[0], who="the best test")
@@ -44,14 +44,14 @@ def test_a_profile_is_drawn_beside_what_its_plan_lets_anyone_believe():
 
 
 def test_the_title_of_an_epsilon_has_its_delta():
-    chart = explanation_chart(explanation(Fraction(1), Fraction(1, 10**6), "add-remove"))
+    chart = explanation_chart(explain_epsilon(Fraction(1), Fraction(1, 10**6), "add-remove"))
     assert chart.to_dict()["title"] == ["What ε = 1, δ = 1e-06 (add-remove) means"]
 
 
 @pytest.mark.parametrize("width", [30, 80])
 def test_rates_in_a_terminal(width):
     fpr, tpr = Fraction(1, 100), Fraction(1, 10)
-    lines = rates_plot(wi.curves.of(wi.calibrate(DETECTION)), (fpr, tpr), width).splitlines()
+    lines = rates_plot(wi.curves.tradeoff(wi.calibrate(DETECTION)), (fpr, tpr), width).splitlines()
     assert max(map(len, lines[:18])) <= width
     at_ten = next(line for line in lines if line.startswith("   10%"))
     across = (at_ten.index("✚") - 8) / (max(map(len, lines[:17])) - 9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import whosin as wi
-from whosin.report.rule_charts import failure_chart, posterior_chart
+from whosin.report.rules import failure_chart, posterior_chart
 
 
 def rows(chart) -> list[dict]:

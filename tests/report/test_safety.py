@@ -9,10 +9,9 @@ from pathlib import Path
 
 import altair
 
-from whosin.app.hospital import write_hospital
-from whosin.report.charts import save
-from whosin.report.html import page
-from whosin.report.policy import data_block
+from whosin.app.example_data import write_hospital
+from whosin.report.charts import data_block, save_chart
+from whosin.report.html import html_page
 
 TAKE = "document.title='taken'"
 EVIL = f'</script><script>{TAKE}</script><img src=x onerror="{TAKE}">'
@@ -30,8 +29,8 @@ def test_every_report_states_a_policy(tmp_path, run):
     folder = tmp_path / "data"
     scenario = write_hospital(folder, 50)
     assert run("release", scenario, "--report", folder / "report.html")[0] == 0
-    (folder / "page.html").write_text(page(EVIL, []), encoding="utf-8")
-    save(chart(), folder / "chart.html")
+    (folder / "page.html").write_text(html_page(EVIL, []), encoding="utf-8")
+    save_chart(chart(), folder / "chart.html")
     files = sorted(folder.glob("*.html"))
     assert len(files) == 3
     for file in files:
@@ -55,7 +54,7 @@ def test_nothing_ends_a_block_of_data():
 
 
 def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path) -> None:
-    save(chart(), tmp_path / "chart.html")
+    save_chart(chart(), tmp_path / "chart.html")
     said: list[str] = []
     seen = browser.new_context().new_page()
     seen.on("console", lambda message: said.append(message.text))
@@ -72,7 +71,7 @@ def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path) -> Non
 def test_the_policy_stops_what_it_should(browser, tmp_path):
     """Were a name to get through as an element, it would not run."""
     file = tmp_path / "page.html"
-    file.write_text(page("safe", [EVIL]), encoding="utf-8")
+    file.write_text(html_page("safe", [EVIL]), encoding="utf-8")
     seen = browser.new_context().new_page()
     seen.goto(Path(file).as_uri())
     seen.wait_for_timeout(200)

@@ -15,10 +15,15 @@ import pytest
 from pyarrow import csv, parquet
 from rich.console import Console
 
-from whosin.ledger.charge import Cost
+from whosin.ledger.budget import Cost
 from whosin.release.answer import Answer
-from whosin.report import answers, notebook, printed_tables, table_pages
-from whosin.report.table_views import agreement, decimals, page_data, views
+from whosin.report import notebook, releases, table_views
+from whosin.report.table_views import (
+    describe_agreement,
+    list_table_views,
+    margin_decimals,
+    page_data,
+)
 
 EVIL = "<b>&amp;'\""
 DOMAINS = {"sex": ["f", "m"], "ward": ["A", EVIL, "[red]C"], "noisy": [True, False]}
@@ -54,12 +59,12 @@ def made(sets: list[list[str]] = SETS, domains: dict = DOMAINS, total: float = 1
 
 def printed(answer: Answer, width: int = 80) -> str:
     out = io.StringIO()
-    printed_tables.print_tables(Console(file=out, width=width, highlight=False), answer, "r-1")
+    releases.print_tables(Console(file=out, width=width, highlight=False), answer, "r-1")
     return out.getvalue()
 
 
 def test_a_table_says_what_is_in_the_answer() -> None:
-    total, sex, ward, pair, other, three = views(made())
+    total, sex, ward, pair, other, three = list_table_views(made())
     assert (total.keys, total.cells, total.labels) == ((), ((),), ())
     assert total.margin_words == "± 12 with 95% probability"
     assert sex.margin_words == "± 24 for each cell; ± 49 for all 2 at once"
@@ -70,7 +75,15 @@ def test_a_table_says_what_is_in_the_answer() -> None:
     shown = [[pair.cells[place] for place in row] for row in tab.indices]
     assert shown == [[(s, w) for s in ("f", "m")] for w in ("A", EVIL, "[red]C")]
     assert pair.noisy == (False, *[True] * 5) and pair.number(0) == "600" and pair.margin(1) == "74"
-    assert [decimals(each) for each in (0.012, 0.5, 1, 9.9, 10, 3000, 0)] == [3, 2, 1, 1, 0, 0, 0]
+    assert [margin_decimals(each) for each in (0.012, 0.5, 1, 9.9, 10, 3000, 0)] == [
+        3,
+        2,
+        1,
+        1,
+        0,
+        0,
+        0,
+    ]
     said = page_data(made())
     assert [each["start"] for each in said] == [0, 1, 3, 6, 12, 18]
     assert sum(each["cells"] for each in said) == len(made().rows)
@@ -80,20 +93,22 @@ def test_a_table_says_what_is_in_the_answer() -> None:
 def test_agreement_is_found_by_adding_up() -> None:
     answer = made()
     words = "each of the 6 tables adds up to 1,200, and in whole numbers, biased, to 1,200."
-    assert words in agreement(answer)
-    assert agreement(made(SETS[1:2])) == ""
+    assert words in describe_agreement(answer)
+    assert describe_agreement(made(SETS[1:2])) == ""
     last = list(answer.rows[-1])
     for place, more in ((2, 0.5), (7, 1)):  # an estimate, a whole number
         wrong = [*last[:place], last[place] + more, *last[place + 1 :]]
         other = replace(answer, rows=(*answer.rows[:-1], tuple(wrong)))
-        assert "The totals of the 6 tables differ" in agreement(other)
+        assert "The totals of the 6 tables differ" in describe_agreement(other)
         assert answer.details is not None
         overlapping = [
             *answer.details["tables"][:-1],
             {**answer.details["tables"][-1], "adds_up": False},
         ]
         other = replace(other, details={**answer.details, "tables": overlapping})
-        assert "each of the 5 tables whose cells do not overlap adds up" in agreement(other)
+        assert "each of the 5 tables whose cells do not overlap adds up" in describe_agreement(
+            other
+        )
 
 
 @pytest.mark.parametrize("width", [80, 40])
@@ -121,11 +136,11 @@ def test_a_long_answer_is_summarised() -> None:
 
 def test_files_keep_marks_and_keys() -> None:
     answer = made()
-    table = csv.read_csv(io.BytesIO(answers.csv_bytes(answer.table("ward", "noisy"))))
+    table = csv.read_csv(io.BytesIO(table_views.csv_bytes(answer.table("ward", "noisy"))))
     numbers = ["value", "low", "high", "all_low", "all_high", "whole"]
     assert table.column_names == ["ward", "noisy", *numbers, "noisy_"], "the key keeps its name"
     assert table["noisy_"].to_pylist() == [False, *[True] * 5]
-    every = parquet.read_table(pa.BufferReader(answers.parquet_bytes(answer)))
+    every = parquet.read_table(pa.BufferReader(table_views.parquet_bytes(answer)))
     keys = ["sex", "ward", "noisy_"]
     assert every.column_names == ["table", "cell", *keys, *numbers, "noisy"]
     rows = every.to_pylist()
@@ -141,48 +156,52 @@ def test_files_keep_marks_and_keys() -> None:
 
 def test_a_report_has_every_table_and_its_files(monkeypatch) -> None:
     answer = made()
-    page = table_pages.tables_html(answer, 3)
+    page = table_views.tables_html(answer, 3)
     assert page.count("<details open>") == 6 and "<script" not in page and "<b>&amp;'" not in page
-    assert EVIL in entities.unescape(page) and "biased" in page and agreement(answer) in page
+    assert (
+        EVIL in entities.unescape(page) and "biased" in page and describe_agreement(answer) in page
+    )
     links = re.findall(r'download="([^"]+)" href="data:([^;]+);base64,([^"]+)"', page)
     assert [name for name, *_ in links] == [
         *("total.csv", "sex.csv", "ward.csv", "sex-ward.csv", "ward-noisy.csv"),
         *("sex-ward-noisy.csv", "people.parquet"),
     ]
     for (_, kind, data), one in zip(links[:-1], answer.tables, strict=True):
-        assert kind == "text/csv" and base64.b64decode(data) == answers.csv_bytes(one)
+        assert kind == "text/csv" and base64.b64decode(data) == table_views.csv_bytes(one)
     kept = parquet.read_table(pa.BufferReader(base64.b64decode(links[-1][2])))
     assert kept.num_rows == len(answer.rows)
     assert page.count("<table class=heat>") == 2 and "--a:100%;--b:100%" in page
     assert ">*120<" in page and ">600<" in page and ">*600<" not in page
     assert "0 or below<span class=bar>" in page
-    monkeypatch.setattr(table_pages, "MOST_BYTES", 300)
-    short = table_pages.tables_html(answer, 3)
+    monkeypatch.setattr(table_views, "MOST_BYTES", 300)
+    short = table_views.tables_html(answer, 3)
     assert "people.parquet is too large for this report" in short and ".parquet;base64" not in short
     assert 'download="sex.csv"' in short
 
 
 def test_a_notebook_has_every_table() -> None:
     page = notebook.html(made())
-    assert page.count("<details>") == 6 and agreement(made()) in page and ">*120.04<" in page
+    assert (
+        page.count("<details>") == 6 and describe_agreement(made()) in page and ">*120.04<" in page
+    )
 
 
 def test_many_tables_are_opened_one_at_a_time(monkeypatch) -> None:
     domains = {f"c{place}": list(range(4)) for place in range(14)}
-    page = table_pages.tables_html(made([[each] for each in domains], domains), 7)
+    page = table_views.tables_html(made([[each] for each in domains], domains), 7)
     assert page.count('<details name="tables-7">') == 14 and "<details open" not in page
-    monkeypatch.setattr(table_pages, "MOST_CELLS", 10)
-    cut = table_pages.tables_html(made([[each] for each in domains], domains), 7)
+    monkeypatch.setattr(table_views, "MOST_CELLS", 10)
+    cut = table_views.tables_html(made([[each] for each in domains], domains), 7)
     assert cut.count("<details") == 2 and "12 more tables are not in this report" in cut
     assert ".parquet" not in cut
 
 
 def test_a_report_in_a_browser(browser, tmp_path) -> None:
     """What is chosen is shown, by the style sheet alone, and files come out of the page."""
-    from whosin.report.html import page
+    from whosin.report.html import html_page
 
     file = tmp_path / "report.html"
-    file.write_text(page("Tables", [table_pages.tables_html(made(), 0)]), encoding="utf-8")
+    file.write_text(html_page("Tables", [table_views.tables_html(made(), 0)]), encoding="utf-8")
     said: list[str] = []
     seen = browser.new_context(viewport={"width": 375, "height": 800}).new_page()
     seen.on("console", lambda message: said.append(message.text))
@@ -196,6 +215,6 @@ def test_a_report_in_a_browser(browser, tmp_path) -> None:
     with seen.expect_download() as waiting:
         seen.get_by_role("link", name="sex.csv").click()
     waiting.value.save_as(tmp_path / "sex.csv")
-    assert (tmp_path / "sex.csv").read_bytes() == answers.csv_bytes(made().table("sex"))
+    assert (tmp_path / "sex.csv").read_bytes() == table_views.csv_bytes(made().table("sex"))
     assert seen.evaluate("document.documentElement.scrollWidth") <= 375 and said == []
     seen.context.close()

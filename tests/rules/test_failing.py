@@ -17,8 +17,8 @@ from amounts import cases
 from whosin import families, mechanisms, notions, rules
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import exp_down, rational
-from whosin.notions.failing.cases import cases_of
-from whosin.spaces.binomials import block_of_binomials, two_binomials
+from whosin.notions.failure_probability import list_cases
+from whosin.spaces.quotients import block_of_binomials, two_binomials
 
 F = Fraction
 MADE = {
@@ -304,7 +304,7 @@ def test_floats_for_more_people_agree_with_rationals(kind):
         tails = max(tails, oracle.tail(*pair, F(2)))
     found = rules.profile(rule, people, family, 0.4)
     assert found >= truth * (1 - F(1, 10**15))
-    cases_ = cases_of(rule, wi.Subsets(people), family, True)
+    cases_ = list_cases(rule, wi.Subsets(people), family, True)
     assert not cases_.is_small
     best = max(
         (np.maximum(pair.top[row] - np.exp(0.4) * pair.bottom[row], 0).sum(), pair.case(row).words)

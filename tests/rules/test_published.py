@@ -18,8 +18,8 @@ from amounts import cases
 from command import Result, refused
 from tables_oracle import brute
 from whosin.errors import InvalidInput
-from whosin.rules import Publication, check_published, posteriors, sums
-from whosin.rules.published_file import read_rule, read_table
+from whosin.rules import Publication, check_published, posteriors, table_sums
+from whosin.rules.publication import read_rule, read_table
 
 F = Fraction
 OWN = wi.rules.FromTable([[max(F(0), 1 - abs(F(c, 4) - o)) for o in range(7)] for c in range(24)])
@@ -129,8 +129,8 @@ def test_floats_agree_with_whole_numbers(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(sums, "EXACT_LINES", -1)
-            patch.setattr(sums, "WIDEST", rng.choice([0, 3000]))
+            patch.setattr(table_sums, "EXACT_LINES", -1)
+            patch.setattr(table_sums, "MAX_LINES", rng.choice([0, 3000]))
             assert case.answer() == pytest.approx([float(value) for value in exact], abs=1e-9)
 
 
@@ -140,8 +140,8 @@ def test_bounds_hold_where_the_sum_does_not_fit(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(sums, "MOST_LINES", 2)
-            patch.setattr(sums, "MOST_COUNTS", rng.choice([1, 200_000]))
+            patch.setattr(table_sums, "MOST_LINES", 2)
+            patch.setattr(table_sums, "MOST_COUNTS", rng.choice([1, 200_000]))
             made = Publication(
                 case.cells, case.nested(case.sizes), case.rule, secondary=case.secondary
             )

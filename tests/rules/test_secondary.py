@@ -13,14 +13,7 @@ import whosin as wi
 from amounts import cases
 from tables_oracle import brute, next_smallest
 from whosin.errors import InvalidInput
-from whosin.rules import (
-    NextSmallest,
-    Publication,
-    Suppress,
-    all_tables,
-    check_published,
-    posteriors,
-)
+from whosin.rules import NextSmallest, Publication, Suppress, check_published, posteriors, published
 
 F = Fraction
 Pattern = Callable[[Any], list[list[bool]]]
@@ -127,7 +120,7 @@ def test_too_many_tables_are_a_bound(monkeypatch):
     for _ in range(60):
         case = Declared(rng)
         with monkeypatch.context() as patch:
-            patch.setattr(all_tables, "MOST_TABLES", 1)
+            patch.setattr(published, "MOST_TABLES", 1)
             found = case.findings(case.secondary)
         for each, posterior in zip(found, case.truth(), strict=True):
             bounded += each.bound

@@ -31,9 +31,9 @@ from whosin.notions import (
     SampledDifferentialPrivacy,
 )
 from whosin.references import THEOREMS
-from whosin.report.charts import POSITIONS
+from whosin.report.charts import NODE_POSITIONS
 from whosin.theorems import convert
-from whosin.theorems.map import BARRIERS, EDGES, REASONS
+from whosin.theorems.notion_map import EDGE_REASONS, NOTION_BARRIERS, NOTION_EDGES
 
 PMP, NMP = PositiveMembership, NegativeMembership
 UDP, BDP = DifferentialPrivacy(), DifferentialPrivacy("replace")
@@ -317,13 +317,15 @@ def test_levels_without_a_notion_are_refused():
 
 def test_the_drawn_map_is_complete():
     """Every notion of the map has its place, every theorem its statement, no two places clash."""
-    ends = [name for line in (*EDGES, *BARRIERS) for name in (line.source, line.target)]
-    assert set(ends) == set(POSITIONS)
-    assert len(set(POSITIONS.values())) == len(POSITIONS)
-    for edge in EDGES:
-        assert edge.theorem in THEOREMS or REASONS[edge.theorem]
+    ends = [
+        name for line in (*NOTION_EDGES, *NOTION_BARRIERS) for name in (line.source, line.target)
+    ]
+    assert set(ends) == set(NODE_POSITIONS)
+    assert len(set(NODE_POSITIONS.values())) == len(NODE_POSITIONS)
+    for edge in NOTION_EDGES:
+        assert edge.theorem in THEOREMS or EDGE_REASONS[edge.theorem]
         assert edge.formula
-    assert all(barrier.reason for barrier in BARRIERS)
+    assert all(barrier.reason for barrier in NOTION_BARRIERS)
 
 
 # T15: semantic privacy on records, by brute force over beliefs.

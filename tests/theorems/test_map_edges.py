@@ -26,7 +26,7 @@ from whosin import priors
 from whosin.errors import InvalidInput, NoImplication
 from whosin.notions import Level
 from whosin.theorems import convert
-from whosin.theorems.map import EDGES
+from whosin.theorems.notion_map import NOTION_EDGES
 
 PEOPLE = 3
 BETA, BAND = Fraction(1, 3), (Fraction(1, 5), Fraction(2, 3))
@@ -336,8 +336,8 @@ ATTAINED_BY_ROWS = {
 
 def walked() -> list[tuple[str, str]]:
     """Every line of the map in the directions in which it is printed."""
-    lines = [(edge.source, edge.target) for edge in EDGES]
-    return lines + [(edge.target, edge.source) for edge in EDGES if edge.both_ways]
+    lines = [(edge.source, edge.target) for edge in NOTION_EDGES]
+    return lines + [(edge.target, edge.source) for edge in NOTION_EDGES if edge.both_ways]
 
 
 def carried(value, source: n.Notion, target: n.Notion, space=None) -> Level:
@@ -353,7 +353,7 @@ def never_below(found, truth) -> bool:
 
 def test_every_notion_of_the_map_is_here():
     """No line can be printed without being walked."""
-    names = {name for edge in EDGES for name in (edge.source, edge.target)}
+    names = {name for edge in NOTION_EDGES for name in (edge.source, edge.target)}
     assert names == set(SETS) | set(ROWS)
 
 

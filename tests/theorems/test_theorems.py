@@ -26,7 +26,7 @@ from whosin import beliefs, theorems
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Number
 from whosin.notions import (
-    NOTIONS,
+    NOTION_KINDS,
     DifferentialIdentifiability,
     DifferentialPrivacy,
     NegativeMembership,
@@ -197,7 +197,7 @@ def test_t1_worst_belief_is_the_limit_and_comes_close_to_it():
         ratio = Fraction(rng.randint(1, 999), rng.randint(1, 99))
         worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
         assert worst.gamma == max(ratio, 1)
-        assert beliefs.gamma(ratio, worst.prior) >= worst.gamma * (1 - beliefs.CLOSE)
+        assert beliefs.gamma(ratio, worst.prior) >= worst.gamma * (1 - beliefs.CLOSE_TO_CERTAIN)
         assert worst.attained == (ratio <= 1)
 
 
@@ -609,11 +609,11 @@ def test_coupling_has_the_margins_and_is_nested():
         space, stated = wi.Subsets(n), wi.priors.FixedSize(p, size)
         for t in range(n):
             if 0 < sum(mass for world, mass in prior.items() if t in world) < 1:
-                assert is_coupling(theorems.coupling(stated, space, t), prior, t)
+                assert is_coupling(theorems.build_coupling(stated, space, t), prior, t)
                 coupled += 1
             else:
                 with pytest.raises(InvalidInput, match="entity must be uncertain"):
-                    theorems.coupling(stated, space, t)
+                    theorems.build_coupling(stated, space, t)
                 refused += 1
     assert coupled >= Amount.cases and refused >= Amount.cases
 
@@ -625,7 +625,7 @@ def test_coupling_check_can_fail():
         for t in range(n):
             if not 0 < sum(mass for world, mass in prior.items() if t in world) < 1:
                 continue
-            pairs = theorems.coupling(wi.priors.FixedSize(p, size), wi.Subsets(n), t)
+            pairs = theorems.build_coupling(wi.priors.FixedSize(p, size), wi.Subsets(n), t)
             chosen = rng.choice(sorted(pairs, key=str))
             assert not is_coupling({**pairs, chosen: pairs[chosen] * Fraction(999, 1000)}, prior, t)
             assert not is_coupling({(b, a): mass for (a, b), mass in pairs.items()}, prior, t)
@@ -637,7 +637,7 @@ def test_coupling_does_not_exist_for_every_prior_of_known_size():
     """The lemma needs independence: with {0,1} or {2,3} in, no nested pairing exists."""
     correlated = wi.priors.Table({0b0011: Fraction(1, 2), 0b1100: Fraction(1, 2)})
     with pytest.raises(WhosinError, match="no coupling exists: only 0 of the mass"):
-        theorems.coupling(correlated, wi.Subsets(4), 0)
+        theorems.build_coupling(correlated, wi.Subsets(4), 0)
 
 
 def test_coupling_carries_bounded_dp_to_fixed_sizes():
@@ -648,7 +648,7 @@ def test_coupling_carries_bounded_dp_to_fixed_sizes():
             sides = [{w: m for w, m in prior.items() if (t in w) == side} for side in (True, False)]
             if not all(sides):
                 continue
-            pairs = theorems.coupling(wi.priors.FixedSize(p, size), wi.Subsets(n), t)
+            pairs = theorems.build_coupling(wi.priors.FixedSize(p, size), wi.Subsets(n), t)
             inside = sum(mass * channel[small | {t}][0] for (_, small), mass in pairs.items())
             outside = sum(mass * channel[large][0] for (large, _), mass in pairs.items())
             assert [inside, outside] == conditional(sides, channel, (0,))
@@ -727,7 +727,7 @@ def every_level():
     small["explicit"] = wi.families.Explicit(wi.priors.Uniform())
     families = [
         small[name] if name in small else wi.families.read_family(kind.example)
-        for name, kind in wi.families.FAMILIES.items()
+        for name, kind in wi.families.FAMILY_KINDS.items()
     ]
     families += [wi.families.Independent(), wi.families.FixedSize()]
     band = (Fraction(1, 4), Fraction(1, 2))
@@ -741,7 +741,7 @@ def every_level():
     response = wi.mechanisms.RandomizedResponse(keep=Fraction(3, 4)).channel(wi.Records(2, 2))
     prior = wi.priors.Uniform()
     yield wi.notions.SemanticPrivacy, wi.notions.SemanticPrivacy().measure(response)
-    for kind in NOTIONS.values():
+    for kind in NOTION_KINDS.values():
         fields = {
             name for name, each in kind.__dataclass_fields__.items() if each.default is MISSING
         }
@@ -753,13 +753,13 @@ def every_level():
 
 def test_every_theorem_of_a_level_is_in_the_references():
     levels = list(every_level())
-    assert {notion for notion, _ in levels} == set(NOTIONS.values())
+    assert {notion for notion, _ in levels} == set(NOTION_KINDS.values())
     for _notion, level in levels:
         assert set(level.theorems) <= set(THEOREMS)
 
 
 def test_every_theorem_of_a_family_is_in_the_references():
-    for family in wi.families.FAMILIES.values():
+    for family in wi.families.FAMILY_KINDS.values():
         assert set(family.theorems) <= set(THEOREMS)
 
 
@@ -784,7 +784,7 @@ def test_every_paper_is_in_the_references():
         assert theorem.number == number and theorem.statement and theorem.source
         assert theorem.papers and set(theorem.papers) <= set(PAPERS)
         assert keys_named(theorem.source) <= set(theorem.papers)
-    for family in wi.families.FAMILIES.values():
+    for family in wi.families.FAMILY_KINDS.values():
         assert keys_named(family.source) <= set(PAPERS)
     for key, paper in PAPERS.items():
         assert paper.key == key

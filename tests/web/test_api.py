@@ -11,6 +11,7 @@ import threading
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import httpx
@@ -37,11 +38,9 @@ from web_faults import (
 )
 from web_server import ONE, PLAN, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
-from whosin.app.web import scenario_files
-from whosin.app.web.guard import SECURITY
-from whosin.app.web.server import running
-from whosin.app.web.settings import Settings
-from whosin.app.web.users import add_user, read_users
+from whosin.app.web import scenarios
+from whosin.app.web.access import Settings, add_user, read_users
+from whosin.app.web.server import SECURITY_HEADERS, running
 from whosin.errors import InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.release.scenario import load_scenario
@@ -235,10 +234,16 @@ def test_verify_shows_its_witness(still):
     assert found["level"]["value_exact"] == "40/21" and found["level"]["holds"] is False
     assert found["level"]["witness"]["entity"] == "ann" and found["belief"] == ["5.0%", "9.5%"]
     assert found["level"]["outcome"] == "refuted" and "refuted by this case" in found["verdict"]
-    between = body | {"family": "fixed-size=0.1..0.4", "at_most": "1.05"}
+    shares = ("0.7", "0.6", "0.8", "0.1", "0.8", "0.1", "0.5", "0.7")
+    three = {
+        "space": {"kind": "subsets", "entities": ["ann", "bob", "cat"]},
+        "outputs": ["low", "high"],
+        "probabilities": [[share, str(1 - Fraction(share))] for share in shares],
+    }
+    between = {"channel": json.dumps(three), "family": "fixed-size=0.1..0.4", "at_most": "1.5"}
     found = still.post("/api/verify", json=between).json()
     assert found["level"]["outcome"] == "undecided" and found["level"]["holds"] is None
-    assert "undecided" in found["verdict"] and found["belief"] is None
+    assert "undecided" in found["verdict"]
     problem(still.post("/api/verify", json=body | {"channel": "{"}), 422, "channel")
     problem(still.post("/api/verify", json=body | {"family": "friends"}), 422, "family")
     problem(still.post("/api/verify", json=body | {"at_most": "much"}), 422, "at_most")
@@ -310,9 +315,9 @@ def test_foreign_pages_and_rebound_names_are_refused(hospital):
                 problem(client.get(path, headers={"Host": host}), 400)
         for path in ("/", "/api", "/static/app.js", "/api/hello", "/api/nothing"):
             headers = client.get(path).headers
-            assert all(headers[name] for name in SECURITY), path
+            assert all(headers[name] for name in SECURITY_HEADERS), path
             assert "access-control-allow-origin" not in headers
-        assert "unsafe" not in SECURITY["Content-Security-Policy"]
+        assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
         assert client.get("/static/../server.py").status_code == 404
         assert client.get("/static/%2e%2e/server.py").status_code == 404
 
@@ -591,11 +596,11 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 @settings(max_examples=60, deadline=None)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
-    assert tomllib.loads(scenario_files.toml_text(data)) == data
+    assert tomllib.loads(scenarios.toml_text(data)) == data
     with pytest.raises(InvalidInput, match="without null"):
-        scenario_files.toml_text({"domains": {"ward": ["a", [None]]}})
+        scenarios.toml_text({"domains": {"ward": ["a", [None]]}})
     empty = data | {"adversary": {}, "budget": {}, "ledger": None}
-    assert tomllib.loads(scenario_files.toml_text(empty)) == data
+    assert tomllib.loads(scenarios.toml_text(empty)) == data
 
 
 @pytest.mark.parametrize("text", ["not toml", "title = 1", "[target]\nspeed = 1", "\0", "a = " * 9])

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from web_server import PLAN, SCENARIO, problem, program, served
-from whosin.app.web import work
+from whosin.app.web import tasks
 from whosin.app.web.server import running
 from whosin.families import Cliques
 from whosin.mechanisms import Channel
@@ -166,7 +166,7 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
     answered."""
     from dataclasses import replace
 
-    monkeypatch.setattr(work, "QUICK", replace(work.QUICK, seconds=0))
+    monkeypatch.setattr(tasks, "QUICK_LIMITS", replace(tasks.QUICK_LIMITS, seconds=0))
     answer = server.post("/api/tradeoff", json={"rows": 16})
     assert "takes longer" in problem(answer, 413) and "command" in answer.text
     monkeypatch.undo()

@@ -19,7 +19,7 @@ from kept_nursery import KeptNursery
 from web_server import served
 from whosin.app.web.server import running
 from whosin.errors import Crashed
-from whosin.isolation import Limits
+from whosin.isolation import TaskLimits
 
 SLOWEST, PATIENCE = 10.0, 100.0
 """Seconds that an answer may take, in computing and on a busy machine."""
@@ -114,7 +114,7 @@ def nursery():
 
 
 def test_a_kept_process_works_on_many_tasks(nursery):
-    allowed = Limits(60, 1 << 30)
+    allowed = TaskLimits(60, 1 << 30)
     assert [nursery.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
     with pytest.raises(Crashed):
         nursery.run(isolation_tasks.crash, limits=allowed)

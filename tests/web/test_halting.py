@@ -11,15 +11,13 @@ import pytest
 
 from web_faults import crashing_scan, failing_scan, waiting_scan, with_fault
 from web_server import ONE, problem, program, served
-from whosin.app.web.failures import Refused
+from whosin import isolation
+from whosin.app.web.access import Settings, Visitor, add_user
+from whosin.app.web.bodies import RequestRefused
 from whosin.app.web.server import running
-from whosin.app.web.settings import Settings
-from whosin.app.web.users import add_user
-from whosin.app.web.visitors import Visitor
-from whosin.app.web.work import Work
-from whosin.isolation import limits
+from whosin.app.web.tasks import TaskQueue
 from whosin.ledger import Entry, Ledger, verify
-from whosin.release.registration import binding_of
+from whosin.release.registration import register_table
 from whosin.release.scenario import read_scenario
 
 SECRET = "patient 4711 is Ann"
@@ -71,7 +69,7 @@ def too_large(patch: pytest.MonkeyPatch, folder: Path) -> None:
         mark.unlink()
         return 1 << 60
 
-    patch.setattr(limits._Watched, "held", held)
+    patch.setattr(isolation._Watched, "held", held)
     with_fault(patch, waiting_scan, str(folder))
 
 
@@ -85,7 +83,7 @@ def too_slow(patch: pytest.MonkeyPatch, folder: Path) -> None:
         mark.unlink()
         return time.monotonic() + 1e6
 
-    patch.setattr(limits, "time", SimpleNamespace(monotonic=monotonic))
+    patch.setattr(isolation, "time", SimpleNamespace(monotonic=monotonic))
     with_fault(patch, waiting_scan, str(folder))
 
 
@@ -121,17 +119,17 @@ def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
 
 def test_a_full_queue_does_not_keep_a_failure_uncounted(server, hospital, monkeypatch):
     """Whoever has used up all turns cannot get around the halt."""
-    real, priced = Work.quick, []
+    real, priced = TaskQueue.quick, []
 
     def busy(self, *given):
         if priced:
-            raise Refused(429, "busy")
+            raise RequestRefused(429, "busy")
         priced.append(True)
         return real(self, *given)
 
     with monkeypatch.context() as patch:
         with_fault(patch, crashing_scan)
-        patch.setattr(Work, "quick", busy)
+        patch.setattr(TaskQueue, "quick", busy)
         problem(server.post("/api/release", json=BODY), 503)
     is_halted(server, hospital)
 
@@ -150,7 +148,7 @@ def test_what_is_stored_is_still_shown(server, hospital, monkeypatch):
 def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
     with monkeypatch.context() as patch:
         with_fault(patch, crashing_scan)
-        patch.setattr(Work, "scan", lambda *_: limits_reached())
+        patch.setattr(TaskQueue, "scan", lambda *_: limits_reached())
         assert "memory" in problem(server.post("/api/release", json=BODY), 413)
     assert server.post("/api/release", json=BODY).status_code == 200
     with Ledger(hospital.ledger) as ledger:
@@ -158,7 +156,7 @@ def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
 
 
 def limits_reached() -> None:
-    raise limits.Limits(1, 1 << 30).too_large()
+    raise isolation.TaskLimits(1, 1 << 30).too_large()
 
 
 def test_a_users_failure_halts_too(hospital, monkeypatch):
@@ -170,7 +168,7 @@ def test_a_users_failure_halts_too(hospital, monkeypatch):
         with Ledger(hospital.ledger) as ledger:
             found = read_scenario(BODY["scenario"], hospital.folder)
             table = found.open_table()
-            ledger.register("hospital", found.plan, binding_of(table, found.queries, rows=True))
+            ledger.register("hospital", found.plan, register_table(table, found.queries, rows=True))
         with monkeypatch.context() as patch:
             with_fault(patch, crashing_scan)
             words = problem(client.post("/api/release", json=BODY, headers=headers), 503)

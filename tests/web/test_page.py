@@ -22,8 +22,8 @@ from pyarrow import parquet
 
 from web_faults import appears, waiting_scan, with_fault
 from web_server import ONE, program, served
+from whosin.app.web.access import add_user
 from whosin.app.web.server import running
-from whosin.app.web.users import add_user
 from whosin.ledger import Ledger
 
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail

@@ -24,9 +24,9 @@ from open_files import many_files
 from web_faults import appears, failing_system, waiting_scan, with_fault
 from web_server import ONE, SCENARIO, program, served
 from whosin.app.web import scenarios
-from whosin.app.web.models import ScenarioBody
+from whosin.app.web.access import Visitor
+from whosin.app.web.bodies import ScenarioBody
 from whosin.app.web.server import running
-from whosin.app.web.visitors import Visitor
 from whosin.errors import WhosinError
 from whosin.ledger import Ledger, store, verify
 
@@ -133,7 +133,7 @@ def sent(patch: pytest.MonkeyPatch, hook: Callable[[], None]) -> None:
 def outcome(settings, body, request):
     """What comes of a release in this process: "answered", or the kind of a refusal."""
     try:
-        scenarios.release(settings, ScenarioBody.model_validate(body), request, Visitor())
+        scenarios.release_scenario(settings, ScenarioBody.model_validate(body), request, Visitor())
     except WhosinError as error:  # every other kind would be an internal error of the server
         return type(error).__name__
     return "answered"

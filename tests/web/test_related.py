@@ -49,6 +49,29 @@ def test_columns_of_all_tables_and_features(server: httpx.Client) -> None:
     problem(server.post("/api/columns", json=other), 422, "tables.0.source")
 
 
+@pytest.mark.parametrize(
+    ("sql", "status"),
+    [
+        ("SELECT AVG(stays * 2) FROM hospital", 200),
+        ("SELECT STDDEV_POP(stays) FROM hospital WHERE COALESCE(days, 0) % 2 = 0", 200),
+        ("SELECT sex, SUM(stays + 1) FROM hospital GROUP BY ALL", 200),
+        ("SELECT STDDEV(stays) FROM hospital", 422),
+        ("SELECT AVG(stays * days) FROM hospital", 422),
+        ("SELECT AVG(days) FROM hospital", 422),
+        ("SELECT SUM(stays + 0.0000000001) FROM hospital", 422),
+        ("SELECT COUNT(*) FROM hospital WHERE substr(sex, -1) = 'f'", 422),
+    ],
+)
+def test_sql_is_taken_or_refused_as_by_the_command(
+    server: httpx.Client, sql: str, status: int
+) -> None:
+    answer = server.post("/api/sql", json=TABLE | {"sql": sql})
+    assert answer.status_code == status
+    if status == 200:
+        scenario = SCENARIO | {"queries": answer.json()["queries"]}
+        assert server.post("/api/price", json=scenario).status_code == 200
+
+
 def test_sql_prices_and_a_release(server: httpx.Client) -> None:
     joined = (
         "SELECT sex, COUNT(DISTINCT patient) FROM hospital JOIN people USING (patient) GROUP BY 1"

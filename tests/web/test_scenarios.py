@@ -20,8 +20,8 @@ from pyarrow import csv, parquet
 import whosin as wi
 from web_faults import second_scan_failing, with_fault
 from web_server import ONE, SCENARIO, problem, program, served
-from whosin.app.web import outputs
-from whosin.app.web.models import ScenarioBody
+from whosin.app.web import folder
+from whosin.app.web.bodies import ScenarioBody
 from whosin.app.web.server import running
 from whosin.calibration import read_plan
 from whosin.ledger import Ledger
@@ -107,6 +107,35 @@ def test_someone_who_knows_few_sees_one_answer(server):
     assert one.status_code == 200, one.text
 
 
+def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
+    """They share a debit, so there are fewer debits than answers; nothing more is paid."""
+    counts = [{"kind": "count", "by": ["age"]}, {"kind": "count", "by": ["ward"]}]
+    copy = COPY | {"path": "best.parquet"}
+    known = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
+    one = {"table": SCENARIO["table"] | {"groups": 1}}
+    best = SCENARIO | known | one
+    best |= {"queries": [*counts, copy], "budget": {"split": "optimal"}}
+    body = {"scenario": best, "request": "measured-at-once"}
+    problem(server.post("/api/release/csv", json=body), 404, "request")
+    made = server.post("/api/release", json=body)
+    assert made.status_code == 200, made.text
+    with Ledger(hospital.ledger) as ledger:
+        debits = ledger.standing("hospital").debits
+    assert debits < len(best["queries"])
+    text = server.post("/api/release/csv", params={"answer": 1}, json=body)
+    assert text.status_code == 200 and "surgery" in text.text
+    assert server.post("/api/release/report", json=body).status_code == 200
+    assert server.post("/api/release/parquet", json=body).content[:4] == b"PAR1"
+    file = server.post("/api/release/file", params={"answer": 2}, json=body)
+    digest = made.json()["answers"][2]["rows"][0][2]
+    assert hashlib.sha256(file.content).hexdigest() == digest
+    assert server.post("/api/release", json=body).json() == made.json()
+    more = body | {"scenario": best | {"queries": [*counts, copy, {"kind": "count", "name": "x"}]}}
+    assert server.post("/api/release/csv", json=more).status_code in (404, 409)
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.standing("hospital").debits == debits
+
+
 # Synthetic tables
 
 
@@ -178,12 +207,12 @@ def test_two_tables_of_one_name_at_once(hospital):
     """Whoever comes second is told, also while the first is still being written."""
     body = ScenarioBody.model_validate(SYNTHETIC)
     with (
-        outputs.reserved(hospital.folder, body),
-        pytest.raises(outputs.Refused),
-        outputs.reserved(hospital.folder, body),
+        folder.reserved(hospital.folder, body),
+        pytest.raises(folder.RequestRefused),
+        folder.reserved(hospital.folder, body),
     ):
         pass
-    with outputs.reserved(hospital.folder, body):
+    with folder.reserved(hospital.folder, body):
         pass
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import shutil
+import stat
 
 import duckdb
 import pytest
 
 from web_server import ONE, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
+from whosin.app.web.access import Visitor, add_user
 from whosin.app.web.server import running
-from whosin.app.web.users import add_user
-from whosin.app.web.visitors import Visitor
 
 ID = "the-same-id"
 SOME = ONE | {"budget": {"share": "1/4"}}
@@ -140,3 +141,84 @@ def test_a_curator_is_told_how_to_go_on_with_another_file(shared, monkeypatch):
     assert main(shlex.split(listed["amend"])[1:]) == 0
     assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
     assert seen(ask, "Ann") == ["hospital.parquet"]
+
+
+# What a user learns of others' files
+
+
+def further(source, public=False):
+    return [{"name": "people", "source": source, "public": public}]
+
+
+@pytest.mark.parametrize("path", ["/api/price", "/api/release", "/api/columns", "/api/sql"])
+def test_a_user_learns_no_names_of_files(shared, path):
+    """A further table that is there and one that is not are refused in the same words."""
+    settings, ask = shared
+    (settings.folder / "payroll.csv").write_text("patient,pay\nP1,3\n")
+    (settings.folder / "broken.parquet").write_bytes(b"\0")
+    with duckdb.connect(str(settings.folder / "clinic.duckdb")) as made:
+        made.execute("CREATE TABLE wages (patient VARCHAR)")
+    given = {key: SOME[key] for key in ("table", "domains")}
+    said = set()
+    for source in ("payroll.csv", "broken.parquet", "nowhere.csv", "clinic.duckdb::wages"):
+        body = (SOME if path.endswith(("price", "release")) else given) | {
+            "tables": further(source)
+        }
+        if path == "/api/release":
+            body = {"scenario": body, "request": "asks-for-names"}
+        if path == "/api/sql":
+            body |= {"sql": "SELECT COUNT(*) FROM hospital"}
+        words = problem(ask("Ann", "POST", path, json=body), 422, "tables.0.source")
+        said.add(words.replace(source, "NAME"))
+        for name in {"payroll", "broken", "wages", "hospital.toml", "users.json"} - {
+            source.partition(".")[0],
+            source.rpartition("::")[2],
+        }:
+            assert name not in words
+    assert len(said) == 1
+
+
+KNOWN = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
+COPY = {"kind": "synthetic", "columns": ["ward"]}
+
+
+def test_names_that_are_taken_tell_a_user_nothing(tmp_path):
+    """Neither files of the folder nor those of other users change an answer or a price."""
+    settings = served(tmp_path, 60)
+    tokens = {name: add_user(settings.users, name, name == "Cyd") for name in ("Ann", "Bob", "Cyd")}
+    (tmp_path / "payroll.parquet").write_bytes(b"PAR1")
+    (tmp_path / "folder.parquet").mkdir()
+    some = ONE | KNOWN | {"budget": {"share": "1/16"}}
+    with running(settings) as url, program(url) as client:
+
+        def ask(who, path, name, **given):
+            scenario = some | {"queries": [COPY | {"path": name}]}
+            body = scenario if path == "/api/price" else {"scenario": scenario, **given}
+            return client.post(path, json=body, headers=bearer(tokens[who]))
+
+        curator = {"scenario": some, "request": "the-first-of-all"}
+        made = client.post("/api/release", json=curator, headers=bearer(tokens["Cyd"]))
+        assert made.status_code == 200, made.text
+        assert ask("Cyd", "/api/price", "payroll.parquet").status_code == 409
+        prices = set()
+        for name in ("payroll.parquet", "folder.parquet", "hospital.parquet", "free.parquet"):
+            answer = ask("Ann", "/api/price", name)
+            assert answer.status_code == 200, answer.text
+            prices.add(answer.text.replace(name, "NAME"))
+        assert len(prices) == 1
+        for who in ("Ann", "Bob"):  # both may have a file of this name
+            made = ask(who, "/api/release", "payroll.parquet", request="copies-the-wards")
+            assert made.status_code == 200, made.text
+            digest = made.json()["answers"][0]["rows"][0][2]
+            file = ask(who, "/api/release/file", "payroll.parquet", request="copies-the-wards")
+            assert hashlib.sha256(file.content).hexdigest() == digest
+        again = ask("Ann", "/api/release", "payroll.parquet", request="copies-once-more")
+        problem(again, 409, "queries.0.path")  # their own file is not replaced either
+        user = Visitor("Ann", curator=False)
+        own = user.request("copies-the-wards")
+        seen = ask("Cyd", "/api/release/file", "payroll.parquet", request=own)
+        theirs = ask("Ann", "/api/release/file", "payroll.parquet", request="copies-the-wards")
+        assert seen.content == theirs.content
+    assert (tmp_path / "payroll.parquet").read_bytes() == b"PAR1"
+    assert stat.S_IMODE((tmp_path / ".outputs").stat().st_mode) == 0o700
+    assert main(["ledger", "verify", settings.ledger]) == 0

@@ -22,23 +22,23 @@ from whosin import (
     vocabulary,
 )
 from whosin.app.cli.main import app
-from whosin.families import FAMILIES
-from whosin.mechanisms import MECHANISMS
-from whosin.notions import NOTIONS
-from whosin.release.engines import ENGINES
+from whosin.families import FAMILY_KINDS
+from whosin.mechanisms import MECHANISM_KINDS
+from whosin.notions import NOTION_KINDS
+from whosin.release.engines import ENGINE_KINDS
 from whosin.release.queries import QUERIES
 
-AUDITS = (
+AUDIT_FUNCTIONS = (
     audit.two_worlds,
     audit.search,
-    audit.neighbours,
+    audit.neighbouring_vectors,
     audit.one_draw,
     audit.one_run,
     audit.curve_run,
     audit.model,
-    audit.from_loss,
-    audit.from_text_loss,
-    audit.from_synthetic,
+    audit.score_loss,
+    audit.score_text_loss,
+    audit.synthetic_score,
     audit.gradient_step,
     audit.synthetic_table,
     audit.scores,
@@ -55,35 +55,35 @@ AUDITS = (
 )
 
 
-def markdown() -> str:
-    """The whole page."""
+def reference_markdown() -> str:
+    """Return the reference page as Markdown."""
     named = [getattr(priors, name) for name in priors.__all__ if name != "Prior"]
     studies = [getattr(gwas, name) for name in gwas.__all__ if not name.isupper()]
     parts = [
         "# Reference",
         "Made from docstrings and commands by `make reference`.",
-        _section("Families", "wi.families", FAMILIES.values()),
-        _section("Priors", "wi.priors", named),
-        _section("Mechanisms", "wi.mechanisms", MECHANISMS.values()),
-        _section("Notions", "wi.notions", NOTIONS.values()),
-        _section("Targets", "wi", calibration.TARGETS.values()),
-        _section("Audits", "wi.audit", AUDITS),
-        _section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
-        _section("Association studies", "wi.gwas", studies),
-        _section("Releases", "wi", [release.Table, release.Session, ledger.Ledger]),
-        _section("Questions to a table", "wi.queries", QUERIES.values()),
-        _section("Engines", "wi.release", ENGINES.values()),
-        _section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
-        _section("Best mechanisms", "wi.distortion", [distortion.best]),
-        _section("Theorems", "wi.theorems", [theorems.convert]),
-        _errors(),
-        _scenario(),
-        _commands(),
+        _reference_section("Families", "wi.families", FAMILY_KINDS.values()),
+        _reference_section("Priors", "wi.priors", named),
+        _reference_section("Mechanisms", "wi.mechanisms", MECHANISM_KINDS.values()),
+        _reference_section("Notions", "wi.notions", NOTION_KINDS.values()),
+        _reference_section("Targets", "wi", calibration.TARGET_KINDS.values()),
+        _reference_section("Audits", "wi.audit", AUDIT_FUNCTIONS),
+        _reference_section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
+        _reference_section("Association studies", "wi.gwas", studies),
+        _reference_section("Releases", "wi", [release.Table, release.Session, ledger.Ledger]),
+        _reference_section("Questions to a table", "wi.queries", QUERIES.values()),
+        _reference_section("Engines", "wi.release", ENGINE_KINDS.values()),
+        _reference_section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
+        _reference_section("Best mechanisms", "wi.distortion", [distortion.best]),
+        _reference_section("Theorems", "wi.theorems", [theorems.convert]),
+        _error_section(),
+        _scenario_section(),
+        _command_section(),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> str:
+def _reference_section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> str:
     blocks = [f"## {title}"]
     for kind in kinds:
         fields = [
@@ -96,7 +96,7 @@ def _section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> 
     return "\n\n".join(blocks)
 
 
-def _errors() -> str:
+def _error_section() -> str:
     kinds = [each for each in vars(errors).values() if isinstance(each, type)]
     ours = [each for each in kinds if issubclass(each, errors.WhosinError)]
     lines = [f"- `wi.errors.{each.__name__}`: {_first_sentence(each)}" for each in ours]
@@ -107,22 +107,22 @@ def _first_sentence(kind: type) -> str:
     return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
 
 
-def _scenario() -> str:
+def _scenario_section() -> str:
     blocks = ["## Keys of a scenario"]
-    for section, words in vocabulary.SCENARIO.items():
+    for section, words in vocabulary.SCENARIO_SECTIONS.items():
         lines = [f"- `{word.name}` {word.help}" for word in words.values()]
         blocks.append("\n\n".join([f"### `[{section}]`", "\n".join(lines)]))
-    for section, words in vocabulary.LISTS.items():
+    for section, words in vocabulary.SCENARIO_LISTS.items():
         lines = [f"- `{word.name}` {word.help}" for word in words.values()]
         blocks.append("\n\n".join([f"### `[[{section}]]`", "\n".join(lines)]))
     return "\n\n".join(blocks)
 
 
-def _commands() -> str:
+def _command_section() -> str:
     group = typer.main.get_command(app)
     blocks = ["## Commands"]
     commands = getattr(group, "commands", {})
-    for name, command in _flat("", commands):
+    for name, command in _flatten_commands("", commands):
         lines = [f"### `whosin {name}`", inspect.cleandoc(command.help or "")]
         options = [
             f"- `{', '.join(param.opts)}` {getattr(param, 'help', '') or ''}".rstrip()
@@ -132,14 +132,14 @@ def _commands() -> str:
     return "\n\n".join(blocks)
 
 
-def _flat(prefix: str, commands: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flatten_commands(prefix: str, commands: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """All commands, those of groups under the group's name."""
     for name, command in commands.items():
         if hasattr(command, "commands"):
-            yield from _flat(f"{prefix}{name} ", command.commands)
+            yield from _flatten_commands(f"{prefix}{name} ", command.commands)
         else:
             yield f"{prefix}{name}", command
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    print(reference_markdown(), end="")

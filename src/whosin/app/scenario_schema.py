@@ -9,12 +9,12 @@ from inspect import getdoc
 from typing import Any
 
 from whosin import vocabulary
-from whosin.release.engines import ENGINES
+from whosin.release.engines import ENGINE_KINDS
+from whosin.release.features import FEATURE_AGGREGATES
 from whosin.release.queries import QUERIES, Query
-from whosin.release.related.aggregates import AGGREGATES
 from whosin.vocabulary import Word
 
-TYPES: dict[str, Any] = {
+SCHEMA_TYPES: dict[str, Any] = {
     "number": {"type": ["number", "string"]},
     "whole": {"type": "integer"},
     "range": {"type": ["number", "string", "array"]},
@@ -22,17 +22,19 @@ TYPES: dict[str, Any] = {
     "text": {"type": "string"},
     "flag": {"type": "boolean"},
 }
-DOMAIN = {
+DOMAIN_SCHEMA = {
     "description": "The values of a column, or the range of its numbers; public knowledge.",
     "type": ["array", "object", "string"],
 }
 
 
-def schema() -> dict[str, Any]:
+def scenario_schema() -> dict[str, Any]:
     """The whole schema, from the words and the kinds of queries."""
-    sections = {name: _section(words) for name, words in vocabulary.SCENARIO.items()}
+    sections = {
+        name: _section_schema(words) for name, words in vocabulary.SCENARIO_SECTIONS.items()
+    }
     sections["table"]["required"] = ["source", "entity"]
-    sections["table"]["properties"]["engine"]["enum"] = list(ENGINES)
+    sections["table"]["properties"]["engine"]["enum"] = list(ENGINE_KINDS)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A whosin scenario",
@@ -42,39 +44,43 @@ def schema() -> dict[str, Any]:
         "properties": {
             "title": {"type": "string"},
             **sections,
-            **{name: _listed(name, words) for name, words in vocabulary.LISTS.items()},
-            "domains": {"type": "object", "additionalProperties": DOMAIN},
+            **{
+                name: _list_schema(name, words) for name, words in vocabulary.SCENARIO_LISTS.items()
+            },
+            "domains": {"type": "object", "additionalProperties": DOMAIN_SCHEMA},
             "queries": {
                 "type": "array",
                 "minItems": 1,
-                "items": {"oneOf": [_query(kind) for kind in QUERIES.values()]},
+                "items": {"oneOf": [_query_schema(kind) for kind in QUERIES.values()]},
             },
         },
     }
 
 
-def text() -> str:
-    """The file."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_text() -> str:
+    """Return the JSON Schema as the text of its file."""
+    return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _section(words: Mapping[str, Word]) -> dict[str, Any]:
-    keys = {word.name: {**TYPES[word.takes], "description": word.help} for word in words.values()}
+def _section_schema(words: Mapping[str, Word]) -> dict[str, Any]:
+    keys = {
+        word.name: {**SCHEMA_TYPES[word.takes], "description": word.help} for word in words.values()
+    }
     return {"type": "object", "additionalProperties": False, "properties": keys}
 
 
-def _listed(name: str, words: Mapping[str, Word]) -> dict[str, Any]:
+def _list_schema(name: str, words: Mapping[str, Word]) -> dict[str, Any]:
     """A list whose entries have words of their own."""
-    each = _section(words)
+    each = _section_schema(words)
     if name == "features":
         each["required"] = ["name", "kind"]
-        each["properties"]["kind"]["enum"] = list(AGGREGATES)
+        each["properties"]["kind"]["enum"] = list(FEATURE_AGGREGATES)
     else:
         each["required"] = ["name", "source"]
     return {"type": "array", "items": each}
 
 
-def _query(kind: type[Query]) -> dict[str, Any]:
+def _query_schema(kind: type[Query]) -> dict[str, Any]:
     own = fields(kind)
     return {
         "type": "object",
@@ -84,12 +90,12 @@ def _query(kind: type[Query]) -> dict[str, Any]:
         "required": ["kind", *(each.name for each in own if each.default is MISSING)],
         "properties": {
             "kind": {"const": kind.kind},
-            **{each.name: _words(kind, each) for each in own},
+            **{each.name: _word_schema(kind, each) for each in own},
         },
     }
 
 
-def _words(kind: type[Query], key: Field[Any]) -> dict[str, Any]:
+def _word_schema(kind: type[Query], key: Field[Any]) -> dict[str, Any]:
     """The words that a key takes, where it takes words."""
     if key.name not in kind.choices:
         return {}
@@ -98,4 +104,4 @@ def _words(kind: type[Query], key: Field[Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(text(), end="")
+    print(schema_text(), end="")

@@ -16,38 +16,77 @@ privacy.
 from 50% to at least 74.8%
 """
 
-from whosin.audit.attack_scores import Rate as Rate
-from whosin.audit.attack_scores import Scores as Scores
-from whosin.audit.attack_scores import most_scores as most_scores
-from whosin.audit.attack_scores import scores as scores
-from whosin.audit.curves.claims import ApproximateCurve as ApproximateCurve
-from whosin.audit.curves.claims import GaussianCurve as GaussianCurve
-from whosin.audit.curves.run import CurveRun as CurveRun
-from whosin.audit.curves.run import curve_run as curve_run
+from whosin.audit.events import Audit as Audit
+from whosin.audit.events import AuditBounds as AuditBounds
 from whosin.audit.events import Event as Event
-from whosin.audit.gradients.findings import StepFinding as StepFinding
-from whosin.audit.gradients.step import StepAudit as StepAudit
-from whosin.audit.gradients.step import gradient_step as gradient_step
+from whosin.audit.events import EventCount as EventCount
+from whosin.audit.gradients import StepAudit as StepAudit
+from whosin.audit.gradients import StepFinding as StepFinding
+from whosin.audit.gradients import gradient_step as gradient_step
+from whosin.audit.input_search import InputPair as InputPair
+from whosin.audit.input_search import neighbour_tables as neighbour_tables
+from whosin.audit.input_search import neighbouring_vectors as neighbouring_vectors
 from whosin.audit.input_search import search as search
-from whosin.audit.inputs import InputPair as InputPair
-from whosin.audit.inputs import neighbours as neighbours
-from whosin.audit.models.scoring import from_loss as from_loss
-from whosin.audit.models.scoring import from_text_loss as from_text_loss
-from whosin.audit.models.training import ModelAudit as ModelAudit
-from whosin.audit.models.training import model as model
-from whosin.audit.recorded import two_samples as two_samples
-from whosin.audit.result import Audit as Audit
-from whosin.audit.result import AuditBounds as AuditBounds
-from whosin.audit.result import EventCount as EventCount
+from whosin.audit.model_scores import Rate as Rate
+from whosin.audit.model_scores import Scores as Scores
+from whosin.audit.model_scores import most_scores as most_scores
+from whosin.audit.model_scores import score_loss as score_loss
+from whosin.audit.model_scores import score_text_loss as score_text_loss
+from whosin.audit.model_scores import scores as scores
+from whosin.audit.neighbouring_inputs import check_claim as check_claim
+from whosin.audit.neighbouring_inputs import two_samples as two_samples
+from whosin.audit.neighbouring_inputs import two_worlds as two_worlds
 from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
 from whosin.audit.single_run import one_run as one_run
-from whosin.audit.synthetic.membership import from_synthetic as from_synthetic
-from whosin.audit.synthetic.tables import SyntheticAudit as SyntheticAudit
-from whosin.audit.synthetic.tables import synthetic_table as synthetic_table
-from whosin.audit.table_pairs import neighbour_tables as neighbour_tables
-from whosin.audit.world_pairs import check_claim as check_claim
-from whosin.audit.world_pairs import two_worlds as two_worlds
-from whosin.extras import needs
+from whosin.audit.synthetic import SyntheticAudit as SyntheticAudit
+from whosin.audit.synthetic import synthetic_score as synthetic_score
+from whosin.audit.synthetic import synthetic_table as synthetic_table
+from whosin.audit.tradeoff_claims import ApproximateCurve as ApproximateCurve
+from whosin.audit.tradeoff_claims import CurveRun as CurveRun
+from whosin.audit.tradeoff_claims import GaussianCurve as GaussianCurve
+from whosin.audit.tradeoff_claims import curve_run as curve_run
+from whosin.audit.training import ModelAudit as ModelAudit
+from whosin.audit.training import model as model
+from whosin.extras import require_extras
 
-needs("audit")
+require_extras("audit")
+
+__all__ = [
+    "ApproximateCurve",
+    "Audit",
+    "AuditBounds",
+    "CurveRun",
+    "Event",
+    "EventCount",
+    "GaussianCurve",
+    "InputPair",
+    "ModelAudit",
+    "OneRun",
+    "Rate",
+    "Scores",
+    "StepAudit",
+    "StepFinding",
+    "SyntheticAudit",
+    "check_claim",
+    "curve_run",
+    "gradient_step",
+    "model",
+    "most_scores",
+    "neighbour_tables",
+    "neighbouring_vectors",
+    "one_draw",
+    "one_run",
+    "score_loss",
+    "score_text_loss",
+    "scores",
+    "search",
+    "synthetic_score",
+    "synthetic_table",
+    "two_samples",
+    "two_worlds",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,52 +1,396 @@
-"""One training run with many canaries (Steinke, Nasr, Jagielski 2023), with coins of any rate.
-
-Contract: m examples were each included with probability p, independently; scores come from the
-output of that one run (higher: more likely in). Guesses are made on the most extreme scores only
-(`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples,
-are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent
-coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
-of p: the whole sequence, from the surest guess on.
-
-*How many to guess.* Each number of guesses implies an ε at which this many right ones would be as
-unlikely as `LOOK` of the error; the statistic is the largest of these. The p-value at an ε is the
-probability that a sequence of coins reaches it at *any* of the numbers tried, which is exact, and
-grows with ε and with the coins, because the statistic depends on neither.
-
-*The rate.* The coins themselves say which rates are possible: an exact interval for p takes `COINS`
-of the error. A declared rate outside of it is refused; the bounds hold for every rate inside it
-(Berger and Boos 1994), so coins that are not what was declared raise no false alarm. "In" guesses
-take the highest rate; guesses on both sides, where a higher rate helps one and hurts the other,
-take cells of rates, "in" at the upper end of each and "out" at the lower.
-
-*With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose
-expectation is at most p (1 − q_in) δ, and so for "out"; averaging over unknown examples only makes
-it smaller. So some guess of m is right beyond its coin with probability at most m δ (p (1 − q_in) +
-(1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is less, what their
-Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
-
-The rest of the error goes in halves to guesses on both sides and to "in" guesses alone, which bound
-r and so γ and posteriors; ε is the better of the two. All bounds hold together.
-"""
+"""One training run with many canaries (Steinke, Nasr, Jagielski 2023): guesses, tails, bounds."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
-from whosin.audit import confidence as exact
-from whosin.audit.crossing import Rates, RunTest
-from whosin.audit.guesses import Guesses, guess
-from whosin.audit.result import AuditBounds
-from whosin.audit.terms import read_delta
+from whosin.audit import confidence
+from whosin.audit import confidence as audit_confidence
+from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
+from whosin.audit.events import AuditBounds
+from whosin.audit.sampling import read_delta
 from whosin.errors import InvalidInput
-from whosin.exact import Array, ranged
+from whosin.exact import Array, read_ranged
 
-COINS = 0.2
+# Which guesses one run allows: whole groups of equal scores, the surest first.
+#
+# Contract: a guess says "in" of the highest scores or "out" of the lowest. Which canaries are
+# guessed, and how many, depends on the scores alone, never on who was in. Canaries with one score
+# are
+# guessed together or not at all, so the order of a list never matters and constant scores leave
+# nothing to tell. Where numbers of guesses must be fixed beforehand (with δ), ties are broken
+# against
+# the finding: of canaries with one score, those whose guess is wrong come first.
+
+
+GUESSES_FEWEST = 5
+"""Fewer guesses can show nothing."""
+BOTH, IN, OUT = "both", "in", "out"
+"""Which guesses are made."""
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """How many of the surest guesses were right, for each number of guesses that was tried.
+
+    Attributes:
+        tried: guesses in all; `inside` of them say "in" (all of them, where it is left out).
+    """
+
+    tried: tuple[int, ...]
+    right: tuple[int, ...]
+    inside: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.inside:
+            object.__setattr__(self, "inside", self.tried)
+
+    def to_dict(self) -> dict[str, object]:
+        """The guesses for programs."""
+        return {"tried": list(self.tried), "in": list(self.inside), "right": list(self.right)}
+
+
+def make_guesses(truth: Array, scores: Array, *, side: str, fixed: bool) -> Guesses:
+    """The guesses on both sides, "in" guesses alone, or "out" guesses alone.
+
+    Args:
+        truth: whether each canary was in.
+        fixed: numbers of guesses come from the number of canaries alone.
+    """
+    if side == OUT:
+        mirrored = make_guesses(~truth, -scores, side=IN, fixed=fixed)
+        return Guesses(mirrored.tried, mirrored.right, (0,) * len(mirrored.tried))
+    count = len(truth)
+    ends = np.arange(1, count + 1) if fixed else _group_ends(scores)
+    # With δ few and large numbers: what δ allows weighs most among few guesses.
+    parts = [1 / 2**step for step in range(4)] if fixed else [0.5 ** (s / 2) for s in range(15)]
+    targets = [count * part for part in reversed(parts)]
+    nothing: list[int] = [0] * len(targets)
+    if side == BOTH:
+        middle = int(ends[np.argmin(np.abs(ends - count / 2))])
+        highs = _nearest_ends(ends[ends <= middle], [target / 2 for target in targets])
+        rest = (count - ends[(ends >= middle) & (ends < count)])[::-1]
+        lows = _nearest_ends(rest, [target / 2 for target in targets]) if len(rest) else nothing
+    else:
+        highs, lows = _nearest_ends(ends, targets), nothing
+    sizes = [
+        pair for pair in dict.fromkeys(zip(highs, lows, strict=True)) if sum(pair) >= GUESSES_FEWEST
+    ]
+    tops, bottoms = right_guesses(truth, scores), right_guesses(~truth, -scores)
+    return Guesses(
+        tuple(high + low for high, low in sizes),
+        tuple(int(tops[high] + bottoms[low]) for high, low in sizes),
+        tuple(high for high, _low in sizes),
+    )
+
+
+def _group_ends(scores: Array) -> Array:
+    """How many canaries have a score of at least the first, second, … highest value."""
+    return np.cumsum(np.unique(-scores, return_counts=True)[1])
+
+
+def _nearest_ends(ends: Array, targets: list[float]) -> list[int]:
+    """The end that is nearest to each target, by their ratio."""
+    distances = [np.abs(np.log(ends / max(target, 0.5))) for target in targets]
+    return [int(ends[np.argmin(each)]) for each in distances]
+
+
+def right_guesses(truth: Array, scores: Array) -> Array:
+    """How many of the first 0, 1, 2 … highest scores are right, wrong ones first among equals."""
+    order = np.lexsort((truth, -scores))
+    return np.concatenate([[0], np.cumsum(truth[order])])
+
+
+# The test of one run: how likely a sequence of coins makes this many right guesses.
+#
+# Contract: `one_run` has the theory. The statistic is increasing in every number of right guesses
+# and
+# depends on neither ε nor the rate of the coins, so p-values grow with both; special functions have
+# room for their rounding, towards larger p-values.
+
+
+MAX_EPSILON = 40.0
+"""The largest ε that is looked at; m guesses cannot show more than about ln m."""
+EPSILON_TOLERANCE = 1e-4
+LOOK_ERROR = 0.25
+"""The part of the error at which one number of guesses implies its ε."""
+CELLS, FEW_CELLS, LONG = 12, 4, 20_000
+"""Cells of rates, and fewer where many canaries leave few rates possible."""
+BISECTION_STEPS = 60
+"""Values of ε that are looked at where the p-value need not grow with ε."""
+
+Rates = tuple[float, float]
+FAIR_RATES: Rates = (0.5, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class RunTest:
+    """The test of (ε, δ)-DP by one statistic.
+
+    Attributes:
+        implied: the statistic: the largest ε that a number of guesses implies.
+        needed: how many right guesses, at each number tried, imply as much.
+        cells: rates, each from a lower to an upper end.
+        fair: whether coins were declared to be fair.
+    """
+
+    guesses: Guesses
+    canaries: int
+    delta: float
+    implied: float
+    needed: tuple[int, ...]
+    cells: tuple[Rates, ...]
+    fair: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        guesses: Guesses,
+        canaries: int,
+        error: float,
+        delta: float = 0.0,
+        rates: Rates = FAIR_RATES,
+        rate: float = 0.5,
+    ) -> RunTest | None:
+        """The test for what was seen; None where it implies nothing."""
+        look = error * LOOK_ERROR
+        rows = list(zip(guesses.tried, guesses.inside, guesses.right, strict=True))
+        implied = max((_implied_epsilon(*row, look, rate) for row in rows), default=0.0)
+        if implied <= 0:
+            return None
+        needed = tuple(_fewest_right(*row[:2], implied, look, rate) for row in rows)
+        cells = _guess_rates(guesses, canaries, rates)
+        return cls(guesses, canaries, delta, implied, needed, cells, rate == 0.5)
+
+    def bound(self, error: float) -> float:
+        """The largest ε whose p-value is at most the error, at every possible rate."""
+        hardest = self.only(self.hardest(self.implied))
+        held, refused = hardest._bracket(error)
+        while refused - held > EPSILON_TOLERANCE * max(refused, 0.1):
+            middle = (held + refused) / 2
+            rejected = hardest.p_value(middle) <= error
+            held, refused = (middle, refused) if rejected else (held, middle)
+        step = EPSILON_TOLERANCE * max(held, 0.1)
+        while held > 0 and self.p_value(held) > error:  # at the cells that were left out
+            held, step = max(0.0, held - step), step * 2
+        return held
+
+    def _bracket(self, error: float) -> tuple[float, float]:
+        """An ε that is rejected, and one above it that is not.
+
+        With δ, from above: what δ adds to the p-value shrinks as ε grows. A claim (ε, δ) implies
+        every (ε', δ) with ε' > ε, so that refuting one of these is enough.
+        """
+        top = min(self.implied + 1, MAX_EPSILON)
+        if not self.delta:
+            return 0.0, top
+        refused = top
+        for step in range(1, BISECTION_STEPS):
+            held = top * (1 - step / BISECTION_STEPS)
+            if self.p_value(held) <= error:
+                return held, refused
+            refused = held
+        return 0.0, refused
+
+    def only(self, cell: int) -> RunTest:
+        """The test at one cell of rates."""
+        of = self.guesses, self.canaries, self.delta, self.implied, self.needed
+        return RunTest(*of, (self.cells[cell],), self.fair)
+
+    def hardest(self, epsilon: float) -> int:
+        """The cell of the largest p-value."""
+        return int(np.argmax(self._crossings(epsilon)))
+
+    def p_value(self, epsilon: float) -> float:
+        """How likely it is, at most, that the statistic is as large, under (ε, δ)-DP."""
+        crossing = float(self._crossings(epsilon).max())
+        return min(1.0, crossing * (1 + ROUNDING_SLACK) + 1e-12 + self._given(epsilon))
+
+    def _given(self, epsilon: float) -> float:
+        """What δ allows, at the worst rates."""
+        if not self.delta:
+            return 0.0
+        low, high = self.cells[0][0], self.cells[-1][1]
+        beyond = 0.0
+        if any(self.guesses.inside):
+            beyond += high * (1 - odds_after(low, epsilon))
+        if self.guesses.inside != self.guesses.tried:
+            beyond += (1 - low) * (1 - odds_after(1 - high, epsilon))
+        if self.fair:
+            beyond = min(beyond, 2 * self._gain(odds_after(0.5, epsilon)))
+        return self.canaries * self.delta * beyond
+
+    def _gain(self, q: float) -> float:
+        """max over i of (g(i) − g(0))/i, where g(i) is the p-value when i right guesses are given
+        away, bounded for i ≥ 1 by a sum over the numbers tried."""
+        from scipy.special import betainc
+
+        given, sums = np.arange(1, self.canaries + 1), np.zeros(self.canaries)
+        for size, least in zip(self.guesses.tried, self.needed, strict=True):
+            hits = np.clip(least - given, 1, size)
+            tails = np.where(least - given > size, 0.0, betainc(hits, size - hits + 1, q))
+            sums += np.where(least - given <= 0, 1.0, tails)
+        fair = self._crossings_at(np.array([q]), np.array([q]))[0]
+        return max(0.0, float(((np.minimum(sums, 1.0) - fair) / given).max()))
+
+    def _crossings(self, epsilon: float) -> Array:
+        """How likely the statistic is as large, in each cell, without δ."""
+        q_in = np.array([odds_after(high, epsilon) for _low, high in self.cells])
+        q_out = np.array([odds_after(1 - low, epsilon) for low, _high in self.cells])
+        return self._crossings_at(q_in, q_out)
+
+    def _crossings_at(self, q_in: Array, q_out: Array) -> Array:
+        """Pr[at some number k of guesses at least needed[k] are right], a q an entry.
+
+        Step by step from one number to the next: the distribution of right guesses among those who
+        have not crossed yet.
+        """
+        alive = [np.ones(1) for _ in q_in]
+        crossed, before = np.zeros(len(q_in)), (0, 0)
+        rows = zip(self.guesses.tried, self.guesses.inside, self.needed, strict=True)
+        for size, inside, least in rows:
+            now = inside, size - inside
+            steps = (
+                _binomial_distribution(now[0] - before[0], q_in),
+                _binomial_distribution(now[1] - before[1], q_out),
+            )
+            for cell in range(len(alive)):
+                total = _convolve(_convolve(alive[cell], steps[0][cell]), steps[1][cell])
+                crossed[cell] += float(total[least:].sum())
+                alive[cell] = total[:least]
+            before = now
+        return crossed
+
+
+def odds_after(rate: float, epsilon: float) -> float:
+    """p e^ε / (p e^ε + 1 − p), rounded up: how likely a guess of prior p is right at most."""
+    if rate >= 1:
+        return 1.0
+    if rate <= 0:
+        return 0.0
+    return min(1.0, 1 / (1 + (1 - rate) / rate * math.exp(-epsilon)) * (1 + 1e-12))
+
+
+def _guess_rates(guesses: Guesses, canaries: int, rates: Rates) -> tuple[Rates, ...]:
+    low, high = rates
+    if low == high or guesses.inside == guesses.tried or not any(guesses.inside):
+        return ((low, high),)
+    edges = np.linspace(low, high, (CELLS if canaries <= LONG else FEW_CELLS) + 1)
+    return tuple((float(one), float(two)) for one, two in pairwise(edges))
+
+
+def _mean_success(size: int, inside: int, rate: float, epsilon: float) -> float:
+    """How likely a guess is right, on average over both sides."""
+    right = inside * odds_after(rate, epsilon) + (size - inside) * odds_after(1 - rate, epsilon)
+    return min(1.0, right / size)
+
+
+def _implied_epsilon(size: int, inside: int, right: int, look: float, rate: float) -> float:
+    """The ε at which this many right guesses are as unlikely as `look`, at the declared rate."""
+    low = confidence.lower_bound(right, size, look)
+    held, refused = 0.0, MAX_EPSILON
+    if low <= _mean_success(size, inside, rate, 0.0):
+        return 0.0
+    while refused - held > EPSILON_TOLERANCE / 10:
+        middle = (held + refused) / 2
+        if _mean_success(size, inside, rate, middle) < low:
+            held = middle
+        else:
+            refused = middle
+    return held
+
+
+def _fewest_right(size: int, inside: int, implied: float, look: float, rate: float) -> int:
+    """The fewest right guesses that imply as much; size + 1 where none do."""
+    q, tail = _mean_success(size, inside, rate, implied), look * (1 + ROUNDING_SLACK)
+    return bisect_left(
+        range(size + 1), True, key=lambda least: binomial_tail(least, size, q) <= tail
+    )
+
+
+def _binomial_distribution(size: int, q: Array) -> Array:
+    """The distribution of Binomial(size, q), a row a q."""
+    if size == 0:
+        return np.ones((len(q), 1))
+    counts, ways = _ways(size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = ways + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
+    logs = np.where(np.isnan(logs), 0.0, logs)  # 0 · ln 0
+    return np.asarray(np.exp(logs))
+
+
+@lru_cache(maxsize=64)
+def _ways(size: int) -> tuple[Array, Array]:
+    from scipy.special import gammaln
+
+    counts = np.arange(size + 1)
+    return counts, gammaln(size + 1) - gammaln(counts + 1) - gammaln(size - counts + 1)
+
+
+def _convolve(one: Array, two: Array) -> Array:
+    """The distribution of a sum."""
+    if len(two) == 1 and two[0] == 1:
+        return one
+    if not len(one):
+        return one
+    if min(len(one), len(two)) < 200:
+        return np.convolve(one, two)
+    from scipy.signal import fftconvolve
+
+    return np.asarray(fftconvolve(one, two).clip(0))
+
+
+# One training run with many canaries (Steinke, Nasr, Jagielski 2023), with coins of any rate.
+#
+# Contract: m examples were each included with probability p, independently; scores come from the
+# output of that one run (higher: more likely in). Guesses are made on the most extreme scores only
+# (`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples,
+# are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent
+# coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
+# of p: the whole sequence, from the surest guess on.
+#
+# *How many to guess.* Each number of guesses implies an ε at which this many right ones would be as
+# unlikely as `LOOK_ERROR` of the error; the statistic is the largest of these. The p-value at an ε
+# is the probability that a sequence of coins reaches it at *any* of the numbers tried, which is
+# exact, and grows with ε and with the coins, because the statistic depends on neither.
+#
+# *The rate.* The coins themselves say which rates are possible: an exact interval for p takes
+# `COIN_TOLERANCE`
+# of the error. A declared rate outside of it is refused; the bounds hold for every rate inside it
+# (Berger and Boos 1994), so coins that are not what was declared raise no false alarm. "In" guesses
+# take the highest rate, "out" guesses the lowest; guesses on both sides, where a higher rate helps
+# one and hurts the other, take cells of rates, "in" at the upper end of each and "out" at the
+# lower.
+#
+# *With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose
+# expectation is at most p (1 − q_in) δ, and so for "out"; averaging over unknown examples only
+# makes
+# it smaller. So some guess of m is right beyond its coin with probability at most m δ (p (1 − q_in)
+# +
+# (1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is less, what their
+# Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
+#
+# The rest of the error is shared (`SIDE_ERROR_SHARES`) by guesses on both sides, "in" guesses
+# alone, which bound r and so γ and posteriors, and "out" guesses alone: where the scores of those
+# who were in tell nothing, as those of a tree that errs on nobody whom it has seen, guesses on both
+# sides drown what the others tell. ε is the best of the three. All bounds hold together.
+
+
+COIN_TOLERANCE = 0.2
 """The part of the error that pays for the interval of the rate."""
-CONTRADICTED = 1e-6
+CONTRADICTION_P_VALUE = 1e-6
 """Coins of a known rate are refused where at most this share of all runs is as far from it."""
-FEWEST = 10
+SIDE_ERROR_SHARES = {IN: 0.4, BOTH: 0.4, OUT: 0.2}
+"""How the rest of the error is shared by the three kinds of guesses."""
+MIN_CANARIES = 10
 
 
 @dataclass(frozen=True)
@@ -54,18 +398,23 @@ class OneRun(AuditBounds):
     """The result of `one_run`.
 
     Attributes:
+        both, inside, outside: the guesses on both sides, and on each side alone.
         rate: of inclusion, as declared; `rates` is the interval that the coins leave possible.
         heads: how many of the coins said "in".
         blind: all scores were the same, so that nothing could be learnt.
+        side: of the guesses that show ε.
     """
 
+    relation: ClassVar[str | None] = "add-remove"
     canaries: int
     both: Guesses
     inside: Guesses
+    outside: Guesses
     rate: float
     rates: Rates
     heads: int
     blind: bool = False
+    side: str = BOTH
 
     @property
     def most(self) -> float:
@@ -78,7 +427,8 @@ class OneRun(AuditBounds):
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
-        guesses = {"both_sides": self.both.to_dict(), "in_only": self.inside.to_dict()}
+        tried = {"both_sides": self.both, "in_only": self.inside, "out_only": self.outside}
+        guesses = {side: each.to_dict() for side, each in tried.items()}
         about = {"canaries": self.canaries, "rate": self.rate, "rates": list(self.rates)}
         return {**super().to_dict(), **about, "guesses": guesses, "blind": self.blind}
 
@@ -105,31 +455,51 @@ def one_run(
         people: for each canary whose it is, where a person has several. One coin decides about all
             canaries of a person; their scores are added up, and the bounds are about people.
     """
-    (level, error), granted = exact.read_confidence(confidence), read_delta(delta)
+    (level, error), granted = audit_confidence.read_confidence(confidence), read_delta(delta)
     inside, values = read_run(included, scores, people)
-    declared, rates = read_coins(inside, rate, known_rate, error * COINS)
-    share = error * (1 if known_rate else 1 - COINS) / 2
-    both = guess(inside, values, both=True, fixed=granted > 0)
-    top = guess(inside, values, both=False, fixed=granted > 0)
-    count = len(inside)
-    log_ratio, other = (
-        0.0 if test is None else test.bound(share)
-        for test in (
-            RunTest.of(guesses, count, share, granted, rates, declared) for guesses in (top, both)
-        )
+    declared, rates = read_coins(inside, rate, known_rate, error * COIN_TOLERANCE)
+    return bound_run(
+        inside,
+        dict.fromkeys(SIDE_ERROR_SHARES, values),
+        level,
+        error * (1 if known_rate else 1 - COIN_TOLERANCE),
+        granted,
+        rates,
+        declared,
     )
+
+
+def bound_run(
+    inside: Array,
+    scores: Mapping[str, Array],
+    level: float,
+    error: float,
+    delta: float,
+    rates: Rates,
+    rate: float,
+) -> OneRun:
+    """What the guesses on each side show; each by scores of its own, chosen by other coins."""
+    count = len(inside)
+    bounds: dict[str, float] = {}
+    guesses: dict[str, Guesses] = {}
+    for side, part in SIDE_ERROR_SHARES.items():
+        guesses[side] = make_guesses(inside, scores[side], side=side, fixed=delta > 0)
+        test = RunTest.of(guesses[side], count, error * part, delta, rates, rate)
+        bounds[side] = 0.0 if test is None else test.bound(error * part)
     return OneRun(
-        epsilon=max(log_ratio, other),
-        log_ratio=log_ratio,
+        epsilon=max(bounds.values()),
+        log_ratio=bounds[IN],
         confidence=level,
-        delta=granted,
+        delta=delta,
         canaries=count,
-        both=both,
-        inside=top,
-        rate=declared,
+        both=guesses[BOTH],
+        inside=guesses[IN],
+        outside=guesses[OUT],
+        rate=rate,
         rates=rates,
         heads=int(inside.sum()),
-        blind=len(np.unique(values)) == 1,
+        blind=all(len(np.unique(each)) == 1 for each in scores.values()),
+        side=max(bounds, key=lambda side: bounds[side]),
     )
 
 
@@ -141,8 +511,8 @@ def read_coins(inside: Array, rate: object, known: object, error: float) -> tupl
     """
     if not isinstance(known, bool | np.bool_):
         raise InvalidInput("known_rate", "True or False", known)
-    declared = ranged(rate, "rate", "strictly between 0 and 1")
-    rates = possible_rates(inside, CONTRADICTED if known else error)
+    declared = read_ranged(rate, "rate", "strictly between 0 and 1")
+    rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
         accepted = f"the results of independent coins, in with probability {float(declared):g}"
@@ -155,32 +525,34 @@ def read_coins(inside: Array, rate: object, known: object, error: float) -> tupl
 def possible_rates(coins: Array, error: float) -> Rates:
     """An exact interval for the rate of the coins."""
     heads, count = int(coins.sum()), len(coins)
-    return exact.lower(heads, count, error / 2), exact.upper(heads, count, error / 2)
+    return audit_confidence.lower_bound(heads, count, error / 2), audit_confidence.upper_bound(
+        heads, count, error / 2
+    )
 
 
 def read_run(included: object, scores: object, people: object = None) -> tuple[Array, Array]:
     """Coins and scores, a canary each, or a person each."""
-    from whosin.audit.attack_scores import read_scores
+    from whosin.audit.model_scores import read_scores
 
     values = read_scores(scores, "scores")
     coins = np.asarray(included)
     if coins.ndim != 1 or len(coins) != len(values):
         got = f"{coins.shape} and {values.shape}"
         raise InvalidInput("included and scores", "lists of one length", got)
-    if coins.dtype == object and all(isinstance(coin, _COINS) for coin in coins.tolist()):
+    if coins.dtype == object and all(isinstance(coin, _COIN_TYPES) for coin in coins.tolist()):
         coins = coins.astype(np.float64)
     if coins.dtype.kind not in "biuf" or not np.isin(coins, (0, 1)).all():
         raise InvalidInput("included", "True or False (1 or 0) for each canary", "something else")
     flips = coins.astype(bool)
     if people is not None:
-        flips, values = by_person(flips, values, people)
-    if len(flips) < FEWEST:
-        accepted = f"at least {FEWEST} canaries (some 1,000 show most leaks)"
+        flips, values = sum_by_person(flips, values, people)
+    if len(flips) < MIN_CANARIES:
+        accepted = f"at least {MIN_CANARIES} canaries (some 1,000 show most leaks)"
         raise InvalidInput("included", accepted, len(flips))
     return flips, values
 
 
-def by_person(coins: Array, scores: Array, people: object) -> tuple[Array, Array]:
+def sum_by_person(coins: Array, scores: Array, people: object) -> tuple[Array, Array]:
     """One coin and one score a person: the sum of the scores of all of their canaries."""
     names = np.asarray(people)
     if names.shape != coins.shape:
@@ -201,4 +573,4 @@ def by_person(coins: Array, scores: Array, people: object) -> tuple[Array, Array
     return inside > 0, sums
 
 
-_COINS = (bool, int, float, np.generic)
+_COIN_TYPES = (bool, int, float, np.generic)

@@ -1,12 +1,4 @@
-"""Noise for processes accounted by privacy-loss distributions: subsampled, repeated, DP-SGD.
-
-dp-accounting gives an upper bound on the hockey-stick divergence between "with the person" and
-"without", on a grid of privacy losses; the finer the grid, the closer and the slower. The search
-runs on a coarse grid and is carried to finer ones; what is returned meets the target on the finest
-grid used. Beliefs go through F9 (`failure_bound`), never through tails of the distribution; a
-target that is an ε is (ε, δ)-differential privacy, read off the divergence itself, in both
-directions.
-"""
+"""Noise for processes accounted by privacy-loss distributions: subsampled, repeated, DP-SGD."""
 
 from __future__ import annotations
 
@@ -14,10 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from whosin.calibration.base import Target
 from whosin.calibration.failure import (
     DeltaProfile,
     certified_rate,
@@ -28,22 +22,87 @@ from whosin.calibration.failure import (
     rate_multiplier,
     smallest_multiplier,
 )
-from whosin.calibration.loss_distribution import LossDistribution
 from whosin.calibration.rate_targets import RateTarget
-from whosin.calibration.target import Target
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
-from whosin.exact import ranged, rational, round_down, round_up
-from whosin.extras import needs
+from whosin.exact import Array, exact_fraction, read_ranged, round_down, round_up
+from whosin.extras import require_extras
 from whosin.families import Family
-from whosin.validation import of_kind, whole
+from whosin.validation import check_kind, read_whole
 
-GRIDS = (1e-2, 1e-3, 1e-4)
-FLOOR = 0.1
+# A distribution of privacy losses on a grid, and what it bounds.
+#
+# A loss is ln Pr[o with the person]/Pr[o without]. A distribution of losses that was rounded to the
+# safe side has at least the hockey-stick divergence of what it stands for, at every ε; by
+# Blackwell's
+# theorem every test does at least as well on it. It does not bound tails (see `failure`).
+
+
+@dataclass(frozen=True)
+class LossDistribution:
+    """Masses, given that the person is in, of the losses first·grid, (first + 1)·grid, …, ∞.
+
+    Attributes:
+        infinite: the mass of outputs that are impossible without the person.
+    """
+
+    first: int
+    grid: float
+    masses: Array
+    infinite: float
+
+    @classmethod
+    def of(cls, accounted: Any) -> LossDistribution:
+        """Read a distribution that dp-accounting computed."""
+        dense = accounted.to_dense_pmf()
+        masses = np.maximum(dense._probs, 0.0)  # what a Fourier transform leaves below 0
+        return cls(dense._lower_loss, dense._discretization, masses, dense._infinity_mass)
+
+    @cached_property
+    def losses(self) -> Array:
+        """The finite losses, in order."""
+        return (np.arange(len(self.masses)) + self.first) * self.grid
+
+    @cached_property
+    def tails(self) -> tuple[Array, Array]:
+        """The mass at and above each loss, with the person and without; one entry more, for ∞."""
+        with np.errstate(divide="ignore", over="ignore"):
+            without = np.exp(np.log(self.masses) - self.losses)
+        above = np.append(np.cumsum(self.masses[::-1])[::-1], 0.0) + self.infinite
+        below = np.append(np.cumsum(without[::-1])[::-1], 0.0)
+        return above, below
+
+    def delta(self, epsilons: Array) -> Array:
+        """δ(ε) at each ε."""
+        above, below = self.tails
+        after = np.searchsorted(self.losses, epsilons, side="right")
+        deltas = above[after] - np.exp(epsilons) * below[after]
+        return np.asarray(np.clip(deltas, 0.0, 1.0))
+
+    def corners(self) -> tuple[Array, Array]:
+        """(FPR, TPR) of the tests that say "in" from each loss on: the best ones, the strictest
+        first."""
+        above, below = self.tails
+        return np.minimum(below[::-1], 1.0), np.minimum(above[::-1], 1.0)
+
+
+# Noise for processes accounted by privacy-loss distributions: subsampled, repeated, DP-SGD.
+#
+# dp-accounting gives an upper bound on the hockey-stick divergence between "with the person" and
+# "without", on a grid of privacy losses; the finer the grid, the closer and the slower. The search
+# runs on a coarse grid and is carried to finer ones; what is returned meets the target on the
+# finest
+# grid used. Beliefs go through F9 (`failure_bound`), never through tails of the distribution; a
+# target that is an ε is (ε, δ)-differential privacy, read off the divergence itself, in both
+# directions.
+
+
+GRID_STEPS = (1e-2, 1e-3, 1e-4)
+MIN_MULTIPLIER = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
 MANY_STEPS = 100
 LEAST_GUESS = 0.2
 """With fewer steps, or noise, the central limit says little."""
-NOISES = ("gaussian", "laplace", "discrete-gaussian")
+NOISE_KINDS = ("gaussian", "laplace", "discrete-gaussian")
 
 
 @dataclass(frozen=True)
@@ -61,10 +120,10 @@ class Process:
     steps: int = 1
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise UnknownName("noise", str(self.noise), NOISES)
-        ranged(self.sample_rate, "sample rate", "above 0 and at most 1")
-        object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
+        if self.noise not in NOISE_KINDS:
+            raise UnknownName("noise", str(self.noise), NOISE_KINDS)
+        read_ranged(self.sample_rate, "sample rate", "above 0 and at most 1")
+        object.__setattr__(self, "steps", read_whole(self.steps, "steps", 1))
 
     @property
     def is_plain(self) -> bool:
@@ -72,7 +131,7 @@ class Process:
         return self.noise == "gaussian" and self.sample_rate == 1
 
     def profile(
-        self, multiplier: float, grid: float = GRIDS[-1], *, reverse: bool = False
+        self, multiplier: float, grid: float = GRID_STEPS[-1], *, reverse: bool = False
     ) -> DeltaProfile:
         """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses.
 
@@ -84,15 +143,17 @@ class Process:
         return self.losses(multiplier, grid, reverse=reverse).delta
 
     def losses(
-        self, multiplier: float, grid: float = GRIDS[-1], *, reverse: bool = False
+        self, multiplier: float, grid: float = GRID_STEPS[-1], *, reverse: bool = False
     ) -> LossDistribution:
         """The privacy losses of all runs together, rounded to the safe side."""
-        needs("accounting")
-        once = _losses(self, multiplier, grid, reverse)
+        require_extras("accounting")
+        once = _loss_distribution(self, multiplier, grid, reverse)
         return LossDistribution.of(once if self.steps == 1 else once.self_compose(self.steps))
 
 
-def _losses(process: Process, multiplier: float, grid: float, reverse: bool = False) -> Any:
+def _loss_distribution(
+    process: Process, multiplier: float, grid: float, reverse: bool = False
+) -> Any:
     """One run's distribution of privacy losses, pessimistic, in one direction."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
@@ -148,7 +209,7 @@ def calibrate_process(
     process: Process,
     family: Family | None = None,
     delta: float = 0.0,
-    grids: tuple[float, ...] = GRIDS,
+    grids: tuple[float, ...] = GRID_STEPS,
 ) -> ProcessPlan:
     """The least noise multiplier for which a process keeps a target.
 
@@ -160,20 +221,20 @@ def calibrate_process(
     Raises:
         Unsupported: a family for which sampled processes have no known accounting.
     """
-    of_kind(target, Target, "target")  # type: ignore[type-abstract]
-    if not of_kind(process, Process, "process").is_plain:
-        needs("accounting")
+    check_kind(target, Target, "target")  # type: ignore[type-abstract]
+    if not check_kind(process, Process, "process").is_plain:
+        require_extras("accounting")
     adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
         raise Unsupported("sampled processes are accounted for add-remove families only")
-    failing = float(ranged(delta, "delta", "at least 0 and below 1"))
+    failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
-        return _rate(target, process, grids)
+        return _plan_rate(target, process, grids)
 
     if not 0 < failing < 1:
         raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
     if target.stated_epsilon is not None:
-        return _private(target, target.stated_epsilon, process, failing, grids)
+        return _plan_epsilon_delta(target, target.stated_epsilon, process, failing, grids)
     ratio = float(target.ratio(adversary.low, adversary.high))
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without noise")
@@ -181,11 +242,11 @@ def calibrate_process(
     def measured(profile: DeltaProfile) -> float:
         return failure_bound(profile, ratio)[0]
 
-    multiplier, value, grid = _least(measured, process, failing, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, failing, grids)
     return ProcessPlan(process, target, multiplier, value, failing, grid, ("T18",))
 
 
-def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> ProcessPlan:
+def _plan_rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> ProcessPlan:
     """The least noise that keeps a rate of all tests: what they gain on guessing is searched."""
     target.need_room()
     if process.is_plain:
@@ -195,7 +256,7 @@ def _rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> Pro
     def measured(profile: DeltaProfile) -> float:
         return target.reached(profile)[0] - guessing
 
-    multiplier, value, grid = _least(measured, process, limit - guessing, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, limit - guessing, grids)
     rate = min(value + guessing, limit)
     return ProcessPlan(process, target, multiplier, rate, float(target.limit), grid, ())
 
@@ -210,7 +271,7 @@ def _plain_rate(target: RateTarget, process: Process) -> ProcessPlan:
     )
 
 
-def _private(
+def _plan_epsilon_delta(
     target: Target, exact: Fraction, process: Process, delta: float, grids: tuple[float, ...]
 ) -> ProcessPlan:
     """The least noise that is (ε, δ)-differentially private, for this ε.
@@ -220,7 +281,7 @@ def _private(
     """
     if process.is_plain:
         root = math.sqrt(process.steps)
-        multiplier = hockey_stick_multiplier(exact, rational(delta)) * root * (1 + 2**-50)
+        multiplier = hockey_stick_multiplier(exact, exact_fraction(delta)) * root * (1 + 2**-50)
         bound = min(float(gaussian_delta(multiplier / root, exact)), delta)
         return ProcessPlan(process, target, multiplier, bound, delta, 0.0, ())
     at = np.array([float(exact)])
@@ -231,7 +292,7 @@ def _private(
     def back(multiplier: float, grid: float) -> float:
         return measured(process.profile(multiplier, grid, reverse=True))
 
-    multiplier, value, grid = _least(measured, process, delta, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, delta, grids)
     while process.sample_rate != 1 and (other := back(multiplier, grid)) > value:
         value = other
         if other <= delta:
@@ -241,7 +302,7 @@ def _private(
     return ProcessPlan(process, target, multiplier, value, delta, grid, ())
 
 
-def _least(
+def _least_multiplier(
     measured: Callable[[DeltaProfile], float],
     process: Process,
     goal: float,
@@ -258,21 +319,23 @@ def _least(
     else:
         # A first guess: the noise that composes like √steps, thinned by sampling.
         start = max(0.3, math.sqrt(process.steps) * float(process.sample_rate))
-        multiplier = smallest_multiplier(lambda m: bound(m, grids[0]), goal, start, 5e-2, FLOOR)
-        if multiplier < 2 * FLOOR and bound(multiplier / 1.1, grids[0]) <= goal:
+        multiplier = smallest_multiplier(
+            lambda m: bound(m, grids[0]), goal, start, 5e-2, MIN_MULTIPLIER
+        )
+        if multiplier < 2 * MIN_MULTIPLIER and bound(multiplier / 1.1, grids[0]) <= goal:
             # The target is met with hardly any noise: look no further.
             return multiplier, bound(multiplier, grids[0]), grids[0]
     slope, value = -2.0, math.nan
     for grid in grids:
         accuracy = 2e-4 if grid == grids[-1] else 1e-3
-        multiplier, value, slope = _carry(
+        multiplier, value, slope = _carry_to_goal(
             lambda m, on=grid: bound(m, on),  # type: ignore[misc]
             goal,
             multiplier,
             slope,
             accuracy,
         )
-        if multiplier <= FLOOR:
+        if multiplier <= MIN_MULTIPLIER:
             return multiplier, value, grid
     return multiplier, value, grids[-1]
 
@@ -296,7 +359,7 @@ def _limit_guess(
     return guess if guess > 2 * LEAST_GUESS else None
 
 
-def _carry(
+def _carry_to_goal(
     bound: Callable[[float], float],
     goal: float,
     start: float,
@@ -317,14 +380,14 @@ def _carry(
             best = at, value
         if value > goal:
             short = max(short, at)
-        elif at <= FLOOR or math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
+        elif at <= MIN_MULTIPLIER or math.log(goal) - math.log(max(value, 1e-300)) <= accuracy:
             return at, value, slope
         if best is not None and best[0] <= short * (1 + accuracy / 2):
             break
         points.append((math.log(at), math.log(max(value, 1e-300))))
-        slope = _slope(points, slope)
+        slope = _log_slope(points, slope)
         step = (aim - points[-1][1]) / slope
-        at = max(math.exp(points[-1][0] + min(max(step, -0.5), 0.5)), FLOOR)
+        at = max(math.exp(points[-1][0] + min(max(step, -0.5), 0.5)), MIN_MULTIPLIER)
         if best is not None and short and (not short < at < best[0] or len(points) > 6):
             at = math.sqrt(short * best[0])
     if best is None:
@@ -332,7 +395,7 @@ def _carry(
     return (*best, slope)
 
 
-def _slope(points: list[tuple[float, float]], guess: float) -> float:
+def _log_slope(points: list[tuple[float, float]], guess: float) -> float:
     """d ln bound / d ln multiplier from the last two points; always falling."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
         return guess

@@ -1,15 +1,5 @@
-"""Allowing a small failure probability δ (F9), the route for Gaussian noise.
-
-(D, γ, δ)-PMP: for every prior and person, the probability, over an output drawn given that the
-person is in, that the promise fails at that output is at most δ. If the hockey-stick divergence
-between neighbours at e^ε is at most δ(ε), then
-
-    Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
-
-Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never read
-off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
-
-A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
+"""Allow a small failure probability δ (F9): Gaussian noise, and counts against uncertain
+adversaries.
 """
 
 from __future__ import annotations
@@ -18,18 +8,36 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import InvalidInput
-from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, rational
+from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction
+from whosin.families import AtMostKnown
+from whosin.spaces.quotients import two_binomials
+
+# Allowing a small failure probability δ (F9), the route for Gaussian noise.
+#
+# (D, γ, δ)-PMP: for every prior and person, the probability, over an output drawn given that the
+# person is in, that the promise fails at that output is at most δ. If the hockey-stick divergence
+# between neighbours at e^ε is at most δ(ε), then
+#
+#     Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
+#
+# Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never
+# read
+# off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+#
+# A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
+
 
 DeltaProfile = Callable[[Array], Array]
-POINTS = 400
-FAR = -30.0
+PROFILE_POINTS = 400
+LOWEST_LOG = -30.0
 """Below this the tail is a series, before it gets too small for a float."""
-TERMS = 13
+VERTEX_COUNT = 13
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -37,10 +45,10 @@ def log_normal(points: Array) -> Array:
     """ln Φ(x) at each point, to about 14 digits, however far out: for searching in floats, which
     balls certify where a proof depends on it."""
     x = np.asarray(points, dtype=float)
-    near = np.maximum(x, FAR)
+    near = np.maximum(x, LOWEST_LOG)
     tail = np.asarray(_erfc(np.abs(near) / math.sqrt(2)), dtype=float) / 2
     result = np.where(near < 0, np.log(np.maximum(tail, 5e-324)), np.log1p(-np.minimum(tail, 0.5)))
-    far = x < FAR
+    far = x < LOWEST_LOG
     if far.any():
         result[far] = _log_tail(x[far])
     return result
@@ -49,7 +57,7 @@ def log_normal(points: Array) -> Array:
 def _log_tail(x: Array) -> Array:
     """ln Φ(x) = −x²/2 − ln(−x√2π) + ln(1 − 1/x² + 3/x⁴ − 15/x⁶ + …)."""
     inverse, series = x**-2.0, np.ones_like(x)
-    for odd in range(TERMS, 0, -2):
+    for odd in range(VERTEX_COUNT, 0, -2):
         series = 1 - odd * inverse * series
     result: Array = -(x**2) / 2 - np.log(-x) - math.log(2 * math.pi) / 2 + np.log(series)
     return result
@@ -70,7 +78,7 @@ def failure_bound(profile: DeltaProfile, ratio: float) -> tuple[float, float, fl
     if not ratio > 1:
         raise InvalidInput("ratio", "above 1", ratio)
     top = math.log(ratio)
-    gaps = np.geomspace(top, top * 1e-4, POINTS)
+    gaps = np.geomspace(top, top * 1e-4, PROFILE_POINTS)
     epsilons = np.maximum(top - gaps, 0.0)
     deltas = np.asarray(profile(epsilons), dtype=float)
     bounds = deltas / -np.expm1(-gaps)
@@ -171,7 +179,7 @@ def rate_multiplier(target: RateTarget) -> float:
 
 def certified_rate(target: RateTarget, multiplier: float) -> Fraction:
     """At least the rate that tests reach under Gaussian noise of this multiplier."""
-    at = rational(target.reached(gaussian_profile(multiplier))[1])
+    at = exact_fraction(target.reached(gaussian_profile(multiplier))[1])
     return target.rate_up(at, gaussian_delta(multiplier, at))
 
 
@@ -184,3 +192,129 @@ def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
         half, root = 1 / (2 * sigma), ball(2).sqrt()
         with_it, without = ((level * sigma - side * half) / root for side in (1, -1))
         return ball_ratio_upper(with_it.erfc() - level.exp() * without.erfc(), 2)
+
+
+# A count, exact or with noise, against adversaries who are uncertain about nearly everyone.
+#
+# `AtMostKnown(k, low, high)` with a failure probability (F19): for each event the profile is
+# multilinear in the others' beliefs, so its sup is where each of the n − 1 − k uncertain others is
+# at
+# low or at high. Their number is then a sum of two binomials; that distribution, and its
+# convolution
+# with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with the count
+# and
+# the worst event of each level is a tail: one pass of cumulative sums gives the whole profile.
+#
+# Without a failure probability uncertainty about others buys nothing: beyond every centre the ratio
+# of Laplace or geometric noise is e^(1/scale) whatever the others do, and an exact count of n
+# people
+# has the output n, which reveals them all.
+
+
+NUMERIC_SLACK = 1e-15
+"""Added to every δ(ε): more than all the probability that is cut off."""
+ROUNDING_ERROR = 1e-10
+"""More than the relative error of any tail: at most 10^5 roundings of positive terms."""
+FEW_POINTS = 33
+MOST_SCALE = 10_000
+"""Searches end here: more noise on a count is not looked for."""
+
+
+def count_profile(
+    entities: int, family: AtMostKnown, scale: float = 0.0, vertices: int | None = None
+) -> DeltaProfile:
+    """δ(ε) between a count with one person and without, the others as uncertain as the family says.
+
+    Args:
+        scale: of geometric noise, α = e^(−1/scale); 0 for an exact count.
+        vertices: how many of the extreme priors to try: for a search, not for a certificate.
+    """
+    unsure = max(0, entities - 1 - family.k)
+    low, high = map(float, family.bounds)
+    noise = _geometric_weights(scale)
+    every = range(unsure + 1) if low < high else range(1)
+    if vertices is not None and len(every) > vertices:
+        tried = sorted({round(x) for x in np.linspace(0, unsure, vertices)})
+    else:
+        tried = list(every)
+
+    def sup(epsilons: Array) -> Array:
+        worst = np.zeros(len(epsilons))
+        for at_low in tried:
+            _, rest = two_binomials(at_low, low, unsure - at_low, high)
+            ratios, above, below = _ratio_tails(np.convolve(rest, noise))
+            first = np.searchsorted(ratios, epsilons, side="right")
+            near = np.searchsorted(ratios, epsilons - ROUNDING_ERROR, side="right")
+            result = above[first] - np.exp(epsilons) * below[first]
+            worst = np.maximum(worst, result + 2 * ROUNDING_ERROR * above[near])
+        return np.minimum(worst + NUMERIC_SLACK, 1.0)
+
+    return sup
+
+
+def _ratio_tails(weights: Array) -> tuple[Array, Array, Array]:
+    """For outputs in increasing order: ln of the ratio with over without, and the probabilities of
+    each upper tail with and without the person (one entry more, for the empty tail)."""
+    with_it = np.concatenate([[0.0], weights])
+    without = np.concatenate([weights, [0.0]])
+    with np.errstate(divide="ignore"):
+        ratios = np.log(with_it) - np.log(without)
+    ratios = np.maximum.accumulate(ratios)  # log-concave: already so, up to rounding
+    above, below = (np.append(np.cumsum(side[::-1])[::-1], 0.0) for side in (with_it, without))
+    return ratios, above, below
+
+
+def _geometric_weights(scale: float) -> Array:
+    """Two-sided geometric noise, cut off where less than e^−40 is left."""
+    if scale == 0:
+        return np.ones(1)
+    if scale > MOST_SCALE:
+        accepted = f"within reach of geometric noise of a scale of at most {MOST_SCALE:,}"
+        raise InvalidInput("target", accepted, "not so")
+    alpha = math.exp(-1 / scale)
+    reach = math.ceil(40 * scale) + 1
+    weights = alpha ** np.abs(np.arange(-reach, reach + 1))
+    return np.asarray(weights * (1 - alpha) / (1 + alpha))
+
+
+def _certified_scale(bound: Callable[..., float], goal: float, start: float) -> float:
+    """The least scale, possibly 0, whose bound meets the goal: searched on a few of the extreme
+    priors, then certified on all of them (`bound(scale, None)`)."""
+    scale = smallest_multiplier(bound, goal, start, accuracy=1e-3) if bound(0.0) > goal else 0.0
+    while bound(scale, None) > goal:
+        scale = scale * 1.02 if scale else 0.05
+    return scale
+
+
+@lru_cache(maxsize=64)
+def least_scale(
+    entities: int, family: AtMostKnown, epsilon: float, delta: float
+) -> tuple[float, float, float]:
+    """(scale, ε, δ): the least geometric noise, possibly none, for which a count is (ε, δ)-DP
+    against the family: δ(ε) ≤ δ between a count with one person and without, and the reverse.
+
+    Exchanging in and out turns one direction into the other, and beliefs p into 1 − p.
+    """
+    at = np.array([epsilon])
+    low, high = family.bounds
+    sides = {family, AtMostKnown(family.k, 1 - high, 1 - low)} if low + high != 1 else {family}
+
+    def bound(scale: float, vertices: int | None = FEW_POINTS) -> float:
+        return max(float(count_profile(entities, side, scale, vertices)(at)[0]) for side in sides)
+
+    return _certified_scale(bound, delta, 1 / epsilon), epsilon, delta
+
+
+@lru_cache(maxsize=64)
+def smallest_scale(
+    entities: int, family: AtMostKnown, ratio: float, delta: float
+) -> tuple[float, float, float, float]:
+    """(scale, failure, ε, δ(ε)): the least geometric noise, possibly none, for which the ratio of a
+    count exceeds `ratio` with probability at most δ given that the person is in."""
+
+    @lru_cache(maxsize=2)
+    def bound(scale: float, vertices: int | None = FEW_POINTS) -> tuple[float, float, float]:
+        return failure_bound(count_profile(entities, family, scale, vertices), ratio)
+
+    scale = _certified_scale(lambda *given: bound(*given)[0], delta, 1 / math.log(ratio))
+    return scale, *bound(scale, None)

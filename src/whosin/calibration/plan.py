@@ -1,4 +1,4 @@
-"""A plan: what an adversary and a target require, with reasons. Plain data that survives a file."""
+"""A plan as data: what an adversary and a target require, its query, and its file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,135 @@ import math
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from whosin.calibration import codec
-from whosin.calibration.queries import PlannedQuery
-from whosin.calibration.target import Target
+from whosin.calibration.base import Target
+from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import InvalidInput
-from whosin.families import Family
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.exact import rational
+from whosin.families import FAMILY_KINDS, Family
 from whosin.notebook_display import Displayed
-from whosin.validation import path_of
+from whosin.plain_files import write_file
+from whosin.validation import read_path, read_whole, shorten_result
 
-VERSION = 1
-HEADROOM = Fraction(10)
+# How far one person can move an answer, and what that costs in accuracy.
+
+
+QUERY_KINDS = ("count", "rows", "sum", "histogram")
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query whose noise is to be planned.
+
+    Args:
+        kind: "count" (entities), "rows", "sum" (of clamped values) or "histogram".
+        lower, upper: the clamp of a sum.
+        rows: the most rows an entity may have (in each cell, for a histogram).
+        cells: the most cells of a histogram that an entity may be in.
+    """
+
+    kind: str = "count"
+    lower: object = 0
+    upper: object = 1
+    rows: int = 1
+    cells: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in QUERY_KINDS:
+            raise UnknownName("query", str(self.kind), QUERY_KINDS)
+        for name in ("rows", "cells"):
+            object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
+        if rational(self.lower, "lower") >= rational(self.upper, "upper"):
+            raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
+
+    def sensitivity(self, relation: str) -> Fraction:
+        """The L1 sensitivity: how far one entity can move the answer in total."""
+        replace = relation == "replace"
+        if self.kind == "count":
+            return Fraction(1)
+        if self.kind == "rows":
+            return Fraction(self.rows)
+        if self.kind == "histogram":
+            return Fraction(self.cells * self.rows * (2 if replace else 1))
+        low, high = rational(self.lower), rational(self.upper)
+        if replace:
+            return self.rows * (max(high, Fraction(0)) - min(low, Fraction(0)))
+        return self.rows * max(abs(low), abs(high))
+
+    def euclidean(self, relation: str) -> float:
+        """The L2 sensitivity, which Gaussian noise needs."""
+        if self.kind != "histogram":
+            return float(self.sensitivity(relation))
+        return self.rows * math.sqrt(self.cells * (2 if relation == "replace" else 1))
+
+    def words(self) -> str:
+        """The query in words."""
+        most = f"at most {self.rows} row{'s' if self.rows > 1 else ''} a person"
+        if self.kind == "sum":
+            low, high = float(rational(self.lower)), float(rational(self.upper))
+            return f"a sum of values clamped to {low:g}..{high:g}, {most}"
+        if self.kind == "histogram":
+            return f"a histogram, a person in at most {self.cells} cells, {most} in each"
+        return "a count of people" if self.kind == "count" else f"a count of rows, {most}"
+
+
+# Targets, families and queries as JSON and back; exact numbers as strings.
+
+
+def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
+    """{"name": …, field: value, …}."""
+    names = {kind: name for name, kind in [*TARGET_KINDS.items(), *FAMILY_KINDS.items()]}
+    name = "query" if isinstance(thing, PlannedQuery) else names[type(thing)]
+    if name == "explicit":
+        raise Unsupported("a plan for explicit priors cannot be written to a file")
+    return {"name": name} | {
+        each.name: _plain_value(getattr(thing, each.name))
+        for each in fields(thing)  # type: ignore[arg-type]
+    }
+
+
+def decode_target(data: object) -> Target:
+    """The target of a file."""
+    return _decode_object(data, "target", TARGET_KINDS)  # type: ignore[no-any-return]
+
+
+def decode_family(data: object) -> Family:
+    """The family of a file."""
+    return _decode_object(data, "family", FAMILY_KINDS)  # type: ignore[no-any-return]
+
+
+def decode_query(data: object) -> PlannedQuery:
+    """The query of a file."""
+    return _decode_object(data, "query", {"query": PlannedQuery})  # type: ignore[no-any-return]
+
+
+def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
+        raise InvalidInput(what, "an object with a name", type(data).__name__)
+    if data["name"] not in known:
+        raise UnknownName(what, data["name"], known)
+    kind = known[data["name"]]
+    allowed = {each.name for each in fields(kind)}
+    given = {key: value for key, value in data.items() if key != "name"}
+    check_keys(given, allowed, what)
+    try:
+        return kind(**given)
+    except TypeError:
+        missing = ", ".join(sorted(allowed - set(given)))
+        raise InvalidInput(what, f"an object with {missing}", "none") from None
+
+
+def _plain_value(value: object) -> object:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+# A plan: what an adversary and a target require, with reasons. Plain data that survives a file.
+
+
+FORMAT_VERSION = 1
+SCALE_HEADROOM = Fraction(10)
 """By how much a failure probability is larger than the δ of an (ε, δ) guarantee, where only that is
 given: beliefs then move by e^ε/(1 − 1/10) at most, but for a probability of 10 δ (T18)."""
 
@@ -83,6 +200,10 @@ class Plan(Displayed):
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
 
+    def __repr__(self) -> str:
+        names = ("target", "family", "epsilon", "relation", "gamma", "delta", "query", "noise")
+        return shorten_result(self, *names, "theorems")
+
     @property
     def beliefs(self) -> tuple[Fraction, Fraction]:
         """The least and the largest belief that the promise is for."""
@@ -101,16 +222,16 @@ class Plan(Displayed):
         """The probability, given that a person is in, with which beliefs may move further (T18):
         δ, or more where δ is all of the data's own (ε, δ) guarantee."""
         if self.dp_delta < self.delta:
-            return Fraction(self.delta)
-        return Fraction(self.dp_delta) * HEADROOM
+            return rational(self.delta)
+        return rational(self.dp_delta) * SCALE_HEADROOM
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""
         return {
-            "version": VERSION,
-            "target": codec.encode(self.target),
-            "family": codec.encode(self.family),
-            "query": None if self.query is None else codec.encode(self.query),
+            "version": FORMAT_VERSION,
+            "target": encode_object(self.target),
+            "family": encode_object(self.family),
+            "query": None if self.query is None else encode_object(self.query),
             "entities": self.entities,
             "delta": self.delta,
             "epsilon": self.epsilon,
@@ -138,43 +259,45 @@ class Plan(Displayed):
         if "version" not in data:
             accepted = "what `whosin plan --json` writes"
             raise InvalidInput("plan", accepted, "an object without a version")
-        if data["version"] != VERSION:
-            raise InvalidInput("version of the plan", f"{VERSION}", repr(data["version"]))
+        if data["version"] != FORMAT_VERSION:
+            raise InvalidInput("version of the plan", f"{FORMAT_VERSION}", repr(data["version"]))
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput("plan", f"an object with {key!r}", "none")
         check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
-            codec.decode_target(data["target"]),
-            codec.decode_family(data["family"]),
+            decode_target(data["target"]),
+            decode_family(data["family"]),
             delta=data.get("delta", 0.0),
-            query=None if query is None else codec.decode_query(query),
+            query=None if query is None else decode_query(query),
             entities=data.get("entities"),
         )
         again = plan.to_dict()
         for key in data.keys() - {"target", "family", "query"}:
-            if not _agree(data[key], again[key]):
+            if not _values_agree(data[key], again[key]):
                 raise InvalidInput(f"{key} of the plan", json.dumps(again[key]), data[key])
         return plan
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read what `whosin plan --json` writes."""
-        return cls.from_dict(read_json(path_of(path), "plan file"))
+        return cls.from_dict(read_json(read_path(path), "plan file"))
 
     def save(self, path: str | Path) -> None:
         """Write the plan as JSON."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-        path_of(path).write_text(text + "\n", encoding="utf-8")
+        write_file(read_path(path), text + "\n")
 
 
-def _agree(given: object, planned: object) -> bool:
+def _values_agree(given: object, planned: object) -> bool:
     """Whether a value of a file is what planning finds, up to rounding on another machine."""
     if isinstance(planned, dict) and isinstance(given, dict):
-        return planned.keys() == given.keys() and all(_agree(given[k], planned[k]) for k in planned)
+        return planned.keys() == given.keys() and all(
+            _values_agree(given[k], planned[k]) for k in planned
+        )
     if isinstance(planned, list) and isinstance(given, list):
-        return len(planned) == len(given) and all(map(_agree, given, planned))
+        return len(planned) == len(given) and all(map(_values_agree, given, planned))
     if (
         isinstance(planned, float)
         and isinstance(given, int | float)

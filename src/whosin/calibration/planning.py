@@ -1,30 +1,64 @@
-"""`calibrate`: from an adversary and a target to a plan, on the safe side and re-checked."""
+"""`calibrate`: from an adversary and a target to a plan; plans for series; targets and families
+from words.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from whosin import beliefs
-from whosin.calibration.counts import least_scale, smallest_scale
-from whosin.calibration.failure import gaussian_plan, hockey_stick_multiplier, rate_multiplier
-from whosin.calibration.plan import Fallback, Noise, Plan
-from whosin.calibration.queries import PlannedQuery
+import numpy as np
+
+from whosin import beliefs, vocabulary
+from whosin.calibration.base import Target
+from whosin.calibration.failure import (
+    gaussian_plan,
+    hockey_stick_multiplier,
+    least_scale,
+    rate_multiplier,
+    smallest_scale,
+)
+from whosin.calibration.plan import Fallback, Noise, Plan, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
-from whosin.calibration.target import Target
-from whosin.errors import InvalidInput, WhosinError
-from whosin.exact import Number, exp_float, exp_up, log_down, ranged, rational, round_down, round_up
-from whosin.families import Adversary, AtMostKnown, Family
-from whosin.validation import of_kind, whole
+from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
+from whosin.errors import InvalidInput, WhosinError, at
+from whosin.exact import (
+    Number,
+    exact_fraction,
+    exp_float,
+    exp_up,
+    float_at_least,
+    float_at_most,
+    log_down,
+    rational,
+    read_ranged,
+    round_down,
+    round_up,
+)
+from whosin.families import FAMILY_KINDS, Adversary, AtMostKnown, Family, Independent, read_family
+from whosin.spaces import Records
+from whosin.validation import check_kind, check_range, read_whole
+from whosin.vocabulary import Said, locate_errors, read_value, words_said
+
+if TYPE_CHECKING:
+    from whosin.notions.base import Level
+    from whosin.notions.bayesian_privacy import NoisySum
+    from whosin.priors import MarkovChain
+
+# `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
+
 
 TAIL_95 = math.log(20)
-ANYTHING = "any beliefs, everyone else known"
-SIZED = "any beliefs, and the size known"
-LINKED = "anything, such as that all are in or none"
+ANY_BELIEFS = "any beliefs, everyone else known"
+SIZE_KNOWN = "any beliefs, and the size known"
+LINKED_PEOPLE = "anything, such as that all are in or none"
 NORMAL_95 = 1.959963984540054
 
 
-def calibrate(
+def calibrate(  # noqa: C901 (a case for each kind of target and family)
     target: Target,
     family: Family | None = None,
     delta: float = 0.0,
@@ -51,14 +85,14 @@ def calibrate(
     if isinstance(query, str):
         query = PlannedQuery(query)
     if query is not None:
-        of_kind(
+        check_kind(
             query, PlannedQuery, "query", "a kind of query, such as count, or a PlannedQuery(…)"
         )
     if family is None:
         family = target.default_family()
-    failing = ranged(delta, "delta", "at least 0 and below 1")
+    failing = read_ranged(delta, "delta", "at least 0 and below 1")
     if entities is not None:
-        entities = whole(entities, "entities", 1)
+        entities = read_whole(entities, "entities", 1)
     adversary = target.against(family)
     if failing and isinstance(target, RateTarget):
         ratio: Number = target.ratio_with(failing)
@@ -66,17 +100,19 @@ def calibrate(
         ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
         raise InvalidInput("target", "one that rules something out", "one met without any noise")
-    epsilon, dp_delta, noise = _pure(target, adversary, ratio, failing), 0.0, None
+    epsilon, dp_delta, noise = _pure_epsilon(target, adversary, ratio, failing), 0.0, None
     if not epsilon:  # it is rounded down
         raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
-    failing_at = round_down(failing)
+    failing_at = float_at_most(failing)
     # (ε, δ)-DP, which needs no T18
     private = bool(failing) and (target.stated_epsilon is not None or target.averages)
     if query is not None:
-        noise = laplace(query.sensitivity(adversary.relation) / Fraction(epsilon))
+        noise = laplace_noise(query.sensitivity(adversary.relation) / rational(epsilon))
     if failing and isinstance(family, AtMostKnown):
-        epsilon, dp_delta, noise = _uncertain(family, target, ratio, failing_at, query, entities)
+        epsilon, dp_delta, noise = _plan_uncertain_count(
+            family, target, ratio, failing_at, query, entities
+        )
         theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
@@ -85,28 +121,31 @@ def calibrate(
             dp_delta = failing_at
             multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
         else:
-            gaussian = gaussian_plan(round_down(rational(ratio)), failing_at)
-            multiplier, epsilon, dp_delta = gaussian.multiplier, gaussian.epsilon, gaussian.delta
+            gaussian = gaussian_plan(round_down(exact_fraction(ratio)), failing_at)
+            multiplier = gaussian.multiplier
+            epsilon = float_at_most(Fraction(gaussian.epsilon))
+            dp_delta = float_at_most(Fraction(gaussian.delta))
             theorems = (*theorems, "T18")
         if query is not None:
             sigma = multiplier * query.euclidean(adversary.relation) * (1 + 2**-50)
             error = sigma * math.sqrt(2 / math.pi)
             noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
     if not failing:
-        fallback = fallbacks(epsilon, adversary)
+        fallback = list_fallbacks(epsilon, adversary)
     elif private or family.hides_others:
         # (ε, δ)-DP bounds no belief at this δ; a count that rests on uncertainty has nothing else.
         fallback = failing_fallbacks(math.inf, adversary)
     else:
-        fallback = failing_fallbacks(round_up(rational(ratio)), adversary)
+        sized = ratio_of_replacement(rational(epsilon), rational(dp_delta), rational(failing_at))
+        fallback = failing_fallbacks(round_up(exact_fraction(ratio)), adversary, sized)
     baseline = target.baseline()
     return Plan(
         target=target,
         family=family,
         epsilon=epsilon,
         relation=adversary.relation,
-        gamma=math.inf if private else _gamma(target, adversary, ratio),
-        baseline_epsilon=None if baseline is None else _log(target, baseline),
+        gamma=math.inf if private else _plan_gamma(target, adversary, ratio),
+        baseline_epsilon=None if baseline is None else _log_ratio_down(target, baseline),
         theorems=tuple(dict.fromkeys((*theorems, "T12"))),
         tight=adversary.tight and (private or not failing),
         composes=family.composes,
@@ -119,13 +158,13 @@ def calibrate(
     )
 
 
-def laplace(scale: Fraction) -> Noise:
+def laplace_noise(scale: Fraction) -> Noise:
     """Laplace noise, its scale rounded up."""
-    rounded = round_up(scale)
+    rounded = float_at_least(scale)
     return Noise("laplace", rounded, rounded, TAIL_95 * rounded)
 
 
-def _uncertain(
+def _plan_uncertain_count(
     family: AtMostKnown,
     target: Target,
     ratio: Number,
@@ -139,9 +178,11 @@ def _uncertain(
     if entities is None or entities < 2:
         raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
     if target.stated_epsilon is not None or target.averages:
-        scale, epsilon, dp_delta = least_scale(entities, family, _log(target, ratio), delta)
+        scale, epsilon, dp_delta = least_scale(
+            entities, family, _log_ratio_down(target, ratio), delta
+        )
     else:
-        most = round_down(rational(ratio))
+        most = round_down(exact_fraction(ratio))
         scale, _, epsilon, dp_delta = smallest_scale(entities, family, most, delta)
     if scale == 0:
         return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
@@ -150,10 +191,10 @@ def _uncertain(
     return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
 
 
-def _log(target: Target, ratio: Number) -> float:
+def _log_ratio_down(target: Target, ratio: Number) -> float:
     """ln ratio, or the ε that the target is, rounded down."""
     if target.stated_epsilon is not None:
-        return round_down(target.stated_epsilon)
+        return float_at_most(target.stated_epsilon)
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
 
 
@@ -165,13 +206,13 @@ def _private_multiplier(target: Target, epsilon: Fraction, delta: Fraction) -> f
     return hockey_stick_multiplier(epsilon, delta)
 
 
-def _pure(target: Target, adversary: Adversary, ratio: Number, delta: Fraction) -> float:
+def _pure_epsilon(target: Target, adversary: Adversary, ratio: Number, delta: Fraction) -> float:
     """The largest ε with e^(group · ε) ≤ ratio, then checked against the target's definition."""
-    epsilon = _log(target, ratio) / adversary.group
+    epsilon = _log_ratio_down(target, ratio) / adversary.group
     for _ in range(64):
         if target.stated_epsilon is not None and adversary.group == 1:
             return epsilon
-        worst = exp_up(Fraction(epsilon) * adversary.group)
+        worst = exp_up(rational(epsilon) * adversary.group)
         if isinstance(target, RateTarget):
             kept = target.met_with(worst, delta)
         else:
@@ -182,13 +223,13 @@ def _pure(target: Target, adversary: Adversary, ratio: Number, delta: Fraction) 
     raise WhosinError("calibration did not meet its own target; please report this")
 
 
-def _gamma(target: Target, adversary: Adversary, ratio: Number) -> float:
+def _plan_gamma(target: Target, adversary: Adversary, ratio: Number) -> float:
     stated = target.stated_epsilon
-    exact = rational(ratio) if stated is None else exp_up(stated)
+    exact = exact_fraction(ratio) if stated is None else exp_up(stated)
     return round_up(Fraction(beliefs.worst_belief(exact, adversary.low, adversary.high).gamma))
 
 
-def fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
+def list_fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
     """T12: what ε between these neighbours promises against adversaries who know more."""
     unbounded = adversary.relation == "add-remove"
     rows = []
@@ -199,18 +240,266 @@ def fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
     sized = exp_float(2 * epsilon if unbounded else epsilon)
     return (
         *rows,
-        Fallback("D_I", ANYTHING, any_belief, "T12"),
-        Fallback("D_B", SIZED, sized, "T12"),
-        Fallback("D_U", LINKED, math.inf, "T3"),
+        Fallback("D_I", ANY_BELIEFS, any_belief, "T12"),
+        Fallback("D_B", SIZE_KNOWN, sized, "T12"),
+        Fallback("D_U", LINKED_PEOPLE, math.inf, "T3"),
     )
 
 
-def failing_fallbacks(ratio: float, adversary: Adversary) -> tuple[Fallback, ...]:
+def ratio_of_replacement(epsilon: Fraction, dp_delta: Fraction, failing: Fraction) -> float:
+    """The ratio that someone who knows the size reaches but for the same failure probability, where
+    (ε, δ) was accounted for additions and removals; infinite where it bounds nothing.
+
+    Replacing a person is a removal and an addition: (2ε, (1 + e^ε)δ). By F9 a ratio of g is then
+    exceeded with probability at most (1 + e^ε)δ/(1 − e^(2ε)/g), which is the failure probability f
+    for g = e^(2ε)/(1 − (1 + e^ε)δ/f).
+    """
+    room = 1 - (1 + exp_up(epsilon)) * dp_delta / failing
+    return round_up(exp_up(2 * epsilon) / room) if room > 0 else math.inf
+
+
+def failing_fallbacks(
+    ratio: float, adversary: Adversary, sized: float = math.inf
+) -> tuple[Fallback, ...]:
     """The same with a failure probability: the bound on the ratio holds whatever the prior (T18),
-    between the neighbours that were accounted for."""
+    between the neighbours that were accounted for; `sized` is that of `ratio_of_replacement`."""
     unbounded = adversary.relation == "add-remove"
     return (
-        Fallback("D_I", ANYTHING, ratio if unbounded else math.inf, "T18"),
-        Fallback("D_B", SIZED, math.inf if unbounded else ratio, "T18"),
-        Fallback("D_U", LINKED, math.inf, "T3"),
+        Fallback("D_I", ANY_BELIEFS, ratio if unbounded else math.inf, "T18"),
+        Fallback("D_B", SIZE_KNOWN, sized if unbounded else ratio, "T18"),
+        Fallback("D_U", LINKED_PEOPLE, math.inf, "T3"),
     )
+
+
+# From words to a target, a family and a plan: the one reader for files, the command and the page.
+#
+# Contract: the words are those of `vocabulary`. An error says at which word it is (`path`), such as
+# adversary.prior.
+
+
+WORD_ORDER = list(vocabulary.TARGET_WORDS)
+
+
+def read_target(data: Said) -> Target:
+    """The one target that was said."""
+    said = words_said(data, vocabulary.TARGET_WORDS, "target")
+    kinds = sorted(TARGET_KINDS.values(), key=lambda kind: WORD_ORDER.index(kind.words_taken[0]))
+    chosen = [kind for kind in kinds if kind.words_taken[0] in said]
+    named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
+    with at("target"):
+        if not named:
+            _need_first_words(kinds, said)
+        if len(named) != 1:
+            listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
+            got = " and ".join(named) or "none of them"
+            raise InvalidInput("target", f"exactly one of {listed}", got)
+        taken = chosen[0].words_taken if chosen else ("hipaa",)
+        for word in said:
+            if word not in (*taken, "delta"):
+                with at(word):
+                    raise InvalidInput(word, f"left out with {named[0]}", said[word])
+        if not chosen:
+            return HIPAA_TARGET
+        for word in taken:
+            if word not in said:
+                raise _refuse_missing(word, taken[0])
+        names = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
+        words = {name: chosen[0].spelled_as.get(name, name) for name in names}
+        values = {
+            name: read_value(vocabulary.TARGET_WORDS[word], said[word])
+            for name, word in words.items()
+        }
+        return locate_errors(lambda: chosen[0](**values), {"": taken[0], **words})
+
+
+def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
+    """A word that belongs to another, such as fpr to tpr, and was said alone."""
+    for kind in kinds:
+        for word in kind.words_taken[1:]:
+            if word in said:
+                raise _refuse_missing(kind.words_taken[0], word)
+
+
+def _refuse_missing(word: str, beside: str) -> InvalidInput:
+    meaning = vocabulary.TARGET_WORDS[word].help.removeprefix("Or ").rstrip(".")
+    accepted = f"given with {beside}: {meaning[0].lower()}{meaning[1:]}"
+    error = InvalidInput(word, accepted, "nothing")
+    error.path = word
+    return error
+
+
+def read_adversary(data: Said, target: Target) -> Family:
+    """The family of adversaries that was said; anyone, if nothing was."""
+    check_kind(target, Target, "target")  # type: ignore[type-abstract]
+    said = words_said(data, vocabulary.ADVERSARY_WORDS, "adversary")
+    with at("adversary"):
+        if "family" in said:
+            others = [word for word in said if word not in ("family", "people")]
+            with at("family"):
+                if others:
+                    raise InvalidInput(
+                        "family", f"given without {', '.join(others)}", said["family"]
+                    )
+                return read_family(said["family"])  # type: ignore[arg-type]
+        prior = (
+            read_value(vocabulary.ADVERSARY_WORDS["prior"], said["prior"])
+            if "prior" in said
+            else None
+        )
+        chosen = [kind for kind in FAMILY_KINDS.values() if kind.key in said]
+        if len(chosen) > 1:
+            words = " and ".join(kind.key for kind in chosen)
+            with at(chosen[1].key):
+                raise InvalidInput("adversary", "one kind of adversary", words)
+        if chosen:
+            key = chosen[0].key
+            value = read_value(vocabulary.ADVERSARY_WORDS[key], said[key])
+            range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
+            return locate_errors(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
+        if prior is None:
+            return target.default_family()
+        with at("prior"):
+            return Independent(*prior)
+
+
+def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = None) -> Plan:
+    """The plan for an adversary and a target, and for a query if one is named."""
+    wanted = read_target(target)
+    family = read_adversary(adversary, wanted)
+    delta = Fraction(0)
+    if target.get("delta") is not None:
+        with at("target"):
+            delta = read_value(vocabulary.TARGET_WORDS["delta"], target["delta"])
+            if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
+                with at("delta"):
+                    raise InvalidInput("delta", "at least 0 and below 1", target["delta"])
+    people = adversary.get("people")
+    rests = family.hides_others and bool(delta)  # on what nobody knows of the others
+    with at("adversary.people"):
+        if people is not None and not rests:
+            raise InvalidInput("people", "left out, unless known and a delta are given", people)
+        if people is None and rests:
+            accepted = "given with known and a delta: how many could be in the data, at the least"
+            raise InvalidInput("people", accepted, "nothing")
+    lead = next(
+        word for word in words_said(target, vocabulary.TARGET_WORDS, "target") if word != "delta"
+    )
+    try:
+        # This plan is for one count, alone; nothing else draws on what nobody knows.
+        kind = query if query is not None or not rests else "count"
+        return calibrate(wanted, family, float(delta), kind, people)  # type: ignore[arg-type]
+    except WhosinError as error:
+        named = {"delta": "target.delta", "entities": "adversary.people"}
+        error.path = named.get(getattr(error, "field", ""), f"target.{lead}")
+        raise
+
+
+# The least Laplace noise that a series needs, beside what other methods would add.
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """Noise for a series.
+
+    Attributes:
+        epsilon: the leakage that is allowed. scale: the least Laplace scale that keeps it, and
+        `measure_chain_leakage`, what was measured there. plain_scale: what differential privacy
+        would add for the same ε, and `plain_leakage`, what
+            that really leaks about a row of this series.
+        group_scale: what group privacy would add, treating all rows as one.
+        exact: whether the leakages are exact; otherwise upper bounds.
+    """
+
+    epsilon: float
+    scale: float
+    leakage: float
+    plain_scale: float
+    plain_leakage: float
+    group_scale: float
+    exact: bool
+
+
+def measure_leakage(
+    prior: Sequence[MarkovChain], space: Records, statistic: object, scale: float
+) -> Level:
+    """The leakage of Laplace noise of this scale, the largest over the chains."""
+    from whosin.mechanisms import Laplace
+    from whosin.notions.bayesian_privacy import measure_chain_leakage, noisy_sum
+
+    asked = noisy_sum(Laplace(statistic, scale), space)
+    assert asked is not None
+    levels = [measure_chain_leakage(chain, space, asked) for chain in prior]
+    return max(levels, key=lambda level: level.value)
+
+
+def plan_series(
+    prior: Sequence[MarkovChain],
+    space: Records,
+    statistic: object,
+    epsilon: float,
+    accuracy: float = 1e-6,
+) -> ChainPlan:
+    """The least Laplace noise on a series whose leakage is at most ε, beside what others would add.
+
+    More Laplace noise is post-processing of less (the quotient of the characteristic functions is
+    a characteristic function), so the leakage falls with the scale; what is returned was measured.
+    """
+    from whosin.mechanisms import Laplace
+    from whosin.notions.bayesian_privacy import noisy_sum
+
+    check_range(epsilon, "epsilon", "above 0")
+    asked = noisy_sum(Laplace(statistic, 1), space)
+    assert asked is not None
+    plain = _row_sensitivity(asked) / epsilon
+    if plain == 0:
+        raise InvalidInput("query", "one that depends on the rows", "the same for every value")
+    at_plain = measure_leakage(prior, space, statistic, plain)
+    scale, best = plain, at_plain
+    if float(at_plain.value) > epsilon * (1 + 1e-12):
+        scale, best = _least_scale(
+            lambda s: measure_leakage(prior, space, statistic, s),
+            epsilon,
+            plain,
+            at_plain,
+            accuracy,
+        )
+    return ChainPlan(
+        epsilon,
+        scale,
+        float(best.value),
+        plain,
+        float(at_plain.value),
+        plain * space.rows,
+        best.exact and at_plain.exact,
+    )
+
+
+def _least_scale(
+    leaks: Callable[[float], Level], epsilon: float, low: float, at_low: Level, accuracy: float
+) -> tuple[float, Level]:
+    """The least scale above `low` that keeps ε, by secants in logarithms inside a bracket."""
+    high, at_high = low, at_low
+    while float(at_high.value) > epsilon:
+        low, at_low = high, at_high
+        high *= max(2.0, float(at_high.value) / epsilon)
+        at_high = leaks(high)
+    aim = math.log(epsilon) - accuracy / 4
+    while high / low > 1 + accuracy and float(at_high.value) < epsilon * (1 - accuracy):
+        drop = math.log(float(at_low.value)) - math.log(float(at_high.value))
+        share = (math.log(float(at_low.value)) - aim) / drop if drop > 0 else 0.5
+        # Stay inside, and never creep: at least a fiftieth of the bracket goes each time.
+        share = min(max(share, 0.02), 0.98)
+        middle = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+        tried = leaks(middle)
+        if float(tried.value) <= epsilon:
+            high, at_high = middle, tried
+        else:
+            low, at_low = middle, tried
+    return high, at_high
+
+
+def _row_sensitivity(query: NoisySum) -> float:
+    """How far one row can move the sums, in total."""
+    steps = [float(step) for step in query.step]
+    rows = query.weights * np.array(steps)
+    return float(np.abs(rows[:, None] - rows[None]).sum(axis=2).max())

@@ -26,12 +26,21 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from whosin.beliefs import chosen_percent, percent
-from whosin.calibration.target import NumberTarget, Target
+from whosin.beliefs import chosen_percent, format_percent
+from whosin.calibration.base import NumberTarget, Target
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Array, Number, as_typed, exp_up, figures, log_down, ranged, rational
+from whosin.exact import (
+    Array,
+    Number,
+    exact_fraction,
+    exp_up,
+    format_figures,
+    format_typed,
+    log_down,
+    read_ranged,
+)
 
-HALF = Fraction(1, 2)
+ONE_HALF = Fraction(1, 2)
 LEAST_ROOM = Fraction(1, 10**9)
 """The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
 floats such as 0.09 would decide on which side of the limit they are."""
@@ -44,7 +53,7 @@ def best_tests(ratio: Number, delta: Fraction = Fraction(0)) -> list[tuple[Fract
     both directions."""
     if ratio == math.inf:
         return [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(1))]
-    r, sure = rational(ratio), 1 - delta
+    r, sure = exact_fraction(ratio), 1 - delta
     corner = sure / (1 + r)
     none, all_ = Fraction(0), Fraction(1)
     return [(none, none), (none, delta), (corner, 1 - corner), (sure, all_), (all_, all_)]
@@ -68,11 +77,13 @@ class RateTarget(Target):
 
     def verdict(self, rate: Fraction, *, enough: bool) -> str:
         """A rate that the best tests reach, beside the one that is asked for, in a sentence."""
-        limit = as_typed(self.limit, "down")
+        limit = format_typed(self.limit, "down")
         if enough:
-            most = figures(rate, 6, "up")
+            most = format_figures(rate, 6, "up")
             return f"the {self.measured_as} is at most {most}; up to {limit} would do"
-        return f"the {self.measured_as} may be {figures(rate, 6, 'up')}; only {limit} would do"
+        return (
+            f"the {self.measured_as} may be {format_figures(rate, 6, 'up')}; only {limit} would do"
+        )
 
     @property
     @abstractmethod
@@ -171,7 +182,7 @@ class Advantage(NumberTarget, RateTarget):
         return (1 + self.number - 2 * delta) / (1 - self.number)
 
     def reached_by(self, tests: Tests) -> Fraction:
-        return rational(tests.advantage)
+        return exact_fraction(tests.advantage)
 
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         return max(tpr - fpr for fpr, tpr in tests) <= self.number
@@ -181,7 +192,7 @@ class Advantage(NumberTarget, RateTarget):
         return 1 / (1 - self.number)
 
     def words(self) -> str:
-        most = as_typed(self.number, "up")
+        most = format_typed(self.number, "up")
         return f"has an attack advantage (true minus false positive rate) of at most {most}"
 
 
@@ -204,10 +215,10 @@ class Detection(RateTarget):
 
     @property
     def rates(self) -> tuple[Fraction, Fraction]:
-        """(TPR, FPR), exactly."""
+        """The rates (TPR, FPR) as exact rationals."""
         return (
-            ranged(self.tpr, "tpr", "strictly between 0 and 1"),
-            ranged(self.fpr, "fpr", "strictly between 0 and 1"),
+            read_ranged(self.tpr, "tpr", "strictly between 0 and 1"),
+            read_ranged(self.fpr, "fpr", "strictly between 0 and 1"),
         )
 
     @property
@@ -236,7 +247,7 @@ class Detection(RateTarget):
         return max((tpr - delta) / fpr, (1 - fpr - delta) / (1 - tpr))
 
     def reached_by(self, tests: Tests) -> Fraction:
-        return rational(tests.tpr(self.rates[1]))
+        return exact_fraction(tests.tpr(self.rates[1]))
 
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
         tpr, fpr = self.rates
@@ -275,17 +286,17 @@ class BayesRisk(RateTarget):
     def __post_init__(self) -> None:
         _, risk, guessing = self.numbers
         if risk > guessing:
-            most = as_typed(guessing, "down")
+            most = format_typed(guessing, "down")
             accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
             raise InvalidInput("risk", accepted, float(risk))
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
         """(prior, risk, the risk of guessing), exactly."""
-        prior = ranged(self.prior, "prior", "strictly between 0 and 1")
+        prior = read_ranged(self.prior, "prior", "strictly between 0 and 1")
         return (
             prior,
-            ranged(self.risk, "risk", "strictly between 0 and 1"),
+            read_ranged(self.risk, "risk", "strictly between 0 and 1"),
             min(prior, 1 - prior),
         )
 
@@ -299,7 +310,7 @@ class BayesRisk(RateTarget):
     def search_range(self) -> tuple[float, float]:
         prior = self.numbers[0]
         # δ falls, so that an ε from below is on the safe side.
-        at = log_down((1 - prior) / prior) if prior != HALF else 0.0
+        at = log_down((1 - prior) / prior) if prior != ONE_HALF else 0.0
         return at, at
 
     def rate(self, epsilons: Array, deltas: Array) -> Array:
@@ -312,11 +323,11 @@ class BayesRisk(RateTarget):
 
     def ratio_with(self, delta: Fraction) -> Fraction:
         _, risk, guessing = self.numbers
-        if risk == HALF:
+        if risk == ONE_HALF:
             raise ImpossibleTarget(
                 "risk must be below 0.5: only someone who learns nothing is wrong half of the time "
                 "(the nearest possible: any risk below 0.5)",
-                nearest=HALF,
+                nearest=ONE_HALF,
             )
         if delta:
             _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
@@ -335,11 +346,11 @@ class BayesRisk(RateTarget):
 
     def reached_by(self, tests: Tests) -> Fraction:
         prior, _, guessing = self.numbers
-        return max(1 - rational(tests.bayes_risk(prior)) / guessing, Fraction(0))
+        return max(1 - exact_fraction(tests.bayes_risk(prior)) / guessing, Fraction(0))
 
     def verdict(self, rate: Fraction, *, enough: bool) -> str:
         _, risk, guessing = self.numbers
-        errs = percent(max(guessing * (1 - rate), Fraction(0)), "down")
+        errs = format_percent(max(guessing * (1 - rate), Fraction(0)), "down")
         asked = chosen_percent(risk, "up")
         if enough:
             return f"whoever is looking errs at least {errs} of the time; {asked} was asked"

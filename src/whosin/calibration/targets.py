@@ -1,25 +1,263 @@
-"""Targets about one belief or one ε, and the registry of all targets.
-
-One frozen class each (see `target`): those about how often tests are right are in `rate_targets`,
-and the one whose posterior depends on the prior is in `belief_profile`.
-"""
+"""Targets about one belief, one ε or a profile of beliefs, and the registry of all targets."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.calibration.belief_profile import Profile
+from whosin.beliefs import chosen_percent, format_percent
+from whosin.calibration.base import NumberTarget, Target, exact_ratio
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
-from whosin.calibration.target import NumberTarget, Target, exactly
 from whosin.errors import ImpossibleTarget, InvalidInput
-from whosin.exact import Number, as_typed, exp_up, rational
+from whosin.exact import (
+    Number,
+    ball,
+    ball_end,
+    certificate_precision,
+    exact_fraction,
+    exp_up,
+    format_typed,
+    probability,
+)
 from whosin.families import Adversary, Family, OneOf
-from whosin.families.base import WHOLE
-from whosin.validation import MOST_PEOPLE, whole
+from whosin.families.base import WHOLE_RANGE
+from whosin.validation import MOST_PEOPLE, read_whole, shorten_value
+
+# A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
+#
+# The profile is given at some priors and is linear between them (Kazan and Reiter 2024); it says
+# nothing about beliefs before the first and beyond the last. It allows the likelihood ratio
+#
+#     min over p of  q(p) (1 − p) / (p (1 − q(p))).
+#
+# Where q = α + βp, the derivative of its logarithm vanishes at the roots of
+#
+#     (β² − β) p² + 2αβ p + α² − α = 0.
+#
+# At p = 0 with q(0) = 0 the ratio tends to the slope β, at p = 1 with q(1) = 1 to 1/β.
+
+
+ACCEPTED_PROFILES = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
+MOST_POINTS = 1000
+MOST_TOLD = 8
+"""Priors that are told in words; a profile may have more."""
+Point = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Profile(Target):
+    """The posterior of a prior p is at most q(p), given at some p and linear between them.
+
+    Args:
+        profile: {"0.1": "0.3", "0.5": "0.6"}: who was 10% sure becomes at most 30% sure, and so on;
+            also pairs, or the text 0.1:0.3,0.5:0.6.
+    """
+
+    profile: object
+    name: ClassVar[str] = "profile"
+    theorems: ClassVar[tuple[str, ...]] = ("T11",)
+
+    def __post_init__(self) -> None:
+        points = sorted(_read_points(self.profile))
+        _check_points(points)
+        spelled = tuple((_spell_number(prior), _spell_number(most)) for prior, most in points)
+        object.__setattr__(self, "profile", spelled)
+
+    @property
+    def points(self) -> list[Point]:
+        """The priors, in order, with their largest posteriors."""
+        return [(Fraction(prior), Fraction(most)) for prior, most in self.profile]  # type: ignore[attr-defined]
+
+    def at(self, prior: Fraction) -> Fraction:
+        """q(p), for a prior between the first and the last."""
+        for piece in self._pieces(prior, prior):
+            return piece.at(prior)
+        raise InvalidInput("prior", f"between {self.points[0][0]} and {self.points[-1][0]}", prior)
+
+    def ratio(self, low: Fraction, high: Fraction) -> Number:
+        pieces = self._within(low, high)
+        result = min(piece.least() for piece in pieces)
+        if result <= 1:
+            ends = (end for piece in pieces for end in (piece.low, piece.high) if 0 < end < 1)
+            touching = next((end for end in ends if self.at(end) <= end), Fraction(1, 2))
+            raise ImpossibleTarget(
+                f"profile must be above the prior, {float(touching):g}, there: someone that sure "
+                f"already learns something (the nearest possible: any posterior above "
+                f"{float(touching):g})",
+                nearest=touching,
+            )
+        return result
+
+    def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
+        r = exact_ratio(ratio)
+        return all(piece.allows(r) for piece in self._within(low, high))
+
+    def against(self, family: Family) -> Adversary:
+        """It speaks of the beliefs between its first and its last."""
+        known = super().against(family)
+        first, last = self.points[0][0], self.points[-1][0]
+        low, high = max(known.low, first), min(known.high, last)
+        if low > high:
+            raise InvalidInput(
+                "profile",
+                f"one with priors between {float(known.low):g} and {float(known.high):g}, which "
+                "the adversary has",
+                f"one from {float(first):g} to {float(last):g}",
+            )
+        return replace(known, low=low, high=high)
+
+    def baseline(self) -> Number | None:
+        try:
+            return self.ratio(self.points[0][0], self.points[-1][0])
+        except ImpossibleTarget:
+            return None
+
+    def words(self) -> str:
+        told = [
+            f"{chosen_percent(most, 'up')} from {chosen_percent(prior, 'nearest')}"
+            for prior, most in self.points
+        ]
+        told[0] = told[0].replace(" from", " sure from", 1)
+        if len(told) == 1:
+            return f"becomes at most {told[0]}"
+        if len(told) > MOST_TOLD:
+            told = [*told[: MOST_TOLD - 1], "…", told[-1]]
+        listed = f"{', '.join(told[:-1])} and {told[-1]}"
+        return f"becomes at most {listed}, and in proportion between"
+
+    def _within(self, low: Fraction, high: Fraction) -> list[Piece]:
+        pieces = list(self._pieces(low, high))
+        if not pieces:
+            first, last = (format_percent(end) for end in (self.points[0][0], self.points[-1][0]))
+            accepted = f"one that says something of {format_percent(low)} to {format_percent(high)}"
+            raise InvalidInput("profile", accepted, f"{first} to {last}")
+        return pieces
+
+    def _pieces(self, low: Fraction, high: Fraction) -> Iterator[Piece]:
+        """The straight pieces of q that meet [low, high], cut to it."""
+        points = self.points
+        for (a, q_a), (b, q_b) in pairwise([points[0], *points] if len(points) == 1 else points):
+            slope = (q_b - q_a) / (b - a) if b > a else Fraction(0)
+            start, end = max(a, low), min(b, high)
+            if start <= end:
+                yield Piece(start, end, q_a - slope * a, slope)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """q = α + βp on [low, high]."""
+
+    low: Fraction
+    high: Fraction
+    constant: Fraction
+    slope: Fraction
+
+    def at(self, prior: Fraction) -> Fraction:
+        """Return the largest acceptable posterior q(p) at a prior p."""
+        return self.constant + self.slope * prior
+
+    def least(self) -> Fraction | float:
+        """The largest ratio that keeps q on the piece, or a rational just below it."""
+        ends = [self._odds_ratio(self.low), self._odds_ratio(self.high)]
+        return min([*ends, *self._stationary()])
+
+    def _odds_ratio(self, prior: Fraction) -> Fraction | float:
+        most = self.at(prior)
+        if prior == 0 and most == 0:
+            return self.slope if self.high > 0 else math.inf
+        if prior == 1:
+            return 1 / self.slope if self.slope and self.low < 1 else math.inf
+        if prior == 0 or most == 1:
+            return math.inf
+        return most * (1 - prior) / (prior * (1 - most))
+
+    def _stationary(self) -> Iterator[Fraction]:
+        """The ratio at the roots that are inside, from below."""
+        alpha, beta = self.constant, self.slope
+        square, linear, rest = beta**2 - beta, alpha * beta, alpha**2 - alpha
+        inside = linear**2 - square * rest
+        if square == 0:
+            roots = [] if linear == 0 else [(-rest / (2 * linear), 0)]
+        else:
+            roots = [(-linear / square, sign) for sign in (1, -1)] if inside >= 0 else []
+        with certificate_precision():
+            for centre, sign in roots:
+                prior = ball(centre)
+                if sign:
+                    prior += sign * ball(inside).sqrt() / ball(square)
+                if not (prior > ball(self.low) and prior < ball(self.high)):
+                    continue
+                most = ball(alpha) + ball(beta) * prior
+                if most > 0 and most < 1:
+                    odds = most * (1 - prior) / (prior * (1 - most))
+                    yield ball_end(odds.lower())
+
+    def allows(self, ratio: Fraction | float) -> bool:
+        """Whether rp/(1 + (r−1)p) ≤ q(p) on the whole piece, in exact numbers: a parabola that is
+        not negative between its ends, nor at its lowest point."""
+        if ratio == math.inf:
+            return all(p == 0 or self.at(p) == 1 for p in (self.low, self.high))
+        r = Fraction(ratio)
+        square = self.slope * (r - 1)
+        linear = self.constant * (r - 1) + self.slope - r
+        beliefs = [self.low, self.high]
+        if square > 0:
+            beliefs.append(min(max(-linear / (2 * square), self.low), self.high))
+        return all((square * p + linear) * p + self.constant >= 0 for p in beliefs)
+
+
+def _read_points(profile: object) -> Iterator[Point]:
+    """The points as numbers."""
+    if isinstance(profile, str):
+        pairs: list[Sequence[object]] = [part.split(":") for part in profile.split(",")]
+    elif isinstance(profile, Mapping):
+        pairs = list(profile.items())
+    elif isinstance(profile, list | tuple):
+        pairs = list(profile)
+    else:
+        raise InvalidInput("profile", ACCEPTED_PROFILES, shorten_value(profile))
+    if not 0 < len(pairs) <= MOST_POINTS:
+        raise InvalidInput("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
+            raise InvalidInput("profile", ACCEPTED_PROFILES, shorten_value(profile))
+        yield probability(pair[0], "profile"), probability(pair[1], "profile")
+
+
+def _has_flag(pair: Sequence[object]) -> bool:
+    """TOML's true is no number, though Python would take it for 1."""
+    return any(isinstance(each, bool) for each in pair)
+
+
+def _check_points(points: list[Point]) -> None:
+    for prior, most in points:
+        if most < prior:
+            accepted = f"at least the prior, {float(prior):g}, there"
+            raise InvalidInput("profile", accepted, float(most))
+    for (before, lower), (prior, most) in pairwise(points):
+        if before == prior:
+            raise InvalidInput("profile", "each prior once", f"{float(prior):g} twice")
+        if most < lower:
+            accepted = f"one that never falls: at least {float(lower):g} at {float(prior):g}"
+            raise InvalidInput("profile", accepted, float(most))
+
+
+def _spell_number(number: Fraction) -> str:
+    """An exact number, as a decimal where that is short."""
+    decimal = f"{float(number):g}"
+    return decimal if Fraction(decimal) == number else str(number)
+
+
+# Targets about one belief or one ε, and the registry of all targets.
+#
+# One frozen class each (see `target`): those about how often tests are right are in `rate_targets`,
+# and the one whose posterior depends on the prior is in `belief_profile`.
+
 
 LARGEST_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""
@@ -38,13 +276,13 @@ class Gamma(NumberTarget):
         return beliefs.ratio_for_gamma(self.number, low, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.worst_belief(exactly(ratio), low, high).gamma <= self.number
+        return beliefs.worst_belief(exact_ratio(ratio), low, high).gamma <= self.number
 
     def baseline(self) -> Number:
         return self.number
 
     def words(self) -> str:
-        return f"becomes at most {as_typed(self.number, 'up')} times as sure as before"
+        return f"becomes at most {format_typed(self.number, 'up')} times as sure as before"
 
 
 @dataclass(frozen=True)
@@ -60,7 +298,8 @@ class Posterior(NumberTarget):
         if high == 1:
             raise ImpossibleTarget(
                 "posterior must be above the largest prior, 1: someone may be certain already "
-                f"(the nearest possible: priors up to less than {as_typed(most, 'down')}, as in "
+                f"(the nearest possible: priors up to less than {format_typed(most, 'down')}, as "
+                "in "
                 "a prior of 0.05..0.5)",
                 nearest=high,
             )
@@ -68,14 +307,14 @@ class Posterior(NumberTarget):
             raise ImpossibleTarget(
                 f"posterior must be above the largest prior, {float(high):g}: someone that sure "
                 f"already cannot be held to {float(most):g}; got {float(most):g} "
-                f"(the nearest possible: any posterior above {as_typed(high, 'up')}, "
-                f"or priors up to less than {as_typed(most, 'down')})",
+                f"(the nearest possible: any posterior above {format_typed(high, 'up')}, "
+                f"or priors up to less than {format_typed(most, 'down')})",
                 nearest=high,
             )
         return beliefs.ratio_for_posterior(most, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.posterior(exactly(ratio), high) <= self.number
+        return beliefs.posterior(exact_ratio(ratio), high) <= self.number
 
     def words(self) -> str:
         return f"becomes at most {beliefs.chosen_percent(self.number, 'up')} sure"
@@ -101,17 +340,17 @@ class Epsilon(NumberTarget):
         return math.exp(float(self.number))
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return ratio != math.inf and rational(ratio) <= exp_up(self.number)
+        return ratio != math.inf and exact_fraction(ratio) <= exp_up(self.number)
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         accepted = "a gamma, posterior, gain or advantage: no ε holds where absence may show"
         raise InvalidInput("target", accepted, "an epsilon")
 
     def baseline(self) -> Number:
-        return self.ratio(*WHOLE)
+        return self.ratio(*WHOLE_RANGE)
 
     def words(self) -> str:
-        return f"sees answers that are ε = {as_typed(self.number, 'up')} private"
+        return f"sees answers that are ε = {format_typed(self.number, 'up')} private"
 
 
 @dataclass(frozen=True)
@@ -128,7 +367,7 @@ class Rho(NumberTarget):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole(self.m, "m", 2, MOST_PEOPLE)
+        read_whole(self.m, "m", 2, MOST_PEOPLE)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         rho, prior = self.number, Fraction(1, self.m)
@@ -142,7 +381,7 @@ class Rho(NumberTarget):
         return beliefs.ratio_for_posterior(rho, prior)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
-        return beliefs.posterior(exactly(ratio), Fraction(1, self.m)) <= self.number
+        return beliefs.posterior(exact_ratio(ratio), Fraction(1, self.m)) <= self.number
 
     def default_family(self) -> Family:
         return OneOf(self.m)
@@ -173,19 +412,21 @@ class Gain(NumberTarget):
         most = self.number
         if ratio == math.inf:
             return beliefs.ratio_for_gain(most, low, high) == math.inf
-        return beliefs.gain_stays(most, rational(ratio), low, high)
+        return beliefs.gain_stays(most, exact_fraction(ratio), low, high)
 
     def baseline(self) -> Number:
-        return self.ratio(*WHOLE)
+        return self.ratio(*WHOLE_RANGE)
 
     def words(self) -> str:
-        return f"gains at most {as_typed(100 * self.number, 'up')} percentage points of certainty"
+        return (
+            f"gains at most {format_typed(100 * self.number, 'up')} percentage points of certainty"
+        )
 
 
-TARGETS: dict[str, type[Target]] = {
+TARGET_KINDS: dict[str, type[Target]] = {
     kind.name: kind
     for kind in (Gamma, Posterior, Epsilon, Rho, Gain, Advantage, Detection, BayesRisk, Profile)
 }
 
-HIPAA = Posterior(Fraction(15, 1000))
+HIPAA_TARGET = Posterior(Fraction(15, 1000))
 """The 1.5% that Lee and Clifton (2012) derive from HIPAA's safe harbour rule, as a posterior."""

@@ -6,20 +6,42 @@ from collections.abc import Callable
 from typing import Any
 
 from whosin.calibration import Plan, Process, ProcessPlan
-from whosin.curves.channels import channel_curve, family_curve
 from whosin.curves.curve import CornerCurve as CornerCurve
 from whosin.curves.curve import TradeOff as TradeOff
 from whosin.curves.curve import below_lines
-from whosin.curves.noise import LaplaceCurve as LaplaceCurve
-from whosin.curves.noise import LossCurve as LossCurve
-from whosin.curves.noise import NormalCurve as NormalCurve
-from whosin.curves.noise import gaussian_curve, geometric_curve, laplace_curve, pure_curve
+from whosin.curves.mechanism_curves import LaplaceCurve as LaplaceCurve
+from whosin.curves.mechanism_curves import LossCurve as LossCurve
+from whosin.curves.mechanism_curves import NormalCurve as NormalCurve
+from whosin.curves.mechanism_curves import (
+    channel_curve,
+    family_curve,
+    gaussian_curve,
+    geometric_curve,
+    laplace_curve,
+    pure_curve,
+)
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, rational
 from whosin.families import Family
-from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, as_channel
+from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_channel
 from whosin.mechanisms.base import need_space
 from whosin.spaces import Space
+
+__all__ = [
+    "CornerCurve",
+    "LaplaceCurve",
+    "LossCurve",
+    "NormalCurve",
+    "TradeOff",
+    "process_curve",
+    "process_tradeoff",
+    "tradeoff",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 OF_NOISE: dict[type, Callable[[Any, Space, str], TradeOff]] = {
     Laplace: laplace_curve,
@@ -29,7 +51,7 @@ OF_NOISE: dict[type, Callable[[Any, Space, str], TradeOff]] = {
 """Noise whose curve has a form of its own; other mechanisms have the curve of their channel."""
 
 
-def of(
+def tradeoff(
     mechanism: object,
     space: Space | None = None,
     relation: str = "add-remove",
@@ -43,9 +65,9 @@ def of(
         family: instead, over all priors of a family: "in" against "out" of any one person.
     """
     if isinstance(mechanism, Plan):
-        return _of_plan(mechanism)
+        return _plan_tradeoff(mechanism)
     if isinstance(mechanism, ProcessPlan):
-        return of_process(mechanism)
+        return process_tradeoff(mechanism)
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
     if family is not None:
@@ -53,10 +75,10 @@ def of(
     special = OF_NOISE.get(type(mechanism))
     if special is not None:
         return special(mechanism, need_space(space, type(mechanism).__name__), relation)
-    return channel_curve(as_channel(mechanism, space), relation)
+    return channel_curve(read_channel(mechanism, space), relation)
 
 
-def of_process(plan: ProcessPlan) -> TradeOff:
+def process_tradeoff(plan: ProcessPlan) -> TradeOff:
     """The curve of a process with the noise that was planned."""
     return process_curve(plan.process, plan.multiplier)
 
@@ -68,7 +90,7 @@ def process_curve(process: Process, multiplier: float, *, reverse: bool = False)
     return LossCurve(process.losses(multiplier, reverse=reverse))
 
 
-def _of_plan(plan: Plan) -> TradeOff:
+def _plan_tradeoff(plan: Plan) -> TradeOff:
     """The curve of a plan's Gaussian noise for a query; otherwise of all that its (ε, δ) allows."""
     if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
         moves = plan.query.euclidean(plan.relation)

@@ -19,18 +19,20 @@ from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Number,
     Rational,
+    exact_fraction,
     exp_down,
     log_down,
+    log_up,
     probability,
-    ranged,
     rational,
+    read_ranged,
     round_up,
 )
 from whosin.notebook_display import Displayed
 
-LARGEST = 700
+MAX_EXPONENT = 700
 """Larger ε do not fit into floats."""
-ACCURACY = 1e-12
+BISECTION_ACCURACY = 1e-12
 """How close to the least an ε is searched for."""
 FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
 """The rates that tables show."""
@@ -55,15 +57,15 @@ class TradeOff(Displayed, ABC):
 
     def epsilon(self, delta: object) -> float:
         """The least ε ≥ 0 with δ(ε) ≤ δ, rounded up; infinite where none has."""
-        failing = ranged(delta, "delta", "at least 0 and below 1")
+        failing = read_ranged(delta, "delta", "at least 0 and below 1")
         if self.delta(0) <= failing:
             return 0.0
-        if self.delta(LARGEST) > failing:
+        if self.delta(MAX_EXPONENT) > failing:
             return math.inf
-        low, high = 0.0, float(LARGEST)
-        while high - low > ACCURACY * high:
+        low, high = 0.0, float(MAX_EXPONENT)
+        while high - low > BISECTION_ACCURACY * high:
             middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= failing else (middle, high)
+            low, high = (low, middle) if self.delta(Fraction(middle)) <= failing else (middle, high)
         return high
 
     @property
@@ -83,8 +85,11 @@ class TradeOff(Displayed, ABC):
 
     def posterior(self, prior: object, fpr: object) -> Number:
         """How sure someone with this prior becomes when the best test with this FPR says "in"."""
-        belief, alpha = probability(prior, "prior"), ranged(fpr, "fpr", "above 0 and at most 1")
-        return beliefs.posterior(rational(self.tpr(alpha)) / alpha, belief)
+        belief, alpha = (
+            probability(prior, "prior"),
+            read_ranged(fpr, "fpr", "above 0 and at most 1"),
+        )
+        return beliefs.posterior(exact_fraction(self.tpr(alpha)) / alpha, belief)
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class CornerCurve(TradeOff):
         relation: str | None = None,
         attained_by: Iterable[ComparedWorlds] = (),
     ) -> None:
-        self.corners = hull(corners)
+        self.corners = concave_hull(corners)
         self.exact = exact
         self.relation = relation
         self.attained_by = frozenset(attained_by)
@@ -137,10 +142,18 @@ class CornerCurve(TradeOff):
 
     def delta(self, epsilon: object) -> float:
         level = rational(epsilon, "epsilon")
-        if abs(level) > LARGEST:
-            raise InvalidInput("epsilon", f"between -{LARGEST} and {LARGEST}", epsilon)
+        if abs(level) > MAX_EXPONENT:
+            raise InvalidInput("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
         factor = exp_down(level) if level else Fraction(1)
         return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
+
+    def epsilon(self, delta: object) -> float:
+        """The least ε ≥ 0 with δ(ε) ≤ δ, rounded up: ln of the largest (TPR − δ)/FPR."""
+        failing = read_ranged(delta, "delta", "at least 0 and below 1")
+        above = [(fpr, tpr - failing) for fpr, tpr in self.corners if tpr > failing]
+        if any(fpr == 0 for fpr, _ in above):
+            return math.inf
+        return max(0.0, log_up(max(tpr / fpr for fpr, tpr in above)))
 
     @property
     def advantage(self) -> Rational:
@@ -184,7 +197,7 @@ class CornerCurve(TradeOff):
         Raises:
             Unsupported: it is not about one person who is in or out, whoever else is.
         """
-        share = ranged(rate, "rate", "above 0 and at most 1")
+        share = read_ranged(rate, "rate", "above 0 and at most 1")
         self._need_worlds("sampled")
         if self.relation != "add-remove":
             raise Unsupported(
@@ -224,19 +237,37 @@ def ordered_corners(
     return corners
 
 
-def hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+def concave_hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
     """The corners of the least concave curve above all points, from (0, 0) to (1, 1)."""
     one = Fraction(1)
     # Rows of floats sum to 1 only nearly.
     inside = {(min(x, one), min(y, one)) for x, y in points}
+    return upper_hull(inside | {(Fraction(0), Fraction(0)), (one, one)})
+
+
+def upper_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The corners of the least concave curve above all points, from the first to the last."""
     upper: list[tuple[Fraction, Fraction]] = []
-    for x, y in sorted(inside | {(Fraction(0), Fraction(0)), (one, one)}):
+    for x, y in sorted(points):
         if upper and upper[-1][0] == x and len(upper) > 1:
             upper.pop()
         while len(upper) > 1 and _turns_left(upper[-2], upper[-1], (x, y)):
             upper.pop()
         upper.append((x, y))
     return upper
+
+
+def lower_envelope(
+    one: Sequence[tuple[Fraction, Fraction]], two: Sequence[tuple[Fraction, Fraction]]
+) -> list[tuple[Fraction, Fraction]]:
+    """The corners of a curve that stays below two curves and TPR = 1, each by its corners."""
+    lines = []
+    for corners in (one, two):
+        for (x0, y0), (x1, y1) in pairwise(corners):
+            if x1 > x0:
+                slope = (y1 - y0) / (x1 - x0)
+                lines.append((slope, y0 - slope * x0))
+    return below_lines(lines).corners
 
 
 def _turns_left(
@@ -254,16 +285,20 @@ def below_lines(
         relation: between which worlds the lines hold, if between any two.
     """
     ends: list[tuple[Fraction, Fraction]] = []
-    least = {slope: min(b for a, b in lines if a == slope) for slope, _ in lines}
-    for line in sorted([*least.items(), (Fraction(0), Fraction(1))], reverse=True):
-        while len(ends) > 1 and _crossing(ends[-2], line) <= _crossing(ends[-2], ends[-1]):
+    least: dict[Fraction, Fraction] = {}
+    for slope, rest in (*lines, (Fraction(0), Fraction(1))):
+        least[slope] = min(rest, least.get(slope, rest))
+    for line in sorted(least.items(), reverse=True):
+        while len(ends) > 1 and _line_crossing(ends[-2], line) <= _line_crossing(
+            ends[-2], ends[-1]
+        ):
             ends.pop()
         ends.append(line)
-    crossings = (_crossing(one, two) for one, two in pairwise(ends))
+    crossings = (_line_crossing(one, two) for one, two in pairwise(ends))
     rates = [Fraction(0), *(each for each in crossings if 0 < each < 1), Fraction(1)]
     corners = [(at, max(min(a * at + b for a, b in ends), at)) for at in rates]
     return CornerCurve(corners, exact=False, relation=relation)
 
 
-def _crossing(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> Fraction:
+def _line_crossing(one: tuple[Fraction, Fraction], two: tuple[Fraction, Fraction]) -> Fraction:
     return (two[1] - one[1]) / (one[0] - two[0])

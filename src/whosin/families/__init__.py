@@ -1,14 +1,14 @@
 """Sets of priors: the adversaries that a notion of privacy defends against.
 
 A family describes itself: what it is called and how it is spelled, who it is in plain words, which
-beliefs and neighbours it has, and which other families it includes. `FAMILIES` is the registry: the
-command, scenario files, the page, the reference and the contract tests find a family there.
+beliefs and neighbours it has, and which other families it includes. `FAMILY_KINDS` is the registry:
+the command, scenario files, the page, the reference and the contract tests find a family there.
 Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.families.any_prior import AnyPrior as AnyPrior
 from whosin.families.at_most_known import AtMostKnown as AtMostKnown
+from whosin.families.at_most_known import Uninformed as Uninformed
 from whosin.families.base import Adversary as Adversary
 from whosin.families.base import Family as Family
 from whosin.families.base import Worst as Worst
@@ -16,13 +16,37 @@ from whosin.families.cliques import Cliques as Cliques
 from whosin.families.explicit import Explicit as Explicit
 from whosin.families.fixed_probability import FixedProbability as FixedProbability
 from whosin.families.fixed_size import FixedSize as FixedSize
+from whosin.families.fixed_size import OneOf as OneOf
 from whosin.families.fixed_size import SwapOfTwo as SwapOfTwo
+from whosin.families.independent import AnyPrior as AnyPrior
 from whosin.families.independent import Independent as Independent
 from whosin.families.independent import OneOfTwo as OneOfTwo
-from whosin.families.one_of import OneOf as OneOf
-from whosin.families.uninformed import Uninformed as Uninformed
 
-FAMILIES: dict[str, type[Family]] = {
+__all__ = [
+    "FAMILY_KINDS",
+    "Adversary",
+    "AnyPrior",
+    "AtMostKnown",
+    "Cliques",
+    "Explicit",
+    "Family",
+    "FixedProbability",
+    "FixedSize",
+    "Independent",
+    "OneOf",
+    "OneOfTwo",
+    "SwapOfTwo",
+    "Uninformed",
+    "Worst",
+    "read_family",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+FAMILY_KINDS: dict[str, type[Family]] = {
     kind.name: kind
     for kind in (
         AnyPrior,
@@ -45,7 +69,7 @@ def read_family(text: str) -> Family:
     if not isinstance(text, str):
         raise InvalidInput("family", "a text such as independent=0.05..0.5", text)
     name, equals, argument = text.strip().partition("=")
-    known = {name: kind for name, kind in FAMILIES.items() if kind.example}
+    known = {name: kind for name, kind in FAMILY_KINDS.items() if kind.example}
     if name not in known:
         raise UnknownName("family", name, known)
     kind = known[name]

@@ -1,4 +1,4 @@
-"""Adversaries who are uncertain about nearly everyone."""
+"""Adversaries who are uncertain about nearly everyone, and the uninformed one."""
 
 from __future__ import annotations
 
@@ -13,29 +13,79 @@ from typing import Any, ClassVar, Self
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, number_range
 from whosin.families.base import (
-    HALF,
-    WHOLE,
+    ONE_HALF,
+    WHOLE_RANGE,
     Adversary,
     Bounded,
     Family,
+    OtherPeople,
     Range,
     Worst,
-    nested,
+    check_prior,
+    independent_beliefs,
+    is_nested,
     spelled_range,
+    sums_given,
 )
-from whosin.families.crowd import OtherPeople
-from whosin.families.prior_kinds import independent_beliefs
-from whosin.families.underflow import sums_given
-from whosin.families.uninformed import Uninformed
+from whosin.families.explicit import worst_for_prior
 from whosin.priors import Independent as IndependentPrior
-from whosin.priors import Prior
-from whosin.spaces.count_lattice import CountLattice, as_grid, counted
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio
-from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, spelled_whole, whole
+from whosin.priors import Prior, Uniform
+from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
+from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, spread_on_grid
+from whosin.spaces.worlds import Subsets
+from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
 
-LARGEST = 1 << 16
+# An adversary with no information at all (Li13 5.1).
+
+
+@dataclass(frozen=True)
+class Uninformed(Family):
+    """D_N: the uniform distribution over all subsets, and no other."""
+
+    name: ClassVar[str] = "uninformed"
+    example: ClassVar[str] = "uninformed"
+    key: ClassVar[str] = "uninformed"
+    symbol: ClassVar[str] = "D_N"
+    definition: ClassVar[str] = "the one prior under which all subsets are equally likely"
+    source: ClassVar[str] = "Li13, distribution family 5.1"
+
+    @property
+    def beliefs(self) -> Range:
+        return ONE_HALF, ONE_HALF
+
+    @property
+    def independent_beliefs(self) -> Range:
+        return ONE_HALF, ONE_HALF
+
+    def relatives(self) -> Iterator[Family]:
+        from whosin.families.fixed_probability import FixedProbability  # which knows this one
+
+        yield FixedProbability(ONE_HALF)
+
+    def words(self) -> str:
+        return "someone who knows nothing: every set of people is as likely as any other"
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        check_prior(prior, space)
+        return isinstance(prior, Uniform) or len(set(prior.probabilities(space))) == 1
+
+    complete: ClassVar[bool] = True
+
+    def crowds(self, people: int) -> Iterator[OtherPeople]:
+        yield OtherPeople(people, 0, people - 1, ONE_HALF, ONE_HALF, range(1))
+
+    def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
+        for kind in as_count_lattice(lattice).kinds:
+            yield kind[0], lambda _belief: Uniform()
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        return worst_for_prior(Uniform(), likelihoods, lattice, positive)
+
+
+# Adversaries who are uncertain about nearly everyone.
+
+
+MAX_ENTITIES = 1 << 16
 """How many priors are tried at most for one entity."""
 
 
@@ -63,7 +113,7 @@ class AtMostKnown(Bounded):
     hides_others: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", 0, MOST_PEOPLE)
+        read_whole(self.k, "k", 0, MOST_PEOPLE)
         if self.bounds[0] == 0 or self.bounds[1] == 1:
             raise InvalidInput(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
@@ -78,11 +128,11 @@ class AtMostKnown(Bounded):
 
     def includes(self, other: Family) -> bool:
         if isinstance(other, AtMostKnown):
-            return other.k <= self.k and nested(self.bounds, other.bounds)
-        return isinstance(other, Uninformed) and nested(self.bounds, other.beliefs)
+            return other.k <= self.k and is_nested(self.bounds, other.bounds)
+        return isinstance(other, Uninformed) and is_nested(self.bounds, other.beliefs)
 
     def canonical(self) -> Family:
-        alone = self.k == 0 and self.bounds == (HALF, HALF)
+        alone = self.k == 0 and self.bounds == (ONE_HALF, ONE_HALF)
         return Uninformed() if alone else super().canonical()
 
     def words(self) -> str:
@@ -104,7 +154,7 @@ class AtMostKnown(Bounded):
 
     @classmethod
     def chosen(cls, value: int, prior: Range | None) -> Self:
-        return cls(value, *(prior or WHOLE))
+        return cls(value, *(prior or WHOLE_RANGE))
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         beliefs = independent_beliefs(prior, space)
@@ -122,14 +172,14 @@ class AtMostKnown(Bounded):
             yield OtherPeople(people, at_low, unsure - at_low, low, high, range(known + 1))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
-        grid = counted(lattice)
+        grid = as_count_lattice(lattice)
         for kind in range(len(grid.kinds)):
             entity = grid.kinds[kind][0]
             for beliefs in self._vertices(grid, kind):
-                yield entity, _with_belief(beliefs, entity)
+                yield entity, _append_belief(beliefs, entity)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        grid, array = as_grid(lattice, likelihoods)
+        grid, array = spread_on_grid(lattice, likelihoods)
         largest = array.max(axis=0)
         for kind in range(len(grid.kinds)):
             entity = grid.kinds[kind][0]
@@ -139,21 +189,21 @@ class AtMostKnown(Bounded):
                 sides = sums_given(prior, grid, entity, array, largest)
                 sides = sides if positive else sides[::-1]
                 ratio = largest_ratio(*sides)
-                if best is None or exceeds(ratio, best[0]):
+                if best is None or exceeds_best(ratio, best[0]):
                     (output,) = first_at_least(*sides, ratio)
                     best = ratio, beliefs, output
                 if ratio == math.inf:
                     break
             assert best is not None
             ratio, beliefs, output = best
-            yield Worst(ratio, entity, output, *self.bounds, _with_belief(beliefs, entity))
+            yield Worst(ratio, entity, output, *self.bounds, _append_belief(beliefs, entity))
 
     def _vertices(self, grid: CountLattice, kind: int) -> Iterator[list[Fraction]]:
         """Beliefs of everyone, the entity itself at low, for all ways to be at an end."""
         others = [len(members) - (each == kind) for each, members in enumerate(grid.kinds)]
         known = min(self.k, sum(others))
-        ways = [list(_splits(count, known)) for count in others]
-        if prod(map(len, ways)) > LARGEST:
+        ways = [list(_list_splits(count, known)) for count in others]
+        if prod(map(len, ways)) > MAX_ENTITIES:
             raise Unsupported(
                 f"{self.symbol} would have to try {prod(map(len, ways))} priors; "
                 "it is exact for counts, and for few entities otherwise"
@@ -172,7 +222,7 @@ class AtMostKnown(Bounded):
             yield beliefs
 
 
-def _splits(count: int, known: int) -> Iterator[tuple[int, int, int, int]]:
+def _list_splits(count: int, known: int) -> Iterator[tuple[int, int, int, int]]:
     """(out, in, low, high): ways to share a number of like entities, at most `known` certain."""
     for out in range(min(known, count) + 1):
         for inside in range(min(known - out, count - out) + 1):
@@ -181,7 +231,7 @@ def _splits(count: int, known: int) -> Iterator[tuple[int, int, int, int]]:
                 yield out, inside, low, rest - low
 
 
-def _with_belief(beliefs: list[Fraction], entity: int) -> Any:
+def _append_belief(beliefs: list[Fraction], entity: int) -> Any:
     def prior(belief: Fraction) -> Prior:
         return IndependentPrior([*beliefs[:entity], belief, *beliefs[entity + 1 :]])
 

@@ -1,8 +1,4 @@
-"""What every family of priors can do, and the shape of what it finds.
-
-Contract: a family never sees a mechanism. It gets an array of likelihoods, with one row per class
-of worlds, and answers with its worst priors on that array; `notions` turns them into levels.
-"""
+"""What every family of priors can do, the worst case it finds, and recognising priors."""
 
 from __future__ import annotations
 
@@ -11,23 +7,114 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin.beliefs import chosen_percent
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, number_range, probability, rational
-from whosin.families.crowd import OtherPeople
-from whosin.priors import Prior, Table
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.subsets import Subsets
+from whosin.exact import Array, flint_rational, number_range, probability, rational
+from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
+from whosin.spaces.arrays import Underflow, check_underflow
+from whosin.spaces.quotients import Lattice, two_binomials
+from whosin.spaces.worlds import Subsets
+from whosin.validation import check_kind, shorten_value
+
+# Everyone but one person: some are known, and the others are at one of two beliefs.
+#
+# These are the priors at which profiles of counts are largest (F21), and some families have no
+# other
+# priors. Contract: whoever is known is known to be in or out for certain.
+
+
+@dataclass(frozen=True)
+class OtherPeople:
+    """The others: how many are at which belief, and how many known ones may be in.
+
+    Attributes:
+        people: how many there are, the person in question included.
+        at_low, at_high: how many others are in with probability low, and high.
+        inside: the numbers of known people who may be in; all other known ones are out.
+    """
+
+    people: int
+    at_low: int
+    at_high: int
+    low: Fraction
+    high: Fraction
+    inside: range
+
+    @property
+    def unsure(self) -> int:
+        """How many others are uncertain."""
+        return self.at_low + self.at_high
+
+    @property
+    def known(self) -> int:
+        """How many others are known."""
+        return self.people - 1 - self.unsure
+
+    @property
+    def weights(self) -> tuple[int, Array]:
+        """(first, weights): how many of the uncertain others are in."""
+        return two_binomials(self.at_low, float(self.low), self.at_high, float(self.high))
+
+    @cached_property
+    def rationals(self) -> Array:
+        """The same, exactly, from 0 on."""
+        from flint import fmpq_poly
+
+        low, high = flint_rational(self.low), flint_rational(self.high)
+        product = fmpq_poly([1 - low, low]) ** self.at_low
+        product *= fmpq_poly([1 - high, high]) ** self.at_high
+        values = np.empty(self.unsure + 1, dtype=object)
+        values[:] = [product[power] for power in range(self.unsure + 1)]
+        return values
+
+    def prior(self, inside: int, belief: Any) -> Prior:
+        """The prior with this belief in entity 0 and `inside` of the known others in."""
+        out = self.known - inside
+        return Independent(
+            [
+                belief,
+                *[Fraction(1)] * inside,
+                *[Fraction(0)] * out,
+                *[self.low] * self.at_low,
+                *[self.high] * self.at_high,
+            ]
+        )
+
+    def words(self, inside: int) -> str:
+        """Who is looking, as a clause."""
+        parts = []
+        if self.known:
+            out = self.known - inside
+            parts.append(f"knows about {_count_others(self.known)} ({inside} in, {out} out)")
+        sure = [(self.at_low, self.low), (self.at_high, self.high)]
+        parts += [
+            f"is {chosen_percent(p, 'nearest')} sure of {_count_others(count)}"
+            for count, p in sure
+            if count
+        ]
+        return " and ".join(parts) or "has nobody else to think of"
+
+
+def _count_others(count: int) -> str:
+    return "one other" if count == 1 else f"{count} others"
+
+
+# What every family of priors can do, and the shape of what it finds.
+#
+# Contract: a family never sees a mechanism. It gets an array of likelihoods, with one row per class
+# of worlds, and answers with its worst priors on that array; `notions` turns them into levels.
+
 
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
-WHOLE: Range = (Fraction(0), Fraction(1))
-HALF = Fraction(1, 2)
-LETTERS = {"m": "m", "k": "k", "β": "beta"}
+WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
+ONE_HALF = Fraction(1, 2)
+PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 
 
@@ -119,7 +206,8 @@ class Family(ABC):
     def upper(
         self, likelihoods: Array, lattice: Lattice, positive: bool
     ) -> tuple[Any, Fraction, Fraction] | None:
-        """For families that are not tight: a ratio and beliefs that bound every prior's."""
+        """For families that are not tight: a ratio and beliefs that bound every prior's; None where
+        `worst` tries them all for so few people."""
         return None
 
     complete: ClassVar[bool] = False
@@ -155,7 +243,7 @@ class Family(ABC):
     @property
     def beliefs(self) -> Range:
         """The least and the largest belief that an uncertain entity may have."""
-        return WHOLE
+        return WHOLE_RANGE
 
     @property
     def independent_beliefs(self) -> Range | None:
@@ -192,7 +280,7 @@ class Family(ABC):
     def summary(self) -> str:
         """Its symbol with its parameters, and its definition."""
         symbol = self.symbol
-        for letter, name in LETTERS.items():
+        for letter, name in PARAMETER_LETTERS.items():
             if hasattr(self, name):
                 symbol = symbol.replace(f"^{letter}", f"^{getattr(self, name)}")
         return f"{symbol} ({self.definition}{self.limits})"
@@ -240,7 +328,7 @@ class Bounded(Family):
     @cached_property
     def bounds(self) -> Range:
         """low and high, exactly."""
-        return interval(self.low, self.high)
+        return read_interval(self.low, self.high)
 
     @property
     def beliefs(self) -> Range:
@@ -248,7 +336,7 @@ class Bounded(Family):
 
     def adversary(self) -> Adversary:
         reason = "T4" if self.relation == "add-remove" else "T5"
-        theorems = (reason,) if self.beliefs == WHOLE else (reason, "T11")
+        theorems = (reason,) if self.beliefs == WHOLE_RANGE else (reason, "T11")
         return Adversary(*self.beliefs, self.relation, 1, self.tight, self.tight, theorems)
 
     def canonical(self) -> Family:
@@ -259,7 +347,7 @@ class Bounded(Family):
     def band(self) -> str:
         """Its beliefs, as the end of a sentence about someone."""
         low, high = self.bounds
-        if (low, high) == WHOLE:
+        if (low, high) == WHOLE_RANGE:
             return "and believes anything at all about that person"
         if low == high:
             return f"and is {chosen_percent(low, 'nearest')} sure of that person"
@@ -269,15 +357,15 @@ class Bounded(Family):
     @property
     def limits(self) -> str:
         low, high = map(float, self.bounds)
-        return "" if self.bounds == WHOLE else f", beliefs {low:g} to {high:g}"
+        return "" if self.bounds == WHOLE_RANGE else f", beliefs {low:g} to {high:g}"
 
     @property
     def argument(self) -> str:
-        return "" if self.bounds == WHOLE else spelled_range(self.bounds)
+        return "" if self.bounds == WHOLE_RANGE else spelled_range(self.bounds)
 
     @classmethod
     def parse(cls, argument: str) -> Self:
-        return cls.within(number_range(argument, "prior range") if argument else WHOLE)
+        return cls.within(number_range(argument, "prior range") if argument else WHOLE_RANGE)
 
     @classmethod
     def within(cls, beliefs: Range) -> Self:
@@ -286,10 +374,10 @@ class Bounded(Family):
 
     @classmethod
     def chosen(cls, value: int, prior: Range | None) -> Self:
-        return cls.within(prior or WHOLE)
+        return cls.within(prior or WHOLE_RANGE)
 
 
-def nested(larger: Range, smaller: Range) -> bool:
+def is_nested(larger: Range, smaller: Range) -> bool:
     """Whether one range lies in another."""
     return larger[0] <= smaller[0] and smaller[1] <= larger[1]
 
@@ -307,7 +395,7 @@ def spelled_range(beliefs: Range) -> str:
     return low if low == high else f"{low}..{high}"
 
 
-def interval(low: object, high: object) -> Range:
+def read_interval(low: object, high: object) -> Range:
     """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
@@ -325,9 +413,140 @@ def two_worlds(
     return lambda belief: Table({inside: belief, outside: 1 - belief})
 
 
-def columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Array]]:
+def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Array]]:
     """The outputs in groups small enough to copy, each with the number of its first output."""
     step = max(1, limit // len(array))
     for start in range(0, array.shape[1], step):
         piece = array[:, start : start + step]
         yield start, piece if step >= array.shape[1] else np.ascontiguousarray(piece)
+
+
+# Recognising what kind of prior a distribution is, exactly, on spaces small enough to list.
+
+
+def check_prior(prior: Prior, space: Subsets) -> None:
+    """Refuse what is not a prior, not a space, or a prior of another space."""
+    if not isinstance(prior, Prior):
+        raise InvalidInput(
+            "prior", "a prior, such as Independent([0.5, 0.2])", shorten_value(prior)
+        )
+    prior.check(check_kind(space, Subsets, "space", "Subsets(…)"))
+
+
+def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
+    """p_t for each entity if the prior is independent, otherwise None."""
+    check_prior(prior, space)
+    if isinstance(prior, Independent):
+        return prior.beliefs(space)
+    if isinstance(prior, Uniform):
+        return (Fraction(1, 2),) * space.size
+    beliefs = tuple(prior.belief(space, entity) for entity in range(space.size))
+    same = Independent(beliefs).probabilities(space) == prior.probabilities(space)
+    return beliefs if same else None
+
+
+def fixed_size_structure(
+    prior: Prior, space: Subsets
+) -> tuple[frozenset[int], dict[int, Fraction], int] | None:
+    """(entities surely in, odds of the uncertain ones, size) if the prior is independent given a
+    size; otherwise nothing."""
+    check_prior(prior, space)
+    worlds = {
+        frozenset(e for e in range(space.size) if number >> e & 1): mass
+        for number, mass in enumerate(prior.probabilities(space))
+        if mass
+    }
+    sizes = {len(world) for world in worlds}
+    if len(sizes) != 1:
+        return None
+    size = sizes.pop()
+    known = frozenset.intersection(*worlds)
+    unsure = sorted(frozenset.union(*worlds) - known)
+    if not unsure:
+        return known, {}, size
+    expected = {known | set(chosen) for chosen in combinations(unsure, size - len(known))}
+    if expected != set(worlds):
+        return None
+    # Odds relative to the first uncertain entity, read off one exchange each, then checked.
+    odds = {unsure[0]: Fraction(1)}
+    for entity in unsure[1:]:
+        with_first = next(w for w in worlds if unsure[0] in w and entity not in w)
+        odds[entity] = worlds[with_first - {unsure[0]} | {entity}] / worlds[with_first]
+    rebuilt = FixedSize(
+        [
+            Fraction(e in known) if e not in odds else odds[e] / (1 + odds[e])
+            for e in range(space.size)
+        ],
+        size,
+    )
+    return (
+        (known, odds, size) if rebuilt.probabilities(space) == prior.probabilities(space) else None
+    )
+
+
+# Whether sums over a prior were lost to the range of floats (see `spaces.arrays`).
+#
+# A sum of probabilities times likelihoods that underflows looks like an impossible output, whose
+# ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
+
+
+FEW_ENTITIES = 900
+"""Up to this many coins the probability of all of them is a float."""
+
+
+def sums_given(
+    prior: Prior, lattice: Lattice, entity: int, array: Array, largest: Array
+) -> tuple[Array, Array]:
+    """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain.
+
+    Args:
+        largest: the largest likelihood of each output.
+
+    Raises:
+        Underflow: a search in floats lost some of them.
+    """
+    exact = array.dtype == object
+    present, absent = prior.given(lattice, entity, flint_rational if exact else float)
+    if not exact:
+        for side in (present, absent):
+            if not abs(side.sum() - 1) < 1e-6:
+                raise Underflow
+    sides = present @ array, absent @ array
+    if not exact:
+        for which, sums in enumerate(sides):
+            check_underflow(
+                sums,
+                largest,
+                lambda which=which: possible_classes(prior, lattice, entity)[which] @ (array > 0),  # type: ignore[misc]
+            )
+    return sides
+
+
+def possible_classes(prior: Prior, lattice: Lattice, entity: int) -> tuple[Array, Array]:
+    """The classes of worlds that are possible given that the entity is in, and that it is out."""
+    coins = _fair_coins(prior, lattice)
+    if coins is not None:
+        present, absent = coins.given(lattice, entity, float)
+    else:
+        present, absent = prior.given(lattice, entity, flint_rational)
+    return _is_positive(present), _is_positive(absent)
+
+
+def support_classes(prior: Prior, lattice: Lattice) -> Array:
+    """The classes of worlds that are possible."""
+    coins = _fair_coins(prior, lattice)
+    if coins is not None:
+        return _is_positive(coins.mass(lattice, float))
+    return _is_positive(prior.mass(lattice, flint_rational))
+
+
+def _fair_coins(prior: Prior, lattice: Lattice) -> Independent | None:
+    """For few independent entities the prior with the same worlds and no small probabilities."""
+    if not isinstance(prior, Independent | Uniform) or lattice.space.size > FEW_ENTITIES:
+        return None
+    beliefs = [prior.belief(lattice.space, other) for other in range(lattice.space.size)]
+    return Independent([p if p in (0, 1) else Fraction(1, 2) for p in beliefs])
+
+
+def _is_positive(mass: Array) -> Array:
+    return np.asarray(mass != 0, dtype=bool)

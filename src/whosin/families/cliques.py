@@ -10,15 +10,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.exact import Array
-from whosin.families.base import WHOLE, Adversary, Family, Worst, columns, two_worlds
+from whosin.families.base import (
+    WHOLE_RANGE,
+    Adversary,
+    Family,
+    Worst,
+    check_prior,
+    independent_beliefs,
+    output_columns,
+    two_worlds,
+)
 from whosin.families.independent import Independent
-from whosin.families.prior_kinds import check_prior, independent_beliefs
 from whosin.priors import Prior, Table
-from whosin.spaces.count_lattice import CountLattice, as_grid
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio
-from whosin.spaces.subsets import Subsets
-from whosin.validation import MOST_PEOPLE, spelled_whole, whole
+from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
+from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
+from whosin.spaces.worlds import Subsets
+from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,10 @@ class Cliques(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T7")
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", 1, MOST_PEOPLE)
+        read_whole(self.k, "k", 1, MOST_PEOPLE)
 
     def adversary(self) -> Adversary:
-        return Adversary(*WHOLE, self.relation, group=self.k, theorems=("T7",))
+        return Adversary(*WHOLE_RANGE, self.relation, group=self.k, theorems=("T7",))
 
     def includes(self, other: Family) -> bool:
         if isinstance(other, Cliques):
@@ -87,18 +94,18 @@ class Cliques(Family):
         return independent_beliefs(Table(merged), Subsets(len(leaders))) is not None
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        grid, array = as_grid(lattice, likelihoods)
+        grid, array = spread_on_grid(lattice, likelihoods)
         best: tuple[Any, int, int] | None = None
-        for start, piece in columns(array, 1 << 24):
-            reach = _reachable(grid, piece, self.k, positive)
+        for start, piece in output_columns(array, 1 << 24):
+            reach = _extreme_reachable(grid, piece, self.k, positive)
             sides = (reach, piece) if positive else (piece, reach)
             ratio = largest_ratio(*sides)
-            if best is None or exceeds(ratio, best[0]):
+            if best is None or exceeds_best(ratio, best[0]):
                 base, output = first_at_least(*sides, ratio)
                 best = ratio, int(base), start + int(output)
         assert best is not None
         ratio, base, output = best
-        group, world = _group(grid, array[:, output], base, self.k, positive)
+        group, world = _find_group(grid, array[:, output], base, self.k, positive)
         known = grid.representative(base)
         yield Worst(
             ratio=ratio,
@@ -112,7 +119,7 @@ class Cliques(Family):
         )
 
 
-def _reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:
+def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:
     """The extreme likelihood over all ways to add at most k entities to each class."""
     best = np.maximum if positive else np.minimum
     reach = array
@@ -125,7 +132,7 @@ def _reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Arra
     return reach
 
 
-def _group(
+def _find_group(
     grid: CountLattice, column: Array, base: int, k: int, positive: bool
 ) -> tuple[list[int], int]:
     """A group of one to k entities that leads from the base to the extreme likelihood."""

@@ -12,17 +12,28 @@ import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
-from whosin.families.base import HALF, WHOLE, Adversary, Family, Range, Worst
-from whosin.families.prior_kinds import check_prior
-from whosin.families.underflow import sums_given, support
+from whosin.families.base import (
+    ONE_HALF,
+    WHOLE_RANGE,
+    Adversary,
+    Family,
+    Range,
+    Worst,
+    check_prior,
+    sums_given,
+    support_classes,
+)
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
-from whosin.spaces.count_lattice import CountLattice, as_grid
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.maximum_lattice import MaximumLattice
-from whosin.spaces.search import first_at_least, largest_ratio
-from whosin.spaces.subsets import Subsets
-from whosin.spaces.width import FLOOR, Underflow, trust
-from whosin.validation import excerpt, listed
+from whosin.spaces.arrays import (
+    MIN_LIKELIHOOD,
+    Underflow,
+    check_underflow,
+    first_at_least,
+    largest_ratio,
+)
+from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
+from whosin.spaces.worlds import Subsets
+from whosin.validation import read_list, shorten_value
 
 
 @dataclass(frozen=True, init=False)
@@ -43,21 +54,21 @@ class Explicit(Family):
 
     def __init__(self, priors: Iterable[Prior] | Prior) -> None:
         accepted = "a list of at least one prior"
-        result = (priors,) if isinstance(priors, Prior) else listed(priors, "priors", accepted)
+        result = (priors,) if isinstance(priors, Prior) else read_list(priors, "priors", accepted)
         if not result or not all(isinstance(prior, Prior) for prior in result):
-            raise InvalidInput("priors", accepted, excerpt(priors))
+            raise InvalidInput("priors", accepted, shorten_value(priors))
         object.__setattr__(self, "priors", result)
 
     @property
     def beliefs(self) -> Range:
-        return self.independent_beliefs or WHOLE
+        return self.independent_beliefs or WHOLE_RANGE
 
     @property
     def independent_beliefs(self) -> Range | None:
         result: list[Fraction] = []
         for prior in self.priors:
             if isinstance(prior, Uniform):
-                result.append(HALF)
+                result.append(ONE_HALF)
             elif isinstance(prior, Independent) and not prior.by_row:
                 result += [p for p in map(rational, prior.parameters) if 0 < p < 1]
             else:
@@ -78,8 +89,8 @@ class Explicit(Family):
 
     def canonical(self) -> Family:
         result = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
-        if result in ((Uniform(),), (Independent(HALF),)):
-            from whosin.families.uninformed import Uninformed  # which is made from this one
+        if result in ((Uniform(),), (Independent(ONE_HALF),)):
+            from whosin.families.at_most_known import Uninformed  # which is made from this one
 
             return Uninformed()
         return Explicit(result)
@@ -136,12 +147,12 @@ def worst_for_prior(
     if isinstance(lattice, MaximumLattice) and not isinstance(
         prior, Independent | FixedSize | Uniform
     ):
-        lattice, array = as_grid(lattice, array)
+        lattice, array = spread_on_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
     if isinstance(lattice, CountLattice) and (lattice.is_single or isinstance(prior, Exchangeable)):
-        pairs = _folded(prior, array, lattice, number)
+        pairs = _fold_kinds(prior, array, lattice, number)
     else:
-        pairs = _conditioned(prior, array, lattice)
+        pairs = _conditional_likelihoods(prior, array, lattice)
     for entity, present, absent in pairs:
         belief = prior.belief(lattice.space, entity)
         sides = (present, absent) if positive else (absent, present)
@@ -150,7 +161,7 @@ def worst_for_prior(
         yield Worst(ratio, entity, output, belief, belief, lambda _belief: prior)
 
 
-def _folded(
+def _fold_kinds(
     prior: Prior, array: Array, grid: CountLattice, number: Any
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) by summing out kinds, the most significant first, for those
@@ -176,24 +187,28 @@ def _folded(
             ]
         (inside, in_mass), (outside, out_mass) = parts
         if 0 < prior.belief(grid.space, entity) < 1:
-            if number is float and min(in_mass, out_mass) < FLOOR:
+            if number is float and min(in_mass, out_mass) < MIN_LIKELIHOOD:
                 raise Underflow
             for sums, first in ((inside, 1), (outside, 0)):
-                trust(sums, largest, partial(_possible, prior, array, grid, kind, first))
+                check_underflow(
+                    sums, largest, partial(_possible_outputs, prior, array, grid, kind, first)
+                )
             yield entity, inside / in_mass, outside / out_mass
         joint, mass = view.sum(axis=0), weights.sum(axis=0)[:, None]
         assert len(joint) == stride
 
 
-def _possible(prior: Prior, array: Array, grid: CountLattice, kind: int, first: int) -> Array:
+def _possible_outputs(
+    prior: Prior, array: Array, grid: CountLattice, kind: int, first: int
+) -> Array:
     """Which outputs are possible in some world with (first = 1) or without (0) a member of a kind
     in it, exactly."""
     count = np.arange(grid.worlds) // grid.strides[kind] % grid.lengths[kind]
     inside = count > 0 if first else count < grid.lengths[kind] - 1
-    return np.asarray((array[support(prior, grid) & inside] > 0).any(axis=0))
+    return np.asarray((array[support_classes(prior, grid) & inside] > 0).any(axis=0))
 
 
-def _conditioned(
+def _conditional_likelihoods(
     prior: Prior, array: Array, lattice: Lattice
 ) -> Iterator[tuple[int, Array, Array]]:
     """(entity, Pr[o|t], Pr[o|¬t]) from the prior's conditionals; like entities are done once."""

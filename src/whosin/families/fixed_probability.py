@@ -13,22 +13,31 @@ import numpy as np
 from whosin.beliefs import chosen_percent
 from whosin.errors import InvalidInput
 from whosin.exact import Array, flint_rational, probability, rational
-from whosin.families.at_most_known import AtMostKnown
-from whosin.families.base import Family, Range, Worst, columns, spelled_number
-from whosin.families.crowd import OtherPeople
+from whosin.families.at_most_known import AtMostKnown, Uninformed
+from whosin.families.base import (
+    Family,
+    OtherPeople,
+    Range,
+    Worst,
+    independent_beliefs,
+    output_columns,
+    spelled_number,
+)
 from whosin.families.explicit import Explicit
-from whosin.families.prior_kinds import independent_beliefs
-from whosin.families.uninformed import Uninformed
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.count_lattice import CountLattice, as_grid, counted
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.sampling import binomials, sample_axis
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio
-from whosin.spaces.subsets import Subsets
-from whosin.spaces.width import trust
+from whosin.spaces.arrays import check_underflow, exceeds_best, first_at_least, largest_ratio
+from whosin.spaces.quotients import (
+    CountLattice,
+    Lattice,
+    as_count_lattice,
+    binomial_rows,
+    sample_axis,
+    spread_on_grid,
+)
+from whosin.spaces.worlds import Subsets
 
-COINS = 900
+MAX_COINS = 900
 """Up to this many fair coins the probability of all of them is a float."""
 
 
@@ -102,7 +111,7 @@ class FixedProbability(Family):
             yield OtherPeople(people, 0, likely, beta, beta, range(1))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
-        grid, beta = counted(lattice), rational(self.beta)
+        grid, beta = as_count_lattice(lattice), rational(self.beta)
         for world in range(grid.worlds):
             likely = grid.representative(world)
             beliefs = [beta if each in likely else Fraction(0) for each in range(grid.space.size)]
@@ -111,20 +120,22 @@ class FixedProbability(Family):
                     yield kind[0], lambda _belief, beliefs=beliefs: IndependentPrior(beliefs)  # type: ignore[misc]
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        grid, array = as_grid(lattice, likelihoods)
+        grid, array = spread_on_grid(lattice, likelihoods)
         beta = probability(self.beta, "beta")
         number: Any = float(beta) if array.dtype != object else flint_rational(beta)
         best: tuple[Any, int, int, int] | None = None
-        for start, piece in columns(array, 1 << 20):
+        for start, piece in output_columns(array, 1 << 20):
             largest = piece.max(axis=0)
-            for kind, view in _skipping(grid, piece, number, 0, len(grid.kinds)):
-                present, absent = _others(grid, view, kind, number)
+            for kind, view in _sample_other_axes(grid, piece, number, 0, len(grid.kinds)):
+                present, absent = _sample_with_without(grid, view, kind, number)
                 for sums, shift in ((present, 1), (absent, 0)):
                     by_output = sums.reshape(-1, piece.shape[1])
-                    trust(by_output, largest, partial(_possible, grid, piece, kind, shift))
+                    check_underflow(
+                        by_output, largest, partial(_possible_entries, grid, piece, kind, shift)
+                    )
                 sides = (present, absent) if positive else (absent, present)
                 ratio = largest_ratio(*sides)
-                if best is None or exceeds(ratio, best[0]):
+                if best is None or exceeds_best(ratio, best[0]):
                     before, count, rest = first_at_least(*sides, ratio)
                     after, output = divmod(rest, piece.shape[1])
                     stride = grid.strides[kind]
@@ -140,20 +151,20 @@ class FixedProbability(Family):
         yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
 
 
-def _possible(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:
-    """Which entries of `_others` are positive in truth: those from which sampling, at any rate,
-    leads to a class with a positive likelihood."""
-    if max(grid.lengths) > COINS:
+def _possible_entries(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:
+    """Which entries of `_sample_with_without` are positive in truth: those from which sampling, at
+    any rate, leads to a class with a positive likelihood."""
+    if max(grid.lengths) > MAX_COINS:
         return np.ones(1, dtype=bool)
     coins = (array > 0).astype(float)
     for other in range(len(grid.kinds)):
         if other != kind:
             sample_axis(grid, coins, other, 0.5)
-    result = _others(grid, coins, kind, 0.5)[1 - shift]
+    result = _sample_with_without(grid, coins, kind, 0.5)[1 - shift]
     return np.asarray(result.reshape(-1, array.shape[1]) > 0)
 
 
-def _skipping(
+def _sample_other_axes(
     grid: CountLattice, array: Array, beta: Any, start: int, stop: int
 ) -> Iterator[tuple[int, Array]]:
     """(kind, likelihoods sampled along every axis but that one), for each kind in start … stop."""
@@ -165,14 +176,16 @@ def _skipping(
         half = array.copy()
         for kind in range(*moved):
             sample_axis(grid, half, kind, beta)
-        yield from _skipping(grid, half, beta, *kept)
+        yield from _sample_other_axes(grid, half, beta, *kept)
 
 
-def _others(grid: CountLattice, array: Array, kind: int, beta: Any) -> tuple[Array, Array]:
+def _sample_with_without(
+    grid: CountLattice, array: Array, kind: int, beta: Any
+) -> tuple[Array, Array]:
     """With and without one entity of the kind, its other members being sampled too."""
     view = grid.axis(array, kind)
     present, absent = view[:, 1:], view[:, :-1]
     if grid.lengths[kind] == 2:
         return present, absent
-    weights = binomials(grid.lengths[kind] - 1, beta)
+    weights = binomial_rows(grid.lengths[kind] - 1, beta)
     return np.matmul(weights, present), np.matmul(weights, absent)

@@ -1,4 +1,4 @@
-"""Independent entities: the adversaries of differential privacy (Li13 4.3, 4.4; Tramèr15)."""
+"""Independent priors (Li13 4.3, 4.4; Tramèr15), and the family of all priors (Li13 3.4)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,40 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
+from whosin.errors import Unsupported
 from whosin.exact import Array
-from whosin.families.base import WHOLE, Bounded, Family, Range, Worst, nested
-from whosin.families.crowd import OtherPeople
-from whosin.families.prior_kinds import independent_beliefs
+from whosin.families.base import (
+    WHOLE_RANGE,
+    Adversary,
+    Bounded,
+    Family,
+    OtherPeople,
+    Range,
+    Weighted,
+    Worst,
+    independent_beliefs,
+    is_nested,
+    two_worlds,
+)
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior
-from whosin.spaces.count_lattice import counted
-from whosin.spaces.lattice import Addition, AdditionCase, Lattice
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio, largest_ratios, quiet
-from whosin.spaces.subsets import Subsets
+from whosin.spaces.arrays import (
+    exceeds_best,
+    first_at_least,
+    ignore_division,
+    largest_ratio,
+    largest_ratios,
+)
+from whosin.spaces.quotients import Addition, AdditionCase, Lattice, as_count_lattice
+from whosin.spaces.worlds import Subsets
 
-ONE = Fraction(1)
-BOTH = (True, False)
+# Independent entities: the adversaries of differential privacy (Li13 4.3, 4.4; Tramèr15).
+
+
+UNIT_BELIEF = Fraction(1)
+BOTH_DIRECTIONS = (True, False)
 
 
 @dataclass(frozen=True)
@@ -59,17 +80,17 @@ class Independent(Bounded):
 
     def includes(self, other: Family) -> bool:
         within = other.independent_beliefs
-        return within is not None and nested(self.bounds, within)
+        return within is not None and is_nested(self.bounds, within)
 
     def words(self) -> str:
         return f"someone who may know everything about everyone else, {self.band}"
 
     def crowds(self, people: int) -> Iterator[OtherPeople]:
         """Everyone else is known: what someone knows only helps them."""
-        yield OtherPeople(people, 0, 0, *WHOLE, range(people))
+        yield OtherPeople(people, 0, 0, *WHOLE_RANGE, range(people))
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
-        grid = counted(lattice)
+        grid = as_count_lattice(lattice)
         for world in range(grid.worlds):
             for entity, _ in grid.neighbours(world):
                 known = grid.representative(world)
@@ -99,7 +120,7 @@ class OneOfTwo(Independent):
         )
 
     def includes(self, other: Family) -> bool:
-        return isinstance(other, OneOfTwo) and nested(self.bounds, other.bounds)
+        return isinstance(other, OneOfTwo) and is_nested(self.bounds, other.bounds)
 
 
 def one_of_two(space: Subsets, case: AdditionCase) -> Callable[[Fraction], Prior]:
@@ -117,7 +138,7 @@ def one_of_two(space: Subsets, case: AdditionCase) -> Callable[[Fraction], Prior
 def largest_addition(
     array: Array,
     lattice: Lattice,
-    directions: tuple[bool, ...] = BOTH,
+    directions: tuple[bool, ...] = BOTH_DIRECTIONS,
     bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
 ) -> tuple[Worst, bool]:
     """The largest ratio between neighbouring worlds (add-remove), and its direction.
@@ -127,18 +148,18 @@ def largest_addition(
     best: Any = None
     values: tuple[Any, ...]
     chosen: tuple[Addition, bool] | None = None
-    with quiet():
+    with ignore_division():
         for addition in lattice.additions(array):
             if len(directions) == 2:
                 values = largest_ratios(addition.present, addition.absent)
             else:
-                values = (largest_ratio(*_sides(addition, directions[0])),)
+                values = (largest_ratio(*_order_sides(addition, directions[0])),)
             for positive, value in zip(directions, values, strict=True):
-                if exceeds(value, best):
+                if exceeds_best(value, best):
                     best, chosen = value, (addition, positive)
     assert chosen is not None
     addition, positive = chosen
-    case = addition.case(first_at_least(*_sides(addition, positive), best))
+    case = addition.case(first_at_least(*_order_sides(addition, positive), best))
     worst = Worst(
         ratio=best,
         entity=case.entity,
@@ -146,13 +167,81 @@ def largest_addition(
         low=bounds[0],
         high=bounds[1],
         prior=one_of_two(lattice.space, case),
-        present=((case.present, ONE),),
-        absent=((case.absent, ONE),),
+        present=((case.present, UNIT_BELIEF),),
+        absent=((case.absent, UNIT_BELIEF),),
     )
     return worst, positive
 
 
-def _sides(addition: Addition, positive: bool) -> tuple[Array, Array]:
+def _order_sides(addition: Addition, positive: bool) -> tuple[Array, Array]:
     if positive:
         return addition.present, addition.absent
     return addition.absent, addition.present
+
+
+# Every distribution over worlds: against this adversary no useful answer is safe (Li13 3.4).
+
+
+@dataclass(frozen=True)
+class AnyPrior(Family):
+    """D_U: all distributions.
+
+    For an entity t the worst prior has two worlds: one with t where the output is most likely, one
+    without t where it is least likely (Li13 Proposition 3.7). Folding the array kind by kind finds
+    the best pair for all entities in two passes.
+    """
+
+    name: ClassVar[str] = "any"
+    example: ClassVar[str] = "any"
+    symbol: ClassVar[str] = "D_U"
+    definition: ClassVar[str] = "every distribution over all subsets"
+    source: ClassVar[str] = "Li13, section 3.4"
+    downward: ClassVar[bool] = True
+    upward: ClassVar[bool] = True
+    theorems: ClassVar[tuple[str, ...]] = ("T1", "T3")
+
+    def adversary(self) -> Adversary:
+        raise Unsupported(
+            "no ε between neighbours protects against every prior (T3): the noise would have "
+            "to hide everyone at once; say how many people may be linked with cliques=k"
+        )
+
+    def includes(self, other: Family) -> bool:
+        return True
+
+    def words(self) -> str:
+        return "someone who may believe anything, such as that all are in or none"
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        prior.check(space)
+        return True
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        for result in lattice.separations(likelihoods, positive):
+            ratio = largest_ratio(result.largest, result.smallest)
+            (output,) = first_at_least(result.largest, result.smallest, ratio)
+            yield Worst(
+                ratio,
+                result.entity,
+                output,
+                Fraction(0),
+                Fraction(1),
+                *_two_world_prior(likelihoods, lattice, result.entity, output, positive),
+            )
+
+
+def _two_world_prior(
+    array: Array, lattice: Lattice, entity: int, output: int, positive: bool
+) -> tuple[Callable[[Fraction], Prior], Weighted, Weighted]:
+    """The two-world prior and its classes, found again once the entity and the output are known."""
+    column = array[:, output]
+    inside, outside = lattice.members(entity, True), lattice.members(entity, False)
+    best, least = (np.argmax, np.argmin) if positive else (np.argmin, np.argmax)
+    present, absent = int(inside[best(column[inside])]), int(outside[least(column[outside])])
+    with_it = tuple({*lattice.representative(present), entity})
+    without = lattice.representative(absent, avoid=entity)
+    return (
+        two_worlds(lattice.space, with_it, without),
+        ((present, Fraction(1)),),
+        ((absent, Fraction(1)),),
+    )

@@ -9,8 +9,8 @@ Names are imported when they are first used, so that counting a file starts at o
 
 from lazy_loader import attach_stub
 
-from whosin.extras import needs
+from whosin.extras import require_extras
 
-needs("gwas")
+require_extras("gwas")
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

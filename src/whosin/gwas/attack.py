@@ -20,23 +20,27 @@ import numpy as np
 from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, ranged
-from whosin.gwas.bed import MISSING, Bed, beside, open_bed
-from whosin.gwas.derived import laplace_variance
-from whosin.gwas.people import read_groups
-from whosin.gwas.reading import Progress, instance, listener, several
-from whosin.gwas.sensitivities import sensitivity
-from whosin.gwas.snps import count_lines
-from whosin.gwas.study import TABLES, VARIANTS
-from whosin.validation import path_of, whole
+from whosin.exact import Array, read_ranged
+from whosin.gwas.association import laplace_variance, sensitivity
+from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
+from whosin.gwas.people import (
+    Progress,
+    check_instance,
+    check_progress,
+    check_sequence,
+    count_lines,
+    read_groups,
+)
+from whosin.gwas.study import TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.validation import read_path, read_whole
 
-STATISTICS = ("homer", "likelihood-ratio")
-SOURCES = ("exact", "released")
-CHUNK = 2_000
+ATTACK_STATISTICS = ("homer", "likelihood-ratio")
+FREQUENCY_SOURCES = ("exact", "released")
+CHUNK_SNPS = 2_000
 
 
 @dataclass(frozen=True)
-class Point:
+class AttackPoint:
     """How well one test does on the frequencies of `snps` SNPs.
 
     Attributes:
@@ -84,7 +88,7 @@ def share_interval(count: int, total: int, error: float = 0.05) -> tuple[float, 
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class GenotypePanel:
     """Whose genomes are tried: cases, outsiders; and the reference's frequencies."""
 
     bed: Bed
@@ -94,14 +98,17 @@ class Crowd:
     controls: int
 
     @classmethod
-    def of(cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1) -> Crowd:
+    def of(
+        cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1
+    ) -> GenotypePanel:
         """Split the people of a PLINK study."""
-        file = path_of(path, "study")
-        if file.name.lower().endswith((*TABLES, *VARIANTS)):
+        file = read_path(path, "study")
+        if file.name.lower().endswith((*TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
             raise InvalidInput("study", "PLINK files, which have genotypes", file.name)
-        whole(seed, "seed", 0)
-        groups = read_groups(beside(path, ".fam"), phenotypes)
-        bed = open_bed(path, groups.people, count_lines(beside(path, ".bim")))
+        refuse_other_formats(file)
+        read_whole(seed, "seed", 0)
+        groups = read_groups(sibling_path(path, ".fam"), phenotypes)
+        bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
         half = len(controls) // 2
         return cls(
@@ -109,8 +116,8 @@ class Crowd:
         )
 
 
-def attack(
-    crowd: Crowd,
+def attack_study(
+    crowd: GenotypePanel,
     sizes: Sequence[int],
     epsilon: float,
     relation: str = "label-swap",
@@ -118,7 +125,7 @@ def attack(
     rate: float = 0.01,
     seed: int = 1,
     progress: Progress | None = None,
-) -> list[Point]:
+) -> list[AttackPoint]:
     """The power of both tests on M SNPs, for each M, from exact frequencies and from a release.
 
     Args:
@@ -128,65 +135,69 @@ def attack(
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """
-    instance(crowd, Crowd, "crowd", "a Crowd, such as Crowd.of(…) makes")
-    spent, tell = float(ranged(epsilon, "epsilon", "above 0")), listener(progress)
-    whole(seed, "seed", 0)
-    ranged(rate, "false-positive rate", "strictly between 0 and 1")
+    check_instance(crowd, GenotypePanel, "crowd", "a Crowd, such as Crowd.of(…) makes")
+    spent, tell = float(read_ranged(epsilon, "epsilon", "above 0")), check_progress(progress)
+    read_whole(seed, "seed", 0)
+    read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
         most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
         raise InvalidInput("controls", most, crowd.controls)
-    wanted = [whole(size, "numbers of SNPs", 1) for size in several(sizes, "numbers of SNPs")]
+    wanted = [
+        read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
+    ]
     if max(wanted) > crowd.bed.snps:
         raise InvalidInput("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
-    points: list[Point] = []
+    points: list[AttackPoint] = []
     ordered = sorted(set(wanted))
     for done, size in enumerate(ordered, start=1):
         rng = np.random.default_rng([seed, 2, size])
         cost = sensitivity("allele-counts", len(crowd.cases), crowd.controls, relation, size)
-        points.extend(_try(crowd, np.sort(order[:size]), float(cost) / spent, rate, rng))
+        points.extend(_run_tests(crowd, np.sort(order[:size]), float(cost) / spent, rate, rng))
         if tell is not None:
             tell(done, len(ordered))
     return points
 
 
-def _try(
-    crowd: Crowd, snps: Array, scale: float, rate: float, rng: np.random.Generator
-) -> list[Point]:
+def _run_tests(
+    crowd: GenotypePanel, snps: Array, scale: float, rate: float, rng: np.random.Generator
+) -> list[AttackPoint]:
     """Both tests on these SNPs."""
-    tests = [(statistic, source) for source in SOURCES for statistic in STATISTICS]
+    tests = [(statistic, source) for source in FREQUENCY_SOURCES for statistic in ATTACK_STATISTICS]
     members = np.zeros((len(tests), len(crowd.cases)))
     outsiders = np.zeros((len(tests), len(crowd.outsiders)))
-    for first in range(0, len(snps), CHUNK):
-        genotypes = crowd.bed.genotypes(snps[first : first + CHUNK])
+    for first in range(0, len(snps), CHUNK_SNPS):
+        genotypes = crowd.bed.genotypes(snps[first : first + CHUNK_SNPS])
         cases, others = genotypes[:, crowd.cases], genotypes[:, crowd.outsiders]
-        case, size = _frequency(cases)
-        reference, _ = _frequency(genotypes[:, crowd.reference])
+        case, size = _allele_frequency(cases)
+        reference, _ = _allele_frequency(genotypes[:, crowd.reference])
         reference = np.clip(reference, 0.5 / len(crowd.reference), 1 - 0.5 / len(crowd.reference))
-        noisy = _guess(case, reference, size, scale, rng)
+        noisy = _guess_frequencies(case, reference, size, scale, rng)
         frequencies = {"exact": case, "released": noisy}
-        tables = [_table(statistic, frequencies[source], reference) for statistic, source in tests]
-        members += _scores(np.array(tables), cases)
-        outsiders += _scores(np.array(tables), others)
+        tables = [
+            _score_table(statistic, frequencies[source], reference) for statistic, source in tests
+        ]
+        members += _score_people(np.array(tables), cases)
+        outsiders += _score_people(np.array(tables), others)
     points = []
     allowed = int(rate * len(crowd.outsiders))
     for index, (statistic, source) in enumerate(tests):
         threshold = np.sort(outsiders[index])[-allowed - 1]
         hits, misses = members[index] > threshold, outsiders[index] > threshold
         seen = int(hits.sum()), len(hits), int(misses.sum()), len(misses)
-        points.append(Point(len(snps), statistic, source, *seen))
+        points.append(AttackPoint(len(snps), statistic, source, *seen))
     return points
 
 
-def _frequency(genotypes: Array) -> tuple[Array, Array]:
+def _allele_frequency(genotypes: Array) -> tuple[Array, Array]:
     """(frequency of A1, known alleles) a SNP; ½ where nobody is known."""
-    known = genotypes != MISSING
+    known = genotypes != MISSING_GENOTYPE
     alleles = 2 * known.sum(axis=1)
     copies = np.where(known, genotypes, 0).sum(axis=1, dtype=np.int64)
     return np.where(alleles > 0, copies / np.maximum(alleles, 1), 0.5), alleles
 
 
-def _guess(
+def _guess_frequencies(
     case: Array, reference: Array, alleles: Array, scale: float, rng: np.random.Generator
 ) -> Array:
     """Case frequencies as an attacker guesses them from noisy counts: drawn towards the reference
@@ -200,7 +211,7 @@ def _guess(
     return moved
 
 
-def _table(statistic: str, case: Array, reference: Array) -> Array:
+def _score_table(statistic: str, case: Array, reference: Array) -> Array:
     """SNPs × 3: what 0, 1 and 2 copies add to a test."""
     copies = np.arange(3)
     f, p = case[:, None], reference[:, None]
@@ -212,7 +223,7 @@ def _table(statistic: str, case: Array, reference: Array) -> Array:
     return table
 
 
-def _scores(tables: Array, genotypes: Array) -> Array:
+def _score_people(tables: Array, genotypes: Array) -> Array:
     """Tests × people: Σ over SNPs of the table's entry; missing genotypes add nothing."""
     total = np.zeros((len(tables), genotypes.shape[1]))
     for copies in range(3):

@@ -1,10 +1,4 @@
-"""PLINK's .bed files: two bits per genotype, SNP-major, memory-mapped.
-
-Contract: after three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where
-stride = ⌈people/4⌉, the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one
-copy, 11 none. A file that is not exactly that long, or not of this kind, is refused by name before
-anything is counted.
-"""
+"""PLINK's .bed files: two bits a genotype, memory-mapped, counted by popcount."""
 
 from __future__ import annotations
 
@@ -17,20 +11,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.validation import path_of
+from whosin.plain_files import create_file
+from whosin.validation import read_path
 
 if TYPE_CHECKING:
     from whosin.exact import Array
 
-MAGIC = b"\x6c\x1b"
+
+# PLINK's .bed files: two bits per genotype, SNP-major, memory-mapped.
+#
+# Contract: after three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where
+# stride = ⌈people/4⌉, the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one
+# copy, 11 none. A file that is not exactly that long, or not of this kind, is refused by name
+# before
+# anything is counted.
+
+
+BED_MAGIC = b"\x6c\x1b"
 SNP_MAJOR, PERSON_MAJOR = 1, 0
-HEADER = 3
-SUFFIXES = (".bed", ".bim", ".fam")
-MISSING = -1
-COPIES = np.array([2, MISSING, 1, 0], dtype=np.int8)
+HEADER_BYTES = 3
+PLINK_SUFFIXES = (".bed", ".bim", ".fam")
+MISSING_GENOTYPE = -1
+COPIES_BY_CODE = np.array([2, MISSING_GENOTYPE, 1, 0], dtype=np.int8)
 """Copies of A1, by the two bits of a genotype."""
-CODES = np.array([3, 2, 0, 1], dtype=np.uint8)
+CODES_BY_COPIES = np.array([3, 2, 0, 1], dtype=np.uint8)
 """The two bits, by copies of A1; the last one is also index −1, missing."""
+OTHER_FORMATS = {
+    ".pgen": ("a PLINK 2 file", "plink2 --pfile {}"),
+    ".pvar": ("a PLINK 2 file", "plink2 --pfile {}"),
+    ".psam": ("a PLINK 2 file", "plink2 --pfile {}"),
+    ".bgen": ("a BGEN file", "plink2 --bgen {0}.bgen ref-first --sample {0}.sample"),
+    ".gen": ("an Oxford file", "plink2 --gen {0}.gen ref-first --sample {0}.sample"),
+    ".ped": ("a PLINK text file", "plink1.9 --file {}"),
+}
+"""Genotype files that are not read: what they are, and what reads them."""
 
 
 @dataclass(frozen=True)
@@ -51,42 +65,63 @@ class Bed:
         shape = (end - first, self.stride)
         if 0 in shape:
             return np.zeros(shape, dtype=np.uint8)
-        start = HEADER + first * self.stride
+        start = HEADER_BYTES + first * self.stride
         return np.memmap(self.path, dtype=np.uint8, mode="r", offset=start, shape=shape)
 
     def genotypes(self, snps: Array, people: Array | None = None) -> Array:
         """Copies of A1 (SNPs × people, int8), −1 where missing, for chosen SNPs."""
         packed = np.asarray(self.rows()[snps])
         bits = packed[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
-        copies: Array = COPIES[bits.reshape(len(packed), 4 * self.stride)[:, : self.people]]
+        copies: Array = COPIES_BY_CODE[bits.reshape(len(packed), 4 * self.stride)[:, : self.people]]
         return copies if people is None else copies[:, people]
 
 
-def prefix(path: str | Path) -> Path:
+def study_prefix(path: str | Path) -> Path:
     """`study` for `study`, `study.bed`, `study.bim` and `study.fam`."""
-    file = path_of(path, "study")
-    return file.with_suffix("") if file.suffix in SUFFIXES else file
+    file = read_path(path, "study")
+    return file.with_suffix("") if file.suffix in PLINK_SUFFIXES else file
 
 
-def beside(path: str | Path, suffix: str) -> Path:
+def sibling_path(path: str | Path, suffix: str) -> Path:
     """The file of a study with another suffix (names may hold dots)."""
-    base = prefix(path)
+    base = study_prefix(path)
     return base.with_name(base.name + suffix)
 
 
-def files_of(path: str | Path) -> list[Path]:
+def refuse_other_formats(study: str | Path) -> None:
+    """Refuse genotype files of other programs by what they are, and say how to turn them into one
+    that is read; also where a study is named without an ending and only such a file is there."""
+    path = read_path(study, "study")
+    files = [path]
+    if path.suffix.lower() not in OTHER_FORMATS and not sibling_path(path, ".bed").exists():
+        files = [path.with_name(path.name + ending) for ending in OTHER_FORMATS]
+    for file in files:
+        if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
+            kind, command = OTHER_FORMATS[file.suffix.lower()]
+            stem = file.with_suffix("").name
+            raise InvalidInput(
+                file.name,
+                "PLINK's .bed, a VCF file or a table of counts; "
+                f"`{command.format(stem)} --make-bed --out {stem}` writes a .bed",
+                kind,
+            )
+
+
+def study_files(path: str | Path) -> list[Path]:
     """The three files of a PLINK study."""
-    return [beside(path, suffix) for suffix in SUFFIXES]
+    return [sibling_path(path, suffix) for suffix in PLINK_SUFFIXES]
 
 
 def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     """Check a .bed file against the numbers of people (.fam) and, if given, of SNPs (.bim)."""
-    bed_path = beside(path, ".bed")
+    bed_path = sibling_path(path, ".bed")
     size = os.stat(bed_path).st_size
     with bed_path.open("rb") as file:
-        magic = file.read(HEADER)
-    if len(magic) < HEADER or magic[:2] != MAGIC:
-        raise InvalidInput(bed_path.name, "a PLINK .bed file (it begins with 6c 1b)", _hex(magic))
+        magic = file.read(HEADER_BYTES)
+    if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
+        raise InvalidInput(
+            bed_path.name, "a PLINK .bed file (it begins with 6c 1b)", _format_hex(magic)
+        )
     if magic[2] == PERSON_MAJOR:
         raise InvalidInput(
             bed_path.name,
@@ -94,24 +129,26 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
             "an individual-major file",
         )
     if magic[2] != SNP_MAJOR:
-        raise InvalidInput(f"third byte of {bed_path.name}", "01 (SNP-major)", _hex(magic[2:]))
+        raise InvalidInput(
+            f"third byte of {bed_path.name}", "01 (SNP-major)", _format_hex(magic[2:])
+        )
     stride = -(-people // 4)
-    rows = (size - HEADER) // stride if snps is None else snps
-    if size != HEADER + rows * stride:
+    rows = (size - HEADER_BYTES) // stride if snps is None else snps
+    if size != HEADER_BYTES + rows * stride:
         wanted = (
             f"whole rows of {stride} bytes for {people} people"
             if snps is None
-            else f"{HEADER + rows * stride} bytes long for {people} people and {snps} SNPs"
+            else f"{HEADER_BYTES + rows * stride} bytes long for {people} people and {snps} SNPs"
         )
         raise InvalidInput(bed_path.name, wanted, f"{size} bytes, truncated or of another study")
     return Bed(bed_path, people, rows)
 
 
-def pack(copies: Array) -> bytes:
+def pack_genotypes(copies: Array) -> bytes:
     """The .bed bytes of copies of A1 (SNPs × people; −1 is missing)."""
     snps, people = copies.shape
     codes = np.zeros((snps, -(-people // 4) * 4), dtype=np.uint8)
-    codes[:, :people] = CODES[copies]
+    codes[:, :people] = CODES_BY_COPIES[copies]
     quads = codes.reshape(snps, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
     packed: Array = np.bitwise_or.reduce(quads, axis=2)
     return packed.tobytes()
@@ -119,11 +156,136 @@ def pack(copies: Array) -> bytes:
 
 def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
     """Write blocks of copies of A1, one after the other."""
-    with beside(path, ".bed").open("wb") as file:
-        file.write(MAGIC + bytes([SNP_MAJOR]))
+    with create_file(sibling_path(path, ".bed"), binary=True) as file:
+        file.write(BED_MAGIC + bytes([SNP_MAJOR]))
         for block in blocks:
-            file.write(pack(block))
+            file.write(pack_genotypes(block))
 
 
-def _hex(data: bytes) -> str:
+def _format_hex(data: bytes) -> str:
     return data.hex(" ") or "an empty file"
+
+
+# Genotype counts of cases and controls, by popcounts of packed words.
+#
+# Contract: one kernel for files, processes and Spark; counts are exact, whatever the padding bits
+# hold. With h and l the high and low bit of a genotype: both set means no copy of A1, h alone one,
+# l alone missing, neither two. So three popcounts per group are enough, and the controls' are
+# those of everyone who is counted less the cases'.
+#
+# A row is cut in two halves and their bits are merged, so that one word holds the low (or high)
+# bits
+# of 64 people: half as many words to mask and to count.
+
+
+CHUNK_BYTES = 1 << 19
+"""Rows are handled in chunks that stay in the second-level cache."""
+LOW, HIGH = np.uint64(0x5555_5555_5555_5555), np.uint64(0xAAAA_AAAA_AAAA_AAAA)
+UINT64_ONE = np.uint64(1)
+MAX_WORDS = 1000
+"""How many popcounts, of at most 64 each, add up in 16 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Who is a case and who is a control; nobody is both, and others are left out. `related` says
+    whether some of them belong to one family."""
+
+    cases: Array
+    controls: Array
+    related: bool = False
+
+    @property
+    def people(self) -> int:
+        return len(self.cases)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return int(self.cases.sum()), int(self.controls.sum())
+
+
+def count_rows(rows: Array, groups: Groups) -> Array:
+    """Count SNPs × 6: people with 0, 1, 2 copies of A1 among cases, then among controls."""
+    snps, stride = rows.shape
+    counts = np.empty((snps, 6), dtype=np.int64)
+    half = -(-stride // 16)
+    chunk = max(1, min(CHUNK_BYTES // (16 * half), snps))
+    work = _Work(chunk, half, groups)
+    for first in range(0, snps, chunk):
+        part = rows[first : first + chunk]
+        counts[first : first + len(part)] = work.count(part)
+    return counts
+
+
+class _Work:
+    """Buffers of one worker; every pass writes into memory that is already in the cache."""
+
+    def __init__(self, chunk: int, half: int, groups: Groups) -> None:
+        self.half, self.sizes = half, groups.sizes
+        counted = groups.cases | groups.controls
+        self.everyone = bool(counted.all()) and groups.people % 4 == 0
+        self.cases = np.tile(_member_mask(groups.cases, half), chunk)
+        self.counted = self.cases if self.everyone else np.tile(_member_mask(counted, half), chunk)
+        self.front = np.zeros((chunk, 8 * half), dtype=np.uint8)
+        self.back = np.zeros((chunk, 8 * half), dtype=np.uint8)
+        self.low = np.empty(chunk * half, dtype=np.uint64)
+        self.other = np.empty_like(self.low)
+        self.ones = np.empty((6, chunk * half), dtype=np.uint8)
+
+    def count(self, part: Array) -> Array:
+        snps, cut = len(part), 8 * self.half
+        self.front[:snps, : min(cut, part.shape[1])] = part[:, :cut]
+        self.back[:snps, : max(part.shape[1] - cut, 0)] = part[:, cut:]
+        used = snps * self.half
+        front, back = (b.view(np.uint64).reshape(-1)[:used] for b in (self.front, self.back))
+        low, other, ones = self.low[:used], self.other[:used], self.ones[:, :used]
+        np.left_shift(back, UINT64_ONE, out=low)
+        _merge_bits(front, low, HIGH, other)
+        np.right_shift(front, UINT64_ONE, out=front)
+        _merge_bits(back, front, LOW, low)
+        low, high, both = other, low, front
+        if not self.everyone:
+            np.bitwise_and(low, self.counted[:used], out=low)
+            np.bitwise_and(high, self.counted[:used], out=high)
+        np.bitwise_and(low, high, out=both)
+        for index, bits in enumerate((low, high, both)):
+            np.bitwise_count(bits, out=ones[index])
+            np.bitwise_and(bits, self.cases[:used], out=bits)
+            np.bitwise_count(bits, out=ones[index + 3])
+        sums = _row_sums(ones, snps)
+        cases = _genotype_counts(sums[3:], self.sizes[0])
+        total = _genotype_counts(sums[:3], sum(self.sizes))
+        return np.concatenate([cases, total - cases], axis=1)
+
+
+def _merge_bits(base: Array, other: Array, where: np.uint64, out: Array) -> None:
+    """The bits of `other` where the mask is set, those of `base` elsewhere."""
+    np.bitwise_xor(base, other, out=out)
+    np.bitwise_and(out, where, out=out)
+    np.bitwise_xor(out, base, out=out)
+
+
+def _genotype_counts(sums: Array, size: int) -> Array:
+    """(0, 1, 2 copies) from the numbers of low bits, of high bits and of both."""
+    low, high, both = sums
+    return np.stack([both, high - both, size - low - high + both], axis=1)
+
+
+def _row_sums(ones: Array, snps: int) -> Array:
+    """Sums of popcounts over each row."""
+    table = ones.reshape(6, snps, -1)
+    total = np.zeros((6, snps), dtype=np.int64)
+    for first in range(0, table.shape[2], MAX_WORDS):
+        total += np.add.reduce(table[:, :, first : first + MAX_WORDS], axis=2, dtype=np.uint16)
+    return total
+
+
+def _member_mask(members: Array, half: int) -> Array:
+    """Members' bits in merged words: those of the back half one bit higher. Made from bytes, so
+    that the order of bytes in a word does not matter."""
+    bits = np.zeros(half * 64, dtype=np.uint8)
+    bits[: len(members)] = members
+    quads = bits.reshape(2, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
+    front, back = np.bitwise_or.reduce(quads, axis=2)
+    mask: Array = (front | back << 1).view(np.uint64)
+    return mask

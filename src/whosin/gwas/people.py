@@ -1,25 +1,126 @@
-"""Who is a case and who is a control: PLINK's .fam file, or a phenotype file.
-
-Contract: 2 is a case, 1 a control, 0, -9 and words are missing, as in PLINK; people whose phenotype
-is missing are left out. Another number would be a quantitative trait, which is refused. PLINK also
-leaves out people of unknown sex unless it is told `--allow-no-sex`; here they count, unless
-`leave_out_no_sex` is set. Messages never quote a person.
-"""
+"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import compress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from whosin.documents import MOST_STUDY, read_words
+from whosin.documents import MOST_STUDY, read_text, read_words
 from whosin.errors import InvalidInput
-from whosin.gwas.kernel import Groups
-from whosin.gwas.tables import LARGEST
-from whosin.validation import path_of, whole
+from whosin.exact import Array
+from whosin.gwas.bed import Groups
+from whosin.validation import read_path, read_whole
+
+# Genotype tables: reading counts that a caller hands over.
+#
+# Contract: counts are SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls.
+# Rows may have fewer people than the groups (missing genotypes), never more.
+
+
+MAX_COUNT = 1 << 28
+"""Groups beyond some hundred million people would not fit the arithmetic."""
+COPY_STEP = Fraction(1, 256)
+"""The grid of numbers of copies: the mean of a missing genotype is no whole number."""
+MOST_IMPUTED = 20
+"""One in so many genotypes of a group is imputed at most; see `imputed_copies`."""
+
+
+def read_counts(counts: object) -> Array:
+    """Counts as an int64 array, checked."""
+    try:
+        given = np.asarray(counts)
+    except ValueError:
+        raise InvalidInput(
+            "counts", "an array of SNPs × 6 numbers", "rows of unequal length"
+        ) from None
+    if given.ndim != 2 or given.shape[1] != 6:
+        raise InvalidInput("counts", "an array of SNPs × 6 numbers", f"shape {given.shape}")
+    if given.dtype.kind not in "iuf" and given.size:
+        raise InvalidInput("counts", "whole numbers", f"an array of {given.dtype}")
+    with np.errstate(invalid="ignore"):
+        whole = given.astype(np.int64)
+    if (whole != given).any():
+        raise InvalidInput("counts", "whole numbers", "others")
+    if (whole < 0).any():
+        raise InvalidInput("counts", "at least 0", "negative ones")
+    if (whole > MAX_COUNT).any():
+        raise InvalidInput("counts", f"at most {MAX_COUNT}", "larger ones")
+    return whole
+
+
+def group_sizes(counts: Array) -> tuple[Array, Array]:
+    """People with a known genotype among cases and among controls, for every SNP."""
+    return counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
+
+
+def allele_counts(counts: Array) -> tuple[Array, Array]:
+    """Copies of A1 among cases (x) and among controls (y), for every SNP."""
+    return counts[:, 1] + 2 * counts[:, 2], counts[:, 4] + 2 * counts[:, 5]
+
+
+def missing_genotypes(counts: Array, cases: int, controls: int) -> Array:
+    """SNPs × 2: how many cases and controls have no known genotype."""
+    first, second = group_sizes(counts)
+    if (first > cases).any() or (second > controls).any():
+        raise InvalidInput(
+            "counts", f"at most {cases} cases and {controls} controls a SNP", "more people"
+        )
+    return np.stack([cases - first, controls - second], axis=1)
+
+
+def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> tuple[Array, Array]:
+    """Copies of A1 among all cases and all controls in units of `COPY_STEP`, where a missing
+    genotype has as many as people have on average at that SNP.
+
+    *Label swaps* keep that mean g, so each missing genotype counts g, and an exchange moves each of
+    the two numbers by at most 2: floors of multiples of g differ by at most 2, as g does.
+
+    *Genotype changes* move it: of R cases and S controls at most `most_imputed` = L_R and L_S are
+    imputed (the others count 0), with g = m / max(known people, N − L), L = L_R + L_S. One person
+    moves g by at most 2/(N−L), so the two numbers by at most 2 + L · 2/(N−L) = 2N/(N−L) together,
+    and by less than a unit more for each rounding.
+    """
+    missing = missing_genotypes(counts, cases, controls)
+    x, y = allele_counts(counts)
+    known = cases + controls - missing.sum(axis=1)
+    if relation == "genotype":
+        most = most_imputed(cases), most_imputed(controls)
+        missing = np.minimum(missing, most)
+        known = np.maximum(known, cases + controls - sum(most))
+    units = COPY_STEP.denominator
+    mean = (x + y) * units
+    people = np.maximum(known, 1)
+    whole, part = mean // people, mean % people
+    first, second = (
+        copies * units + gone * whole + gone * part // people
+        for copies, gone in zip((x, y), missing.T, strict=True)
+    )
+    return first, second
+
+
+def most_imputed(people: int) -> int:
+    """How many genotypes of a group are imputed at most, where genotypes are the secret."""
+    return people // MOST_IMPUTED
+
+
+# Who is a case and who is a control: PLINK's .fam file, or a phenotype file.
+#
+# Contract: 2 is a case, 1 a control, 0, -9 and words are missing, as in PLINK; people whose
+# phenotype
+# is missing are left out. Another number would be a quantitative trait, which is refused. PLINK
+# also
+# leaves out people of unknown sex unless it is told `--allow-no-sex`; here they count, unless
+# `leave_out_no_sex` is set. Messages never quote a person.
+
 
 CASE, CONTROL = 2, 1
-SMALLEST = 2
+MIN_GROUP_SIZE = 2
 """Groups of fewer are refused: the sensitivities hold from two on."""
 
 
@@ -27,8 +128,8 @@ def read_groups(
     fam: Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
 ) -> Groups:
     """Cases and controls of a .fam file, their phenotypes from it or from another file."""
-    given_file = None if phenotypes is None else path_of(phenotypes, "phenotype file")
-    rows = _rows(fam, 6)
+    given_file = None if phenotypes is None else read_path(phenotypes, "phenotype file")
+    rows = _read_columns(fam, 6)
     names = [(row[0], row[1]) for row in rows]
     _check_distinct(names, fam)
     if given_file is None:
@@ -40,41 +141,54 @@ def read_groups(
     if leave_out_no_sex:
         pairs = zip(words, rows, strict=True)
         words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
-    return _groups(words, source)
+    groups = _read_phenotypes(words, source)
+    counted = groups.cases | groups.controls
+    return replace(groups, related=_has_relatives(list(compress(rows, counted))))
 
 
-def _groups(words: list[str], source: str) -> Groups:
+def _read_phenotypes(words: list[str], source: str) -> Groups:
     """Cases and controls from the phenotypes of people."""
-    status = np.array([_status(word, source) for word in words], dtype=np.int64)
+    status = np.array([_read_status(word, source) for word in words], dtype=np.int64)
     groups = Groups(status == CASE, status == CONTROL)
     check_sizes(*groups.sizes, source)
     return groups
 
 
+def _has_relatives(rows: list[list[str]]) -> bool:
+    """Whether people of a .fam file share a family, or have one of the others or the same person as
+    a parent. A family of 0 is none; where all are of one family, it names the study."""
+    families = [row[0] for row in rows if row[0] != "0"]
+    if 1 < len(set(families)) < len(families):
+        return True
+    present = {(row[0], row[1]) for row in rows}
+    parents = [(row[0], name) for row in rows for name in row[2:4] if name != "0"]
+    return len(set(parents)) < len(parents) or not present.isdisjoint(parents)
+
+
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):
-        if whole(size, f"{name} in {source}", 0) < SMALLEST:
-            raise InvalidInput(f"{name} in {source}", f"at least {SMALLEST}", size)
-        if size > LARGEST:
-            raise InvalidInput(f"{name} in {source}", f"at most {LARGEST:,}", size)
+        if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
+            raise InvalidInput(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
+        if size > MAX_COUNT:
+            raise InvalidInput(f"{name} in {source}", f"at most {MAX_COUNT:,}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     """Cases and controls among the samples of a VCF file, found by their individual name."""
-    path = path_of(phenotypes, "phenotype file")
+    path = read_path(phenotypes, "phenotype file")
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
             raise InvalidInput(path.name, "text with one line an individual name", "repeated ones")
         given[name] = word
-    return _groups([given.get(name, "0") for name in samples], path.name)
+    return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
 
 
 def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
     """FID, IID and phenotype (a .fam file is one too: then the sixth column counts)."""
     column = 5 if path.suffix == ".fam" else 2
-    rows = _rows(path, column + 1)
+    rows = _read_columns(path, column + 1)
     if rows and [word.lower() for word in rows[0][:2]] in (["fid", "iid"], ["#fid", "iid"]):
         rows = rows[1:]
     _check_distinct([(row[0], row[1]) for row in rows], path)
@@ -87,7 +201,7 @@ def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
         raise InvalidInput(path.name, accepted, "repeated ones")
 
 
-def _rows(path: Path, columns: int) -> list[list[str]]:
+def _read_columns(path: Path, columns: int) -> list[list[str]]:
     rows = read_words(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
         accepted = f"text with at least {columns} columns in every line, apart by spaces or tabs"
@@ -95,7 +209,7 @@ def _rows(path: Path, columns: int) -> list[list[str]]:
     return rows
 
 
-def _status(word: str, source: str) -> int:
+def _read_status(word: str, source: str) -> int:
     try:
         number = float(word)
     except ValueError:
@@ -107,3 +221,106 @@ def _status(word: str, source: str) -> int:
     raise InvalidInput(
         f"phenotypes in {source}", "2 (case), 1 (control), 0 or -9 (missing)", "another number"
     )
+
+
+# Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
+#
+# Contract: order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in
+# some
+# people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
+
+
+HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
+
+
+@dataclass(frozen=True, eq=False)
+class Snps:
+    """SNPs in the order of their counts; `a1` is the allele that is counted."""
+
+    chromosome: list[str]
+    name: list[str]
+    position: Array
+    a1: list[str]
+    a2: list[str]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def take(self, which: Array) -> Snps:
+        """Some of the SNPs, by index."""
+        words = self.chromosome, self.name, self.a1, self.a2
+        chromosome, name, a1, a2 = ([column[int(index)] for index in which] for column in words)
+        return Snps(chromosome, name, self.position[which], a1, a2)
+
+    def columns(self) -> tuple[list[Any], ...]:
+        """Chromosome, name, position, A1 and A2, as lists."""
+        return self.chromosome, self.name, self.position.tolist(), self.a1, self.a2
+
+    def autosomal(self) -> Array:
+        """Which SNPs are diploid in everybody."""
+        haploid = {
+            name for name in set(self.chromosome) if _plain_chromosome(name) in HAPLOID_CHROMOSOMES
+        }
+        if not haploid:
+            return np.ones(len(self), dtype=bool)
+        return np.array([chromosome not in haploid for chromosome in self.chromosome])
+
+
+def _plain_chromosome(chromosome: str) -> str:
+    return chromosome.upper().removeprefix("CHR")
+
+
+def read_bim(path: Path) -> Snps:
+    """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
+    words = read_text(path, path.name, MOST_STUDY).split()
+    if not words:
+        raise InvalidInput(path.name, "text with at least one line", "an empty file")
+    if len(words) != 6 * count_lines(path):
+        raise InvalidInput(path.name, "text with six columns in every line", f"{len(words)} words")
+    try:
+        position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"positions in {path.name}", "whole numbers", "something else") from None
+    return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has that are not empty."""
+    data = path.read_bytes()
+    if b"\n\n" in data or b"\r" in data:
+        return sum(1 for line in data.splitlines() if line.strip())
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+# What a caller hands over, read or refused by name.
+#
+# Contract: whatever its type, a wrong argument becomes one message that names the parameter, what
+# is
+# accepted and what was received.
+
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Called with (done, in all)."""
+
+
+def check_instance(value: object, kind: type[T], field: str, accepted: str) -> T:
+    """The value, if it is of this kind."""
+    if not isinstance(value, kind):
+        raise InvalidInput(field, accepted, type(value).__name__)
+    return value
+
+
+def check_sequence(values: object, field: str) -> list[object]:
+    """A list, or another sequence, with something in it."""
+    if not isinstance(values, list | tuple | range | np.ndarray) or not len(values):
+        raise InvalidInput(field, "a list with at least one number", repr(values)[:80])
+    return list(values)
+
+
+def check_progress(progress: object) -> Progress | None:
+    """Whom to tell how far a work is."""
+    if progress is not None and not callable(progress):
+        accepted = "a function of two numbers, done and in all"
+        raise InvalidInput("progress", accepted, type(progress).__name__)
+    return progress

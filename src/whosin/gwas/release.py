@@ -1,38 +1,281 @@
-"""A private release: the most associated SNPs, and numbers about them.
-
-Contract: a plan says how much may be learnt, the ledger is debited before noise is drawn, and the
-answer is stored before it is shown; a retry with the same request shows the same answer. Genotypes
-that are missing count as no copy of A1, so that tables have one public size: which genotypes are
-missing is private. Errors depend on public things only.
-"""
+"""A private release of a study: what it costs, what it is registered as, and what is published."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput
-from whosin.exact import Array
-from whosin.gwas.binding import binding_of
-from whosin.gwas.derived import Association, association
-from whosin.gwas.offer import CHI2_STEP, Question, StudyOffer, price
-from whosin.gwas.reading import instance
-from whosin.gwas.scoring import scores
-from whosin.gwas.sensitivities import RELATIONS
-from whosin.gwas.snps import Snps
-from whosin.gwas.statistics import allelic_chi2
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName
+from whosin.exact import Array, rational
+from whosin.gwas.association import (
+    STUDY_RELATIONS,
+    Association,
+    check_relation,
+    estimate_association,
+    imputed_sensitivity,
+)
+from whosin.gwas.people import COPY_STEP, Snps, check_instance, imputed_copies
+from whosin.gwas.scores import (
+    SCORE_KINDS,
+    SELECTION_THRESHOLD,
+    imputed_chi2,
+    read_threshold,
+    score_sensitivity,
+    score_step,
+    selection_scale,
+    selection_scores,
+)
 from whosin.gwas.study import Study
-from whosin.gwas.tables import allele_counts
-from whosin.ledger import Ledger, halting
-from whosin.ledger.binding import Binding
-from whosin.ledger.names import read_name
-from whosin.ledger.registration import copied
+from whosin.ledger import Charge, Cost, Ledger, encoding, registry
+from whosin.ledger.binding import PEOPLE_KIND, Registration
+from whosin.ledger.encoding import read_name
+from whosin.ledger.registry import describe_copy
+from whosin.validation import read_whole
+
+# What a release would do and cost, from public facts alone: nothing here looks at a genotype.
+#
+# Contract: the plan's ε is spent whole, in whole units of the ledger: all of it on the choice of
+# SNPs, or half on the choice and half on numbers about them.
+
+
+NUMBER_KINDS = ("counts", "chi2", "nothing")
+CHI2_STEP = Fraction(1, 100)
+"""The grid on which χ² is published."""
+MIN_SHARE = Fraction(1, 10**6)
+"""The least ε. With less the answer would be only noise, and wider than integers hold."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a study.
+
+    Args:
+        top: how many SNPs are chosen, or None where they are named.
+        relation: between which studies the plan's ε is measured: "genotype" or "label-swap".
+        score: choose by "distance" to the threshold, or by "chi2".
+        numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
+        threshold: the χ² that the distance is measured from; it serves to choose, not to call a
+            SNP significant.
+        named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
+            not have looked at the data.
+    """
+
+    top: int | None
+    relation: str
+    score: str = "distance"
+    numbers: str = "counts"
+    threshold: object = SELECTION_THRESHOLD
+    named: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_relation(self.relation)
+        named = self.named
+        if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
+            raise InvalidInput("named SNPs", "a list of names", repr(named)[:80])
+        object.__setattr__(self, "named", tuple(named))
+        if self.score not in SCORE_KINDS:
+            raise UnknownName("score", str(self.score), SCORE_KINDS)
+        if self.numbers not in NUMBER_KINDS:
+            raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
+        if (self.top is None) != bool(self.named):
+            raise InvalidInput("top", "given, unless SNPs are named", self.top)
+        if self.top is not None:
+            object.__setattr__(self, "top", read_whole(self.top, "top", 1))
+        elif self.numbers == "nothing":
+            raise InvalidInput("numbers", "counts or chi2, for SNPs that are named", self.numbers)
+        if len(set(self.named)) < len(self.named):
+            raise InvalidInput("named SNPs", "each named once", "repeated ones")
+        rational(self.threshold, "threshold")
+
+    @property
+    def size(self) -> int:
+        """How many SNPs are published."""
+        return len(self.named) if self.top is None else self.top
+
+
+@dataclass(frozen=True)
+class StudyCostEstimate:
+    """The noise and the price of a release.
+
+    Attributes:
+        snps: how many SNPs the study looked at.
+        selection_spread: the scale of the noise on scores, in units of their grid; 0 where SNPs
+            are named.
+        spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
+        epsilons: what the choice and the numbers cost.
+    """
+
+    question: Question
+    plan: Plan
+    cases: int
+    controls: int
+    snps: int
+    selection_spread: float
+    spread: Fraction
+    step: Fraction
+    epsilons: tuple[Fraction, Fraction]
+
+    @property
+    def selection_scale(self) -> float:
+        """The scale of the noise on scores, in their own unit: changes, or χ²."""
+        return self.selection_spread * float(score_step(self.question.score))
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise on numbers, in their own unit."""
+        return float(self.spread * self.step)
+
+    def charge(self) -> Charge:
+        """What the ledger is asked to pay."""
+        asked = self.question
+        what = {
+            "release": "gwas",
+            "top": asked.top,
+            "named": list(asked.named),
+            "relation": asked.relation,
+            "score": asked.score,
+            "numbers": asked.numbers,
+            "threshold": str(rational(asked.threshold)),
+            "cases": self.cases,
+            "controls": self.controls,
+            "snps": self.snps,
+        }
+        return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
+
+
+def price_study(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
+    """Price a question, or refuse it, by public facts alone."""
+    check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
+    check_instance(question, Question, "question", "a Question")
+    check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
+    if plan.relation != "replace" or plan.delta:
+        raise InvalidInput(
+            "plan", "one for people who know the size of the study, without a delta", plan.relation
+        )
+    if question.size > len(study.snps):
+        raise InvalidInput("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
+    read_threshold(question.threshold, study.cases + study.controls)
+    sizes = study.cases, study.controls
+    total = Fraction(
+        encoding.budget_units(plan.epsilon, "epsilon of the plan"), encoding.EPSILON_UNITS
+    )
+    if total < MIN_SHARE:
+        raise InvalidInput("epsilon of the plan", f"at least {float(MIN_SHARE):g}", plan.epsilon)
+    parts = _split_budget(total, question)
+    change = score_sensitivity(question.score, *sizes, question.relation)
+    width = selection_scale(change, parts[0], question.size) if question.top else 0.0
+    spread, step = _number_noise(question, *sizes, parts[1])
+    return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+
+
+def _split_budget(total: Fraction, question: Question) -> tuple[Fraction, Fraction]:
+    if question.numbers == "nothing":
+        return total, Fraction(0)
+    return (Fraction(0), total) if question.named else (total / 2, total / 2)
+
+
+def _number_noise(
+    question: Question, cases: int, controls: int, epsilon: Fraction
+) -> tuple[Fraction, Fraction]:
+    """(scale of the noise in steps, size of a step)."""
+    if question.numbers == "nothing":
+        return Fraction(0), Fraction(1)
+    if question.numbers == "counts":
+        change = imputed_sensitivity(
+            "allele-counts", cases, controls, question.relation, question.size
+        )
+        return change / COPY_STEP / epsilon, COPY_STEP
+    grid = noise.Grid(CHI2_STEP)
+    change = imputed_sensitivity("allelic-chi2", cases, controls, question.relation)
+    slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
+    steps = grid.sensitivity(question.size * (change + slack), question.size)
+    return steps / epsilon, CHI2_STEP
+
+
+# A study as a budget is bound to it: see `whosin.ledger.binding`.
+#
+# Contract: sizes and the list of SNPs are public and kept as they are; counts are recognised by
+# fingerprints, which the ledger seals. They are the same in whatever file the study lies, in
+# whatever
+# order its people and SNPs are, and whichever of its two alleles is A1.
+#
+# *Label swaps* protect who is a case: the budget is for the counts of cases and controls. *Genotype
+# changes* protect genomes, which the same people have under every phenotype: the budget is for the
+# pooled counts of everybody who was genotyped, so all phenotypes share it.
+
+
+PRIVACY_UNIT = "person"
+DIGEST_LETTERS = 16
+"""Digits of a digest that people see."""
+
+
+def study_registration(study: Study, relation: str) -> Registration:
+    """What a budget for a study is bound to."""
+    names = _digest(study, study.counts[:, :0])[:DIGEST_LETTERS]
+    listed = f"{len(study.snps)} of digest {names}"
+    pooled = f"{study.people} {_digest(study, study.genotyped())}"
+    if relation == "genotype":
+        fixed = {"people": str(study.people), "SNPs": listed}
+        source = {"rows": pooled, PEOPLE_KIND: pooled}
+    else:
+        fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
+        source = {"rows": phenotype_fingerprint(study), PEOPLE_KIND: pooled}
+    domains = {name: {"values": [value]} for name, value in fixed.items()}
+    return Registration(entity=PRIVACY_UNIT, domains=domains, source=source)
+
+
+def phenotype_fingerprint(study: Study) -> str:
+    """A fingerprint of the counts of cases and of controls."""
+    return f"{study.cases} {study.controls} {_digest(study, study.counts)}"
+
+
+def _digest(study: Study, counts: Array) -> str:
+    """A digest of the SNPs and their counts (three for each group), by the alleles' alphabet."""
+    turned = counts.reshape(len(counts), -1, 3)[:, :, ::-1].reshape(counts.shape)
+    lines = zip(*study.snps.columns(), counts.tolist(), turned.tolist(), strict=True)
+    return _digest_lines(
+        (*place, min(a1, a2), max(a1, a2), *(row if a1 <= a2 else other))
+        for *place, a1, a2, row, other in lines
+    )
+
+
+def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
+    """A digest of lines in any order: how many there are, and the sum of their digests."""
+    total = many = 0
+    for line in lines:
+        text = "\x1f".join(map(str, line)).encode("utf-8", "surrogatepass")
+        total += int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
+        many += 1
+    return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
+
+
+# A private release: the most associated SNPs, and numbers about them.
+#
+# Contract: a plan says how much may be learnt, the ledger is debited before noise is drawn, and the
+# answer is stored before it is shown; a retry with the same request shows the same answer. Which
+# genotypes are missing is private: distances leave them out, as PLINK does, and published numbers
+# impute them (`tables.imputed_copies`), so that groups have public sizes. Errors depend on public
+# things only.
+#
+# Under genotype changes the secret is a genome, which is the same under every phenotype: a study of
+# people who have such a budget under another name is paid from that one.
+
+
+RELATIVES_WARNING = (
+    "the .fam file says that some of these people are relatives (a family or a parent in common): "
+    "the promise is about one person, and relatives' genotypes say something of theirs; with a "
+    "parent or a child in the study count on 1.5 times the ε, with both parents or a twin on twice"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +290,7 @@ class StudyRelease:
         notes: what people should be told about the budget, in sentences.
     """
 
-    offer: StudyOffer
+    offer: StudyCostEstimate
     snps: Snps
     places: Array
     numbers: Array
@@ -63,10 +306,10 @@ class StudyRelease:
                 "numbers", "counts, to derive these from", self.offer.question.numbers
             )
         x, y = self.numbers.T
-        return association(x, y, self.offer.cases, self.offer.controls, self.offer.scale)
+        return estimate_association(x, y, self.offer.cases, self.offer.controls, self.offer.scale)
 
 
-def publish(
+def publish_study(
     study: Study,
     plan: Plan,
     question: Question,
@@ -85,56 +328,117 @@ def publish(
 
     Raises:
         BudgetRefused: the plan does not fit what is left, the study was released under the other
-            relation before, or is another one than the budget is for; nothing is drawn.
+            relation before, or is another one than the budget is for; nothing is drawn. (Under
+            genotype changes other phenotypes of the same people are the same study.)
         ScanFailed: it could not be drawn; the study is halted.
     """
-    offered = price(plan, question, study)
-    instance(ledger, Ledger, "ledger", "a Ledger")
-    table = study.complete()
-    named = _named(question, study)
-    name = account(ledger, dataset, question.relation)
-    binding = binding_of(study)
-    notes: tuple[str, ...] = ()
-    if request is None or not _paid(ledger, name, request):
-        notes = _opened(ledger, name, plan, binding, amend=amend, copies=copies)
-        account(ledger, dataset, question.relation)  # again: someone may have registered meanwhile
+    offered = price_study(plan, question, study)
+    check_instance(ledger, Ledger, "ledger", "a Ledger")
+    named = _named_snps(question, study)
+    binding = study_registration(study, question.relation)
+    asked_name = account_name(ledger, dataset, question.relation)
+    name = _paying_dataset(ledger, asked_name, binding, question.relation, amend, copies)
+    notes = [RELATIVES_WARNING] if study.related else []
+    if name != asked_name:
+        notes.append(_shared_note(asked_name, name))
+    if request is None or not _is_paid(ledger, name, request):
+        notes += _open_budget(ledger, name, plan, binding, amend=amend, copies=copies)
+        account_name(
+            ledger, dataset, question.relation
+        )  # again: someone may have registered meanwhile
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
 
     def draw() -> dict[str, object]:
-        chosen = named if question.top is None else choose(offered, table)
-        return {"places": chosen.tolist(), "noisy": _noisy(offered, table[chosen])}
+        chosen = named if question.top is None else choose_snps(offered, study.counts)
+        return {
+            "places": chosen.tolist(),
+            "snps": study.snps.take(chosen).columns(),
+            "noisy": _noisy_numbers(offered, study.counts[chosen]),
+        }
 
     key = uuid.uuid4().hex if request is None else request
-    debit = ledger.debit(name, key, replace(offered.charge(), binding=binding))
+    debit = ledger.debit(name, key, _make_charge(offered, ledger, name, study, binding))
     if debit.answer is not None:
         answer = json.loads(debit.answer)
     else:
-        answer = ledger.store(debit, halting.drawn(ledger, debit, key, draw))
-    chosen_indices = np.array(answer["places"], dtype=np.int64)
+        answer = ledger.store(debit, registry.draw_or_suspend(ledger, debit, key, draw))
+    chosen, places = _published_snps(study, answer)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(offered.step)
-    chosen = study.snps.take(chosen_indices)
-    return StudyRelease(offered, chosen, chosen_indices, numbers, study.snps, name, key, notes)
+    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key, tuple(notes))
 
 
-def _opened(
-    ledger: Ledger, name: str, plan: Plan, binding: Binding, *, amend: bool, copies: str
-) -> tuple[str, ...]:
+def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
+    """The SNPs of an answer as they were when it was drawn, and where they are in this study: a
+    retry may bring them in another order, or with the other allele as A1."""
+    chromosome, name, position, a1, a2 = answer["snps"]
+    chosen = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)
+    places = np.array(answer["places"], dtype=np.int64)
+    if study.snps.take(places).columns() != chosen.columns():
+        keys = zip(*study.snps.columns()[:3], strict=True)
+        index = {key: place for place, key in enumerate(keys)}
+        wanted = zip(chromosome, name, position, strict=True)
+        places = np.array([index.get(key, -1) for key in wanted], dtype=np.int64)
+    return chosen, places
+
+
+def _paying_dataset(
+    ledger: Ledger, name: str, binding: Registration, relation: str, amend: bool, copies: str
+) -> str:
+    """Whose budget pays: a study's own, or the one that these people's genomes have already."""
+    if relation != "genotype" or copies == "refuse":
+        return name
+    same = [other for other in ledger.copies(name, binding) if other.endswith(f":{relation}")]
+    if not same:
+        return name
+    if name in ledger.datasets() and ledger.standing(name).bound is not None:
+        if amend:
+            raise BudgetRefused(describe_copy(name, same[0]))
+        return name
+    return same[0]
+
+
+def _shared_note(name: str, payer: str) -> str:
+    return (
+        f"the people of {name!r} are those of dataset {payer!r}, and its budget pays: the "
+        "phenotypes of the same genomes share one"
+    )
+
+
+def _make_charge(
+    offered: StudyCostEstimate, ledger: Ledger, name: str, study: Study, binding: Registration
+) -> Charge:
+    """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
+    no request is answered with what another phenotype was told."""
+    charge = replace(offered.charge(), binding=binding)
+    bound = ledger.standing(name).bound
+    if offered.question.relation != "genotype" or bound is None:
+        return charge
+    return replace(
+        charge, what={**charge.what, "phenotype": bound.seal("rows", phenotype_fingerprint(study))}
+    )
+
+
+def _open_budget(
+    ledger: Ledger, name: str, plan: Plan, binding: Registration, *, amend: bool, copies: str
+) -> list[str]:
     """Open the study's budget, or see that it is for this study; what is to be noted."""
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     if name in ledger.datasets():
         if amend:
             ledger.amend(name, binding)
     else:
-        notes = tuple(copied(name, other) for other in ledger.copies(name, binding)[:1])
+        notes = [describe_copy(name, other) for other in ledger.copies(name, binding)[:1]]
+        if not notes:  # nobody may register these people under another name meanwhile
+            copies = "refuse"
     ledger.admit(name, plan, binding=binding, copies=copies)
-    for note in notes:
-        warnings.warn(note, stacklevel=3)
     return notes
 
 
-def account(ledger: Ledger, dataset: str, relation: str) -> str:
+def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     """The study's name in the ledger, one per relation; levels under two relations do not add."""
-    for other in RELATIONS:
+    for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             raise BudgetRefused(
                 f"study {dataset!r} was released under {other} before; its budget is kept for that "
@@ -143,19 +447,20 @@ def account(ledger: Ledger, dataset: str, relation: str) -> str:
     return f"{dataset}:{relation}"
 
 
-def _paid(ledger: Ledger, name: str, request: str) -> bool:
+def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
     """Whether this request has been paid for: then it needs no more budget."""
     return read_name(request, "request") in ledger.requests(name, request)
 
 
-def choose(offered: StudyOffer, table: Array) -> Array:
+def choose_snps(offered: StudyCostEstimate, table: Array) -> Array:
     """Draw the indices of the SNPs that are published, best first: what the offer prices."""
     asked = offered.question
-    values = scores(asked.score, table, asked.relation, asked.threshold)
-    return noise.top_k(values, asked.size, offered.selection_scale)
+    sizes = offered.cases, offered.controls
+    values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
+    return noise.top_k(values, asked.size, offered.selection_spread)
 
 
-def _named(question: Question, study: Study) -> Array:
+def _named_snps(question: Question, study: Study) -> Array:
     """The indices of SNPs that were named."""
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
@@ -164,14 +469,15 @@ def _named(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy(offered: StudyOffer, table: Array) -> list[list[int]]:
+def _noisy_numbers(offered: StudyCostEstimate, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
     if offered.question.numbers == "nothing":
         return []
+    people = offered.cases, offered.controls, offered.question.relation
     if offered.question.numbers == "counts":
-        values = np.stack(allele_counts(table), axis=1)
+        values = np.stack(imputed_copies(table, *people), axis=1)
     else:
-        values = noise.Grid(CHI2_STEP).units(allelic_chi2(table))[:, None]
+        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
     noisy: list[list[int]] = (
         values + noise.discrete_laplace(offered.spread, values.shape)
     ).tolist()

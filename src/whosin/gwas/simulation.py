@@ -1,28 +1,42 @@
-"""Simulated studies: cases and controls, some SNPs causal. For trying things out; nothing here is
-private, and its randomness is numpy's, with a stated seed.
-
-Contract: SNPs are independent and in Hardy–Weinberg proportions. Controls have A1 with frequency
-p ~ uniform(low, 1/2); at a causal SNP cases have it with odds `odds_ratio` times as large.
-"""
+"""Simulated studies, and experiments on how many true SNPs come back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin import families
+from whosin.calibration import Gamma, calibrate
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array, rational
-from whosin.gwas.bed import beside, prefix, write_bed
-from whosin.gwas.people import check_sizes
-from whosin.gwas.snps import Snps
+from whosin.gwas.association import STUDY_RELATIONS, allelic_chi2
+from whosin.gwas.bed import sibling_path, study_prefix, write_bed
+from whosin.gwas.people import (
+    Progress,
+    Snps,
+    check_instance,
+    check_progress,
+    check_sequence,
+    check_sizes,
+)
+from whosin.gwas.scores import SCORE_KINDS, SELECTION_THRESHOLD, score_sensitivity, selection_scores
 from whosin.gwas.study import Study
-from whosin.validation import whole
+from whosin.plain_files import create_file
+from whosin.validation import read_whole
 
-BLOCK = 1 << 24
-CHROMOSOMES = 22
+# Simulated studies: cases and controls, some SNPs causal. For trying things out; nothing here is
+# private, and its randomness is numpy's, with a stated seed.
+#
+# Contract: SNPs are independent and in Hardy–Weinberg proportions. Controls have A1 with frequency
+# p ~ uniform(low, 1/2); at a causal SNP cases have it with odds `odds_ratio` times as large.
+
+
+BLOCK_GENOTYPES = 1 << 24
+CHROMOSOME_COUNT = 22
 
 
 @dataclass(frozen=True)
@@ -48,13 +62,13 @@ class Simulation:
 
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
-        if whole(self.causal, "causal", 0) > whole(self.snps, "snps", 1):
+        if read_whole(self.causal, "causal", 0) > read_whole(self.snps, "snps", 1):
             raise InvalidInput("causal", f"at most {self.snps}, the number of SNPs", self.causal)
         if not 0 < float(rational(self.odds_ratio, "odds ratio")) < 1e6:
             raise InvalidInput("odds ratio", "above 0 and below a million", self.odds_ratio)
         if not 0 <= float(rational(self.lowest, "lowest frequency")) <= 0.5:
             raise InvalidInput("lowest frequency", "between 0 and 0.5", self.lowest)
-        whole(self.seed, "seed", 0)
+        read_whole(self.seed, "seed", 0)
 
     def frequencies(self) -> tuple[Array, Array, Array]:
         """(frequencies among cases, among controls, indices of the causal SNPs)."""
@@ -80,7 +94,7 @@ class Simulation:
         """Blocks of copies of A1 (SNPs × people), cases first."""
         cases, controls, _ = self.frequencies()
         rng = np.random.default_rng([self.seed, 2])
-        step = max(1, BLOCK // (self.cases + self.controls))
+        step = max(1, BLOCK_GENOTYPES // (self.cases + self.controls))
         for first in range(0, self.snps, step):
             parts = []
             for size, p in ((self.cases, cases), (self.controls, controls)):
@@ -92,7 +106,7 @@ class Simulation:
     def names(self) -> Snps:
         """SNPs spread evenly over 22 chromosomes."""
         number = np.arange(self.snps)
-        chromosome = number * CHROMOSOMES // self.snps
+        chromosome = number * CHROMOSOME_COUNT // self.snps
         position = 10_000 * (1 + number - np.searchsorted(chromosome, chromosome))
         names = [f"rs{i + 1}" for i in number]
         return Snps(
@@ -108,13 +122,165 @@ class Simulation:
         order = np.random.default_rng([self.seed, 3]).permutation(self.cases + self.controls)
         write_bed(path, (block[:, order] for block in self.genotypes()))
         snps = self.names()
-        with beside(path, ".bim").open("w", encoding="utf-8") as file:
+        with create_file(sibling_path(path, ".bim")) as file:
             for row in zip(
                 snps.chromosome, snps.name, snps.position, snps.a1, snps.a2, strict=True
             ):
                 file.write("{}\t{}\t0\t{}\t{}\t{}\n".format(*row))
-        with beside(path, ".fam").open("w", encoding="utf-8") as file:
+        with create_file(sibling_path(path, ".fam")) as file:
             for number, person in enumerate(order, start=1):
                 status = 2 if person < self.cases else 1
                 file.write(f"p{number}\tp{number}\t0\t0\t{1 + number % 2}\t{status}\n")
-        return prefix(path)
+        return study_prefix(path)
+
+
+# How many of the truly most associated SNPs come back: plain DP beside bounded priors.
+#
+# Contract: simulated studies with stated seeds, the same ones for every setting; selection by the
+# same mechanism as a release (exponential noise, the M largest), with numpy's randomness. A setting
+# is a relation, and an ε that gives the same γ: plain DP needs ε = ln γ against every prior, and
+# ε = ln g(p, γ) is enough against people whose prior is p (Tramèr et al. 2015; ln(2γ−1) at ½).
+
+
+PRIVACY_KINDS = ("plain", "bounded")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The mean share of the true top M that came back in one setting, with its standard error."""
+
+    people: int
+    gamma: float
+    top: int
+    score: str
+    relation: str
+    privacy: str
+    epsilon: float
+    recovered: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to compare.
+
+    Args:
+        gammas: the most a belief may grow.
+        tops: how many SNPs are asked for.
+        people: sizes of the study, half of them cases.
+        prior: how sure the adversary is before.
+        snps, causal, odds_ratio: as for a simulated study.
+        studies: how many studies of each size.
+        draws: how often each is released.
+        score: "distance" or "chi2".
+        threshold: the χ² that the distance is measured from.
+        seed: the seed of the first study; the next ones follow.
+    """
+
+    gammas: Sequence[object] = ("1.5", "2", "3")
+    tops: Sequence[int] = (3, 10)
+    people: Sequence[int] = (1_000, 2_000, 5_000, 10_000, 20_000)
+    prior: object = "0.5"
+    snps: int = 5_000
+    causal: int = 10
+    odds_ratio: float = 1.5
+    studies: int = 10
+    draws: int = 10
+    score: str = "distance"
+    threshold: Fraction = SELECTION_THRESHOLD
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("studies", "draws", "snps"):
+            read_whole(getattr(self, name), name, 1)
+        read_whole(self.seed, "seed", 0)
+        for name in ("gammas", "tops", "people"):
+            check_sequence(getattr(self, name), name)
+        for top in self.tops:
+            if read_whole(top, "top", 1) > self.snps:
+                raise InvalidInput("top", f"from 1 to {self.snps}", top)
+        for people in self.people:
+            read_whole(people, "people", 20)
+        if self.score not in SCORE_KINDS:
+            raise UnknownName("score", str(self.score), SCORE_KINDS)
+
+    def levels(self) -> dict[tuple[object, str], float]:
+        """ε for each γ, with plain DP and with bounded priors."""
+        result = {}
+        for gamma in self.gammas:
+            bounded = calibrate(Gamma(gamma), families.FixedSize(self.prior, self.prior))
+            plain = calibrate(Gamma(gamma), families.FixedSize())
+            result[gamma, "plain"], result[gamma, "bounded"] = plain.epsilon, bounded.epsilon
+        return result
+
+
+def run_experiment(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
+    """Recovery in every setting, means over studies and draws."""
+    check_instance(experiment, Experiment, "experiment", "an Experiment")
+    tell = check_progress(progress)
+    levels = experiment.levels()
+    outcomes: list[Outcome] = []
+    total = len(experiment.people) * experiment.studies
+    for number, people in enumerate(experiment.people):
+        shares: dict[tuple[object, int, str, str], list[float]] = {}
+        for repeat in range(experiment.studies):
+            rng = np.random.default_rng([experiment.seed + repeat, people, 7])
+            _one_study(experiment, people, repeat, levels, rng, shares)
+            if tell is not None:
+                tell(number * experiment.studies + repeat + 1, total)
+        for (gamma, top, relation, privacy), result in shares.items():
+            spread = float(np.std(result, ddof=1)) if len(result) > 1 else 0.0
+            outcomes.append(
+                Outcome(
+                    people,
+                    float(Fraction(str(gamma))),
+                    top,
+                    experiment.score,
+                    relation,
+                    privacy,
+                    levels[gamma, privacy],
+                    float(np.mean(result)),
+                    spread / len(result) ** 0.5,
+                )
+            )
+    return outcomes
+
+
+def _one_study(
+    experiment: Experiment,
+    people: int,
+    repeat: int,
+    levels: dict[tuple[object, str], float],
+    rng: np.random.Generator,
+    shares: dict[tuple[object, int, str, str], list[float]],
+) -> None:
+    """Add one study's shares, each the mean over draws."""
+    cases = people // 2
+    study = Simulation(
+        cases,
+        people - cases,
+        experiment.snps,
+        experiment.causal,
+        experiment.odds_ratio,
+        seed=experiment.seed + repeat,
+    ).study()
+    best = np.argsort(-allelic_chi2(study.counts), kind="stable")
+    for relation in STUDY_RELATIONS:
+        values = selection_scores(experiment.score, study.counts, relation, experiment.threshold)
+        change = score_sensitivity(experiment.score, study.cases, study.controls, relation)
+        for gamma in experiment.gammas:
+            for privacy in PRIVACY_KINDS:
+                for top in experiment.tops:
+                    scale = 2 * top * change / levels[gamma, privacy]
+                    share = _recovered_share(values, best[:top], scale, experiment.draws, rng)
+                    shares.setdefault((gamma, top, relation, privacy), []).append(share)
+
+
+def _recovered_share(
+    values: Array, truth: Array, scale: float, draws: int, rng: np.random.Generator
+) -> float:
+    """The mean share of the truth among the largest noisy values."""
+    noisy = values + scale * rng.standard_exponential((draws, len(values)))
+    top = len(truth)
+    chosen = np.argpartition(-noisy, top - 1, axis=1)[:, :top]
+    return float(np.isin(chosen, truth).mean())

@@ -1,56 +1,184 @@
-"""A study: its SNPs, genotype counts and sizes of groups, from whatever file holds them.
-
-Contract: `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and
-`controls` people, fewer where genotypes are missing.
+"""A study from whatever file holds it: .bed, VCF or tables of counts; counting in shards, on Spark
+too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from whosin import binary_readers, isolation
 from whosin.documents import MOST_STUDY, read_text
-from whosin.errors import InvalidInput
+from whosin.errors import Crashed, InvalidInput, OutOfMemory
 from whosin.exact import Array
-from whosin.gwas.bed import beside, open_bed
-from whosin.gwas.counting import count_open
-from whosin.gwas.people import check_sizes, read_groups
-from whosin.gwas.reading import Progress, instance
-from whosin.gwas.snps import Snps, read_bim
-from whosin.gwas.tables import complete, read_counts
-from whosin.validation import path_of
+from whosin.extras import require_extras
+from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_formats, sibling_path
+from whosin.gwas.people import (
+    Progress,
+    Snps,
+    check_instance,
+    check_progress,
+    check_sizes,
+    count_lines,
+    missing_genotypes,
+    read_bim,
+    read_counts,
+    read_groups,
+    sample_groups,
+)
+from whosin.isolation import TaskLimits
+from whosin.plain_files import create_file
+from whosin.validation import read_path, read_whole
 
-PUBLIC = ("CHR", "SNP", "BP", "A1", "A2")
-COUNTS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
+# Counting a .bed file: shards are byte ranges, counts of shards are stacked.
+#
+# Contract: the same counts whatever the number of processes. A worker gets a range of SNPs and the
+# groups, never rows of the file; Spark (`whosin.gwas.study`) runs the same shards.
+
+
+SHARD_BYTES = 32 << 20
+ONE_PROCESS = 2 << 30
+"""Below this size a second process costs more time to start than it saves."""
+
+THREAD_COUNT = min(2, os.cpu_count() or 1)
+"""numpy lets go of the interpreter while it counts; more than two threads wait for it."""
+
+
+def count_bed(
+    path: str | Path,
+    phenotypes: str | Path | None = None,
+    *,
+    processes: int | None = None,
+    leave_out_no_sex: bool = False,
+    progress: Progress | None = None,
+) -> Array:
+    """Genotype counts of a PLINK study (.bed, .bim, .fam): SNPs × 6.
+
+    Columns are people with 0, 1 and 2 copies of A1 among cases, then among controls; missing
+    genotypes are in none. Alleles are those of the .bim file, never turned to the minor one
+    (PLINK's `--keep-allele-order`); every SNP is counted as diploid.
+
+    Args:
+        path: the study, with or without .bed.
+        phenotypes: a file with FID, IID and 1 or 2, instead of the .fam file's sixth column.
+        processes: how many; by default one with two threads for files below 2 GiB, else one per
+            core.
+        leave_out_no_sex: leave out people of unknown sex, as PLINK does without --allow-no-sex.
+        progress: called with the numbers of SNPs done and in all.
+    """
+    refuse_other_formats(path)
+    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
+    bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
+    return count_open(bed, groups, processes=processes, progress=progress)
+
+
+def count_open(
+    bed: Bed, groups: Groups, *, processes: int | None = None, progress: Progress | None = None
+) -> Array:
+    """Counts of a file that was opened, for given groups."""
+    tell, workers = check_progress(progress), _worker_count(bed, processes)
+    counts = np.empty((bed.snps, 6), dtype=np.int64)
+    tasks = [(bed, groups, first, last) for first, last in split_shards(bed)]
+    if workers > 1:
+        from multiprocessing import get_context
+
+        with get_context("spawn").Pool(min(workers, len(tasks))) as pool:
+            return _collect_counts(counts, pool.imap(count_shard, tasks), tell)
+    if processes is None and len(tasks) > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(THREAD_COUNT) as threads:
+            return _collect_counts(counts, threads.map(count_shard, tasks), tell)
+    return _collect_counts(counts, map(count_shard, tasks), tell)
+
+
+def split_shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:
+    """Ranges of SNPs of about `size` bytes each."""
+    step = max(1, size // bed.stride)
+    return [(first, min(first + step, bed.snps)) for first in range(0, bed.snps, step)]
+
+
+def count_shard(task: tuple[Bed, Groups, int, int]) -> tuple[int, Array]:
+    """Counts of one range of SNPs, with where it begins."""
+    bed, groups, first, last = task
+    return first, count_rows(bed.rows(first, last), groups)
+
+
+def _collect_counts(
+    counts: Array, parts: Iterator[tuple[int, Array]], progress: Progress | None
+) -> Array:
+    done = 0
+    for first, part in parts:
+        counts[first : first + len(part)] = part
+        done += len(part)
+        if progress is not None:
+            progress(done, len(counts))
+    return counts
+
+
+def _worker_count(bed: Bed, processes: int | None) -> int:
+    if processes is None:
+        size = bed.snps * bed.stride
+        return 1 if size < ONE_PROCESS else os.cpu_count() or 1
+    return read_whole(processes, "processes", 1)
+
+
+# A study: its SNPs, genotype counts and sizes of groups, from whatever file holds them.
+#
+# Contract: `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and
+# `controls` people, fewer where genotypes are missing.
+
+
+PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")
+COUNT_COLUMNS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
 """Columns of a table of counts: people with 0, 1 and 2 copies of A1."""
-TABLES = (".tsv", ".txt")
-VARIANTS = (".vcf", ".vcf.gz", ".bcf")
+TABLE_SUFFIXES = (".tsv", ".txt")
+VARIANT_SUFFIXES = (".vcf", ".vcf.gz", ".bcf")
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Genotype counts (SNPs × 6) of `cases` and `controls`; `left_out` SNPs were not counted."""
+    """Genotype counts (SNPs × 6) of `cases` and `controls`.
+
+    Attributes:
+        left_out: how many SNPs were not counted.
+        others: SNPs × 3, people who were genotyped and are neither cases nor controls, and
+            `unlabelled` is how many there are: a budget for genomes is theirs too.
+        related: whether the file says that some people belong to one family.
+    """
 
     snps: Snps
     counts: Array
     cases: int
     controls: int
     left_out: int = 0
+    others: Array | None = None
+    unlabelled: int = 0
+    related: bool = False
 
     def __post_init__(self) -> None:
-        instance(self.snps, Snps, "snps", "Snps")
+        check_instance(self.snps, Snps, "snps", "Snps")
         table = read_counts(self.counts)
         check_sizes(self.cases, self.controls)
-        complete(table, self.cases, self.controls)
+        missing_genotypes(table, self.cases, self.controls)
         if len(table) != len(self.snps):
             raise InvalidInput("counts", f"one row for each of {len(self.snps)} SNPs", len(table))
         object.__setattr__(self, "counts", table)
 
-    def complete(self) -> Array:
-        """Counts of one public size, a missing genotype read as no copy of A1."""
-        return complete(self.counts, self.cases, self.controls)
+    @property
+    def people(self) -> int:
+        """How many people were genotyped."""
+        return self.cases + self.controls + self.unlabelled
+
+    def genotyped(self) -> Array:
+        """SNPs × 3: people with 0, 1 and 2 copies of A1, whatever their phenotype."""
+        both: Array = self.counts[:, :3] + self.counts[:, 3:]
+        return both if self.others is None else both + self.others
 
 
 def read_study(
@@ -66,33 +194,48 @@ def read_study(
     SNPs on chromosomes that some people have once (X, Y, mitochondrial) are left out, and variants
     of a VCF file with several alternate alleles.
     """
-    file = path_of(path, "study")
+    file = read_path(path, "study")
     name = file.name.lower()
-    if name.endswith(TABLES):
+    if name.endswith(TABLE_SUFFIXES):
         if phenotypes is not None:
             raise InvalidInput("phenotype file", "left out with a table of counts", phenotypes)
         return read_table(file)
-    if name.endswith(VARIANTS):
-        from whosin.gwas.vcf import count_vcf
-
+    if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
             raise InvalidInput("phenotype file", "given with a VCF file, which has none", "nothing")
-        snps, counts, sizes, left_out = count_vcf(path, phenotypes)
-        return _diploid(snps, counts, sizes, left_out)
-    groups = read_groups(beside(path, ".fam"), phenotypes, leave_out_no_sex)
-    snps = read_bim(beside(path, ".bim"))
+        snps, counts, groups, left_out = count_vcf(path, phenotypes)
+        unlabelled = groups.people - sum(groups.sizes)
+        found = Study(
+            snps, counts[:, :6], *groups.sizes, left_out, counts[:, 6:], unlabelled=unlabelled
+        )
+        return _keep_diploid(found)
+    refuse_other_formats(path)
+    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
+    snps = read_bim(sibling_path(path, ".bim"))
     bed = open_bed(path, groups.people, len(snps))
-    return _diploid(
-        snps, count_open(bed, groups, processes=processes, progress=progress), groups.sizes, 0
-    )
+    counts = count_open(bed, groups, processes=processes, progress=progress)
+    found = Study(snps, counts, *groups.sizes, related=groups.related)
+    rest = ~(groups.cases | groups.controls)
+    if rest.any():
+        nobody = np.zeros(len(rest), dtype=bool)
+        others = count_open(bed, Groups(rest, nobody), processes=processes)[:, :3]
+        found = replace(found, others=others, unlabelled=int(rest.sum()))
+    return _keep_diploid(found)
 
 
-def _diploid(snps: Snps, counts: Array, sizes: tuple[int, int], left_out: int) -> Study:
-    kept = snps.autosomal()
+def _keep_diploid(study: Study) -> Study:
+    """The SNPs that everybody has twice."""
+    kept = study.snps.autosomal()
     if kept.all():
-        return Study(snps, counts, *sizes, left_out)
+        return study
     indices = np.flatnonzero(kept)
-    return Study(snps.take(indices), counts[indices], *sizes, left_out + int((~kept).sum()))
+    return replace(
+        study,
+        snps=study.snps.take(indices),
+        counts=study.counts[indices],
+        others=None if study.others is None else study.others[indices],
+        left_out=study.left_out + int((~kept).sum()),
+    )
 
 
 def read_table(path: Path) -> Study:
@@ -100,21 +243,25 @@ def read_table(path: Path) -> Study:
     and among other columns; before it, perhaps, a line `# cases 500 controls 480`, which is needed
     where genotypes are missing."""
     lines = read_text(path, path.name, MOST_STUDY).splitlines()
-    sizes = _sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
+    sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
-    missing = [column for column in (*PUBLIC, *COUNTS) if column not in header]
+    missing = [column for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS) if column not in header]
     if missing:
         accepted = f"one that has the column {missing[0]}"
         raise InvalidInput(f"header of {path.name}", accepted, "none")
     if any(len(row) != len(header) for row in rows):
         accepted = f"text with {len(header)} columns in every line"
         raise InvalidInput(path.name, accepted, "another number")
-    where = {column: header.index(column) for column in (*PUBLIC, *COUNTS)}
-    chromosome, name, position, a1, a2 = ([row[where[c]] for row in rows[1:]] for c in PUBLIC)
+    where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS)}
+    chromosome, name, position, a1, a2 = (
+        [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
+    )
     try:
         positions = np.array([int(word) for word in position], dtype=np.int64)
-        counts = np.array([[int(row[where[c]]) for c in COUNTS] for row in rows[1:]], np.int64)
+        counts = np.array(
+            [[int(row[where[c]]) for c in COUNT_COLUMNS] for row in rows[1:]], np.int64
+        )
     except (ValueError, OverflowError):
         raise InvalidInput(
             f"counts and positions in {path.name}", "whole numbers", "others"
@@ -122,20 +269,20 @@ def read_table(path: Path) -> Study:
     counts = read_counts(counts.reshape(-1, 6))
     if sizes is None:
         sizes = _constant_sizes(counts, path.name)
-    return _diploid(Snps(chromosome, name, positions, a1, a2), counts, sizes, 0)
+    return _keep_diploid(Study(Snps(chromosome, name, positions, a1, a2), counts, *sizes))
 
 
 def write_table(study: Study, path: Path) -> None:
     """Write the exact counts of a study, for `read_table`. They are private."""
     columns = (*study.snps.columns(), *study.counts.T.tolist())
-    with path.open("w", encoding="utf-8") as file:
+    with create_file(path, "--save", private=True) as file:
         file.write(f"# cases {study.cases} controls {study.controls}\n")
-        file.write("\t".join((*PUBLIC, *COUNTS)) + "\n")
+        file.write("\t".join((*PUBLIC_COLUMNS, *COUNT_COLUMNS)) + "\n")
         line = "\t".join(["%s"] * len(columns)) + "\n"
         file.writelines(line % row for row in zip(*columns, strict=True))
 
 
-def _sizes(line: str, name: str) -> tuple[int, int]:
+def _read_sizes(line: str, name: str) -> tuple[int, int]:
     words = line.lstrip("#").split()
     if len(words) == 4 and words[0] == "cases" and words[2] == "controls":
         try:
@@ -151,3 +298,74 @@ def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
         wanted = "'# cases … controls …', since not every SNP has a genotype for everybody"
         raise InvalidInput(f"first line of {name}", wanted, "none")
     return int(cases[0]), int(controls[0])
+
+
+# Counting a .bed file over Spark, with the same kernel and the same shards.
+#
+# Contract: equal to `count_bed`. Executors open the file themselves, so its path must be one that
+# they all can read (a shared disk, or local mode); only ranges travel to them and counts back.
+
+
+def count_bed_spark(
+    path: str | Path,
+    session: Any,
+    phenotypes: str | Path | None = None,
+    *,
+    leave_out_no_sex: bool = False,
+    shard_bytes: int = SHARD_BYTES,
+) -> Array:
+    """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
+    if not hasattr(session, "sparkContext"):
+        raise InvalidInput("session", "a SparkSession", type(session).__name__)
+    refuse_other_formats(path)
+    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
+    bed = open_bed(Path(path).resolve(), groups.people, count_lines(sibling_path(path, ".bim")))
+    context = session.sparkContext
+    ranges = split_shards(bed, read_whole(shard_bytes, "shard_bytes", 1))
+    shared = context.broadcast((bed, groups))
+
+    def count(part: tuple[int, int]) -> tuple[int, Array]:
+        file, people = shared.value
+        return count_shard((file, people, *part))
+
+    result = context.parallelize(ranges, max(1, len(ranges))).map(count).collect()
+    shared.unpersist()
+    return np.concatenate([part for _, part in sorted(result, key=lambda each: each[0])])
+
+
+# Counting a VCF file, through cyvcf2 (the extra `vcf`).
+#
+# Contract: A1 is the alternate allele and A2 the reference, as PLINK reads a VCF with
+# `--keep-allele-order`; a genotype with an unknown allele is missing. Only variants with one
+# alternate allele have three genotypes; others are left out and their number is returned. The file
+# is
+# read in a process of its own: a damaged one can crash its reader.
+
+
+READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
+"""A file may be long, and what is kept of it is some bytes a variant."""
+
+
+def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Groups, int]:
+    """(SNPs, counts SNPs × 9 of cases, controls and others, the groups, variants left out)."""
+    require_extras("vcf")
+    file = Path(path)
+    file.open("rb").close()  # a missing file is reported as one
+    try:
+        samples = isolation.run_isolated(
+            binary_readers.vcf_samples, str(file), limits=READER_LIMITS
+        )
+        groups = sample_groups(samples, phenotypes)
+        counted, result, left_out = isolation.run_isolated(
+            binary_readers.vcf_counts,
+            str(file),
+            groups.cases.tolist(),
+            groups.controls.tolist(),
+            limits=READER_LIMITS,
+        )
+    except (Crashed, OutOfMemory):
+        raise InvalidInput(file.name, "a VCF file", "one that its reader cannot read") from None
+    counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 9).copy()
+    chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
+    snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)
+    return snps, counts, groups, left_out

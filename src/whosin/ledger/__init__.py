@@ -15,10 +15,13 @@
 >>> ledger.dispose(); folder.cleanup()
 """
 
-from whosin.ledger.charge import Charge, Cost
+from whosin.ledger.budget import Charge, Cost
 from whosin.ledger.entries import Debit, Entry
-from whosin.ledger.history import Check, verify
-from whosin.ledger.ledger import Ledger
-from whosin.ledger.standing import Standing
+from whosin.ledger.ledger import HistoryCheck, Ledger, verify
+from whosin.ledger.standing import BudgetState
 
-__all__ = ["Charge", "Check", "Cost", "Debit", "Entry", "Ledger", "Standing", "verify"]
+__all__ = ["BudgetState", "Charge", "Cost", "Debit", "Entry", "HistoryCheck", "Ledger", "verify"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,19 +18,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from whosin.errors import BudgetRefused, InvalidInput
-from whosin.ledger import chain
+from whosin.ledger import encoding
 
-CONTENTS = ("bytes", "rows")
+CONTENT_KINDS = ("bytes", "rows")
 """Kinds of fingerprints that say the same of equal rows, wherever they lie."""
-ALIVE = "table"
+PEOPLE_KIND = "people"
+"""The kind that says whose rows they are, whatever is asked of them: it is compared between
+datasets, never within one."""
+LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 LONGEST_SHOWN = 60
-LATER = ("tables", "features")
+LATER_KEYS = ("tables", "features")
 """Keys that bindings of older ledgers do not have. They are left out where they are empty."""
 
 
 @dataclass(frozen=True)
-class Binding:
+class Registration:
     """A table as a budget knows it.
 
     Attributes:
@@ -40,7 +43,7 @@ class Binding:
         schema: names and kinds of all columns.
         source: fingerprints of the source by kind: "bytes" of its files, "rows" whatever holds
             them, or the "place" of one that can be neither read nor counted cheaply; "table" is
-            which one it is on a server that knows it under any name.
+            which one it is on a server that knows it under any name, "people" whose rows they are.
         universe: digest of the universe of a `maximum`, where one may be asked.
         tables: further tables by name: whose rows they have, how many count, their columns. Their
             fingerprints are in `source`, under "bytes:visits".
@@ -58,41 +61,41 @@ class Binding:
     features: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("domains", "schema", "source", *LATER):
-            object.__setattr__(self, name, chain.plain(getattr(self, name), name))
+        for name in ("domains", "schema", "source", *LATER_KEYS):
+            object.__setattr__(self, name, encoding.plain_copy(getattr(self, name), name))
 
-    def about(self, columns: frozenset[str], universe: str | None = None) -> Binding:
+    def about(self, columns: frozenset[str], universe: str | None = None) -> Registration:
         """The same for one question: with the domains of its columns only."""
         used = {name: self.domains[name] for name in self.domains if name in columns}
         return replace(self, domains=used, universe=universe)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
-        return {key: value for key, value in vars(self).items() if value or key not in LATER}
+        return {key: value for key, value in vars(self).items() if value or key not in LATER_KEYS}
 
 
 @dataclass(frozen=True)
-class Bound:
+class RegisteredTable:
     """A binding that a ledger keeps, its fingerprints sealed under the dataset's own key."""
 
-    binding: Binding
+    binding: Registration
     key: str
 
     @classmethod
-    def of(cls, binding: Binding, key: str | None = None) -> Bound:
+    def of(cls, binding: Registration, key: str | None = None) -> RegisteredTable:
         """Seal a table's binding."""
         chosen = secrets.token_hex(32) if key is None else key
-        return cls(replace(binding, source=_sealed(binding.source, chosen)), chosen)
+        return cls(replace(binding, source=_seal_fingerprints(binding.source, chosen)), chosen)
 
     @classmethod
-    def read(cls, text: str) -> Bound:
+    def read(cls, text: str) -> RegisteredTable:
         """What a ledger keeps of it."""
         data = json.loads(text)
-        return cls(Binding(**data["binding"]), str(data["key"]))
+        return cls(Registration(**data["binding"]), str(data["key"]))
 
     def text(self) -> str:
         """What a ledger keeps of it; `read` takes it back."""
-        return chain.canonical({"binding": self.binding.to_dict(), "key": self.key})
+        return encoding.canonical_json({"binding": self.binding.to_dict(), "key": self.key})
 
     def public(self) -> dict[str, Any]:
         """Without fingerprints: what anyone who may ask may see."""
@@ -100,29 +103,44 @@ class Bound:
 
     def entry(self) -> dict[str, Any]:
         """What an entry of the history says of it."""
-        return {**self.public(), "source": _commitment(self.binding.source, self.key)}
+        return {**self.public(), "source": _commit_fingerprints(self.binding.source, self.key)}
 
-    def asked(self, binding: Binding) -> dict[str, Any]:
+    def asked(self, binding: Registration) -> dict[str, Any]:
         """A question's binding, once checked, as its debit records it: the schema by its digest,
         and the source by that of the dataset, which it is."""
-        data = {**binding.to_dict(), "source": _commitment(self.binding.source, self.key)}
-        data["schema"] = chain.digest(chain.canonical(data["schema"]))
+        data = {**binding.to_dict(), "source": _commit_fingerprints(self.binding.source, self.key)}
+        data["schema"] = encoding.digest_text(encoding.canonical_json(data["schema"]))
         return data
 
-    def holds_rows_of(self, binding: Binding) -> bool:
+    def holds_rows_of(self, binding: Registration) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
-        mine = _by_table(self.binding)
-        others = _by_table(replace(binding, source=_sealed(binding.source, self.key)))
-        return any(_alike(one, each, known=False) for one in mine for each in others)
+        mine = _fingerprints_by_table(self.binding)
+        others = _fingerprints_by_table(
+            replace(binding, source=_seal_fingerprints(binding.source, self.key))
+        )
+        return any(
+            _same_rows(one, each, known=False)
+            or (PEOPLE_KIND in one and one[PEOPLE_KIND] == each.get(PEOPLE_KIND))
+            for one in mine
+            for each in others
+        )
+
+    def seal(self, kind: str, print_: str) -> str:
+        """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
+        return _seal_fingerprints({kind: print_}, self.key)[kind]
 
     def has_table(self, name: str, public: bool, source: Mapping[str, str]) -> bool:
         """Whether a further table of this name has these rows, as far as fingerprints tell."""
         known = self.binding.tables.get(name)
         if known is None or known["public"] is not public:
             return False
-        return _alike(_prints(self.binding.source, name), _sealed(source, self.key), known=False)
+        return _same_rows(
+            _table_fingerprints(self.binding.source, name),
+            _seal_fingerprints(source, self.key),
+            known=False,
+        )
 
-    def difference(self, binding: Binding) -> str | None:
+    def difference(self, binding: Registration) -> str | None:
         """What a table asks beyond this, in words; None where it keeps within."""
         mine = self.binding
         if binding.entity != mine.entity:
@@ -131,7 +149,7 @@ class Bound:
             kept = "another universe" if mine.universe else "no universe for a maximum"
             return f"{kept}, and this has one of its own"
         if binding.schema != mine.schema:
-            return f"other columns: {_columns(mine.schema, binding.schema)}"
+            return f"other columns: {_describe_columns(mine.schema, binding.schema)}"
         for name, domain in binding.domains.items():
             if name not in mine.domains:
                 return f"no domain for {name!r}, and this declares {_domain_words(domain)}"
@@ -143,29 +161,36 @@ class Bound:
                 return f"{name} = {getattr(mine, name)}, and this has {getattr(binding, name)}"
         return self._difference_in_tables(binding)
 
-    def _difference_in_tables(self, binding: Binding) -> str | None:
+    def _difference_in_tables(self, binding: Registration) -> str | None:
         mine = self.binding
         for name, feature in binding.features.items():
             if name not in mine.features:
                 return f"no feature {name!r}, and this computes one"
             if feature != mine.features[name]:
-                return f"another feature {name!r}: {_said(feature, mine.features[name])}"
+                return (
+                    f"another feature {name!r}: "
+                    f"{_describe_difference(feature, mine.features[name])}"
+                )
         for name, table in binding.tables.items():
             if name not in mine.tables:
                 return f"no further table {name!r}, and this has one"
             known = mine.tables[name]
             if {**table, "rows": 1} != {**known, "rows": 1}:
-                return f"another table {name!r}: {_said(table, known)}"
+                return f"another table {name!r}: {_describe_difference(table, known)}"
             if table.get("rows", 1) > known.get("rows", 1):
                 return f"rows = {known['rows']} of {name!r}, and this has {table['rows']}"
-        sealed = _sealed(binding.source, self.key)
+        sealed = _seal_fingerprints(binding.source, self.key)
         for name in ("", *binding.tables):
-            if not _alike(_prints(mine.source, name), _prints(sealed, name), known=True):
+            if not _same_rows(
+                _table_fingerprints(mine.source, name),
+                _table_fingerprints(sealed, name),
+                known=True,
+            ):
                 what = f"another table {name!r}" if name else "another table"
                 return f"{what}: the source has changed, or is not the one it was"
         return None
 
-    def check(self, dataset: str, binding: Binding | None) -> None:
+    def check(self, dataset: str, binding: Registration | None) -> None:
         """A question keeps within what was registered.
 
         Raises:
@@ -177,9 +202,11 @@ class Bound:
             )
         result = self.difference(binding)
         if result is not None:
-            raise BudgetRefused(f"dataset {dataset!r} was registered with {result}; {_way(result)}")
+            raise BudgetRefused(
+                f"dataset {dataset!r} was registered with {result}; {_describe_way(result)}"
+            )
 
-    def amended(self, dataset: str, binding: Binding) -> Bound:
+    def amended(self, dataset: str, binding: Registration) -> RegisteredTable:
         """Another table, other domains or bounds under the same promise.
 
         Raises:
@@ -190,17 +217,17 @@ class Bound:
         fixed = mine.universe is not None and universe != mine.universe
         if binding.entity != mine.entity or fixed:
             self.check(dataset, binding)
-        return Bound.of(replace(binding, universe=universe), self.key)
+        return RegisteredTable.of(replace(binding, universe=universe), self.key)
 
 
-def read_binding(binding: object) -> Binding | None:
+def read_binding(binding: object) -> Registration | None:
     """A binding, or none."""
-    if binding is not None and not isinstance(binding, Binding):
+    if binding is not None and not isinstance(binding, Registration):
         raise InvalidInput("binding", "a Binding, such as binding_of(table)", repr(binding)[:80])
     return binding
 
 
-def _sealed(source: Mapping[str, str], key: str) -> dict[str, str]:
+def _seal_fingerprints(source: Mapping[str, str], key: str) -> dict[str, str]:
     secret = bytes.fromhex(key)
     return {
         # Without the table's name: the same rows may be called otherwise elsewhere.
@@ -209,19 +236,19 @@ def _sealed(source: Mapping[str, str], key: str) -> dict[str, str]:
     }
 
 
-def _prints(source: Mapping[str, str], table: str) -> dict[str, str]:
+def _table_fingerprints(source: Mapping[str, str], table: str) -> dict[str, str]:
     """The fingerprints of one table by kind; "" for the one that has the others beside it."""
     parts = ((*key.partition(":")[::2], print_) for key, print_ in source.items())
     return {kind: print_ for kind, name, print_ in parts if name == table}
 
 
-def _by_table(binding: Binding) -> list[dict[str, str]]:
+def _fingerprints_by_table(binding: Registration) -> list[dict[str, str]]:
     """The fingerprints of each table of people: public ones may be beside any."""
     private = [name for name, table in binding.tables.items() if not table["public"]]
-    return [_prints(binding.source, name) for name in ("", *private)]
+    return [_table_fingerprints(binding.source, name) for name in ("", *private)]
 
 
-def _said(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _describe_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Where two descriptions differ."""
     key = next(key for key in (*one, *other) if one.get(key) != other.get(key))
     if isinstance(one.get(key), dict):
@@ -229,26 +256,26 @@ def _said(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return f"{key} was {other.get(key, 'left out')}, and is {one.get(key, 'left out')}"
 
 
-def _commitment(sealed: Mapping[str, str], key: str) -> str:
+def _commit_fingerprints(sealed: Mapping[str, str], key: str) -> str:
     """One digest for all fingerprints: which ones there are may depend on the rows."""
-    text = chain.canonical(dict(sealed))
+    text = encoding.canonical_json(dict(sealed))
     return hmac.new(bytes.fromhex(key), text.encode(), hashlib.sha256).hexdigest()
 
 
-def _alike(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool) -> bool:
+def _same_rows(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool) -> bool:
     """Whether two sources have the same rows: a table on a server is the same whatever becomes of
     its rows; else by their contents if both have a print of one kind, else by their place; `known`
     if neither says anything."""
-    if ALIVE in mine and mine[ALIVE] == other.get(ALIVE):
+    if LIVE_TABLE in mine and mine[LIVE_TABLE] == other.get(LIVE_TABLE):
         return True
-    for kinds in (CONTENTS, ("place",)):
+    for kinds in (CONTENT_KINDS, ("place",)):
         both = [kind for kind in kinds if kind in mine and kind in other]
         if both:
             return any(mine[kind] == other[kind] for kind in both)
     return known and not (mine and other)
 
 
-def _columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
+def _describe_columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
     for name in other:
         if name not in mine:
             return f"{name!r} was not among them"
@@ -260,7 +287,9 @@ def _columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 def _domain_words(domain: Mapping[str, Any]) -> str:
     if "lower" in domain:
-        extra = [f"{key} {_flat(domain[key])}" for key in domain if key not in ("lower", "upper")]
+        extra = [
+            f"{key} {_flatten(domain[key])}" for key in domain if key not in ("lower", "upper")
+        ]
         text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])
     else:
         text = ", ".join(map(str, domain.get("values", ())))
@@ -269,11 +298,11 @@ def _domain_words(domain: Mapping[str, Any]) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
-def _flat(value: Any) -> str:
+def _flatten(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _way(difference: str) -> str:
+def _describe_way(difference: str) -> str:
     if difference.startswith(("the entity", "another universe")):
         return "whom a budget protects is set once and for all"
     return "its curator can record the change with whosin ledger amend, or release --amend"

@@ -1,14 +1,277 @@
-"""What a plan allows in all, and what is left of it."""
+"""What an answer costs, how costs compose, and what a plan allows in all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 from whosin.calibration import Plan
-from whosin.exact import ranged
-from whosin.ledger import composition, units
-from whosin.ledger.charge import Cost
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import ball, ball_end, rational, read_ranged
+from whosin.ledger import encoding
+from whosin.ledger.binding import Registration, read_binding
+from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
+
+# What an answer costs, before it is drawn. Plain data.
+
+
+NEIGHBOUR_RELATIONS = ("add-remove", "replace")
+COUNTED_NOTION = "counted"
+"""The key of a question that says what of the table's rows counts."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one answer between neighbours of one relation, in units (see `units`).
+
+    Attributes:
+        epsilon: pure ε; `INFINITE_UNITS` where there is none.
+        rho: ρ of zero-concentrated DP.
+        delta: δ of an answer that is only (ε, δ)-DP, or δ-approximately ρ-zCDP.
+    """
+
+    epsilon: int
+    rho: int
+    delta: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if type(value) is not int or not 0 <= value <= encoding.INFINITE_UNITS:
+                raise InvalidInput(f"{name} of a cost", "a whole number of units", repr(value))
+
+    @classmethod
+    def pure(cls, epsilon: object, delta: object = 0, *, rho: object = None) -> Cost:
+        """An ε-DP answer, or an (ε, δ)-DP one, which is δ-approximately ε²/2-zCDP.
+
+        Args:
+            rho: what the answer is proved to cost in ρ by itself, where that is less than ε²/2.
+        """
+        failing = encoding.cost_units(delta, "delta", encoding.DELTA_UNITS)
+        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
+            return cls(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS, failing)
+        level = encoding.cost_units(epsilon, "epsilon")
+        concentrated = encoding.rho_from_epsilon(level)
+        if rho is not None:
+            own = rational(rho, "rho") * encoding.EPSILON_UNITS
+            concentrated = min(concentrated, max(0, math.ceil(own)))
+        return cls(level, concentrated, failing)
+
+    @classmethod
+    def gaussian(cls, rho: object, delta: object = 0) -> Cost:
+        """An answer with Gaussian noise, by its ρ = Δ²/(2σ²)."""
+        failing = encoding.cost_units(delta, "delta", encoding.DELTA_UNITS)
+        return cls(encoding.INFINITE_UNITS, encoding.cost_units(rho, "rho"), failing)
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            raise InvalidInput("cost", "a Cost", repr(other))
+        return Cost(
+            encoding.add_units(self.epsilon, other.epsilon),
+            encoding.add_units(self.rho, other.rho),
+            encoding.add_units(self.delta, other.delta),
+        )
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A question and its price.
+
+    Attributes:
+        what: the question, as plain JSON data; a retry must ask the same, except for
+        `COUNTED_NOTION`. costs: the cost under each relation; where one is missing, there is no
+        finite cost. guarantee: what kind of promise the answer has, such as "pure" or "k-max".
+        alone: a promise that does not add: nothing else may be asked of the data. Where
+            it has no cost under the dataset's relation, whoever asks must have seen that the
+            promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
+            registered with.
+        promise: the adversary and the target of a promise of its own (see `describe_promise`).
+        binding: the table that it is asked of; a dataset that is bound to one takes no other.
+    """
+
+    what: Mapping[str, Any]
+    costs: Mapping[str, Cost]
+    guarantee: str = "differential privacy"
+    alone: bool = field(default=False)
+    promise: Mapping[str, Any] | None = None
+    binding: Registration | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
+            raise InvalidInput("charge", "a question and its costs as mappings", repr(self.what))
+        for relation, cost in self.costs.items():
+            if relation not in NEIGHBOUR_RELATIONS:
+                raise UnknownName("relation of a cost", str(relation), NEIGHBOUR_RELATIONS)
+            if not isinstance(cost, Cost):
+                raise InvalidInput("cost", "a Cost", repr(cost))
+        if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
+            raise InvalidInput(
+                "guarantee", "a text, with alone true or false", repr(self.guarantee)
+            )
+        # A copy in the ledger's own spelling: what is debited later is what was asked now.
+        object.__setattr__(self, "what", encoding.plain_copy(self.what, "question"))
+        object.__setattr__(self, "costs", dict(self.costs))
+        if self.promise is not None:
+            object.__setattr__(self, "promise", encoding.plain_copy(self.promise, "promise"))
+        read_binding(self.binding)
+
+    def cost(self, relation: str) -> Cost:
+        """The cost between neighbours of this relation."""
+        if not isinstance(relation, str):
+            raise InvalidInput(
+                "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}", repr(relation)
+            )
+        return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a debit's entry holds it beside its binding."""
+        data: dict[str, Any] = {
+            "what": self.what,
+            "costs": {relation: vars(cost) for relation, cost in self.costs.items()},
+            "guarantee": self.guarantee,
+            "alone": self.alone,
+        }
+        return data if self.promise is None else data | {"promise": self.promise}
+
+
+def describe_promise(plan: Plan) -> dict[str, Any]:
+    """Whom a plan protects from whom, as data: what a release of its own answers for."""
+    data = plan.to_dict()
+    own = () if plan.composes else ("query", "entities")  # a promise for one release
+    return {key: data[key] for key in ("target", "family", "delta", *own)}
+
+
+# How debits compose, also for analysts who choose the next question after seeing answers.
+#
+# A dataset has a total (ε, δ). Two readings of a history count, and one of them must hold:
+#
+# * *pure*: Σ εᵢ ≤ ε. Adding is right for adaptive analysts.
+# * *concentrated*: Σ ρᵢ ≤ ρ(ε, δ/2), where an ε-DP answer has ρ = ε²/2, a selection with Gumbel
+#   noise ε²/8 (`noise.selection`), and Gaussian noise of standard deviation σ Δ²/(2σ²). Stopping
+#   before Σ ρᵢ exceeds a bound fixed in advance is ρ-zCDP for adaptive analysts (Feldman and Zrnic
+#   2021; Whitehouse et al. 2023, Theorem 1).
+#
+# Answers that are themselves only (εᵢ, δᵢ)-DP may use Σ δᵢ ≤ δ/4 in all.
+#
+# *Why "one of them" is enough.* Fix two neighbours; P and Q are the distributions of the whole
+# transcript. An (εᵢ, δᵢ)-DP answer is, with probability 1 − δᵢ, one of an εᵢ-DP pair (Bun and
+# Steinke
+# 2016, section 8), so P = P' + a part of mass at most δ/4, and P' = w·P₀, Q ≥ w·Q₀ with the same
+# weight w(transcript) ≤ 1, where P₀ and Q₀ have no δᵢ. Readings only grow, so a transcript on which
+# a
+# reading holds at the end is one on which it held throughout. Let A be the transcripts on which the
+# pure reading holds and B the others. On A, P₀ ≤ e^ε Q₀ at every transcript. On B our mechanism
+# agrees with the one that stops where the concentrated reading ends, which is (ε, δ/2)-DP. For
+# every
+# event S, P[S] ≤ δ/4 + P'[S∩A] + P'[S∩B] ≤ δ/4 + e^ε Q[S∩A] + e^ε Q[S∩B] + δ/2 ≤ e^ε Q[S] + δ.
+#
+# *What was spent so far* is a stronger claim: it is made at a time that the analyst chose, about an
+# ε
+# that depends on the answers. The pure sum may be read at any time, since the argument for A holds
+# at
+# every transcript with that transcript's own Σ εᵢ. A ρ may not, but levels fixed in advance may:
+# level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1)) below, δ/4 in all.
+# With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives P[S] ≤ ∫_S e^(ε
+# of the transcript) dQ + δ/4 + δ/2 + δ/4.
+
+
+CERTIFYING_BITS = 200
+ORDER_RANGE = (-16.0, 28.0)
+"""Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of(rho: int, delta: Fraction) -> int:
+    """An ε, in units and rounded up, that ρ-zCDP is proved to give at δ.
+
+    ε = αρ + (ln(1/δ) + (α−1) ln(1−1/α) − ln α) / (α−1) for any order α > 1 (Canonne, Kamath and
+    Steinke 2020, Corollary 13): the best order is looked for in floats, its ε is certified.
+    """
+    if rho == 0:
+        return 0
+    if rho >= INFINITE_UNITS or delta <= 0:
+        return INFINITE_UNITS
+    at, log_delta = rho / EPSILON_UNITS, _log_down(delta)
+    order = _best_order(lambda a: a * at + _order_excess(a, log_delta))
+    return min(
+        INFINITE_UNITS,
+        max(0, math.ceil(_epsilon_at_order(order, delta, Fraction(rho, EPSILON_UNITS)))),
+    )
+
+
+@lru_cache(maxsize=1024)
+def concentrated_limit(epsilon: int, delta: Fraction) -> int:
+    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none."""
+    if delta <= 0 or epsilon <= 0:
+        return 0
+    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
+    order = _best_order(lambda a: (_order_excess(a, log_delta) - level) / a)
+    left = epsilon - _epsilon_at_order(order, delta, Fraction(0))
+    return min(INFINITE_UNITS - 1, max(0, math.floor(left / order)))
+
+
+def concentrated_budget(epsilon: int, delta: Fraction) -> int:
+    """A little less than the limit, so that every machine's search for the order proves it."""
+    limit = concentrated_limit(epsilon, delta)
+    return max(0, limit - limit // 2**40 - 2)
+
+
+def filter_level(rho: int, budget: int) -> tuple[int, int]:
+    """(j, ρⱼ) of the lowest level that ends at ρ or above; ρⱼ = budget·2^(−j/4), rounded down."""
+    assert 0 < rho <= budget
+    result = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
+    while _level_end(result, budget) < rho:
+        result -= 1
+    return result, _level_end(result, budget)
+
+
+def level_share(number: int) -> Fraction:
+    """The part of δ that pays for reading at a level."""
+    return Fraction(1, 4 * number * (number + 1)) if number else Fraction(1, 2)
+
+
+def _level_end(number: int, budget: int) -> int:
+    return math.isqrt(math.isqrt(budget**4 >> number))
+
+
+def _order_excess(order: float, log_delta: float) -> float:
+    return (-log_delta - math.log(order)) / (order - 1) + math.log1p(-1 / order)
+
+
+def _epsilon_at_order(order: Fraction, delta: Fraction, rho: Fraction) -> Fraction:
+    """At least the ε of the order, in units."""
+    from flint import ctx
+
+    with ctx.workprec(CERTIFYING_BITS):
+        a, d, r = map(ball, (order, delta, rho))
+        result = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
+        return ball_end(result.upper())
+
+
+def _best_order(score: Callable[[float], float]) -> Fraction:
+    """An order of about the least score: a grid in ln(α − 1), then golden sections."""
+    low, high = ORDER_RANGE
+    steps = [low + (high - low) * step / 88 for step in range(89)]
+    start = min(steps, key=lambda x: score(1 + math.exp(x)))
+    low, high = start - 0.5, start + 0.5
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(50):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if score(1 + math.exp(left)) < score(1 + math.exp(right)):
+            high = right
+        else:
+            low = left
+    return Fraction(1 + math.exp((low + high) / 2))
+
+
+def _log_down(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+# What a plan allows in all, and what is left of it.
 
 
 @dataclass(frozen=True)
@@ -31,13 +294,13 @@ class Budget:
     @classmethod
     def of(cls, plan: Plan) -> Budget:
         """The plan's ε is the total."""
-        epsilon, delta = _total(plan)
-        rho = composition.concentrated_budget(epsilon, conversion_delta(delta))
+        epsilon, delta = _plan_total(plan)
+        rho = concentrated_budget(epsilon, conversion_delta(delta))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
 
     def part(self, share: object) -> Budget:
         """A share of it, rounded down."""
-        part = ranged(share, "share", "above 0 and at most 1")
+        part = read_ranged(share, "share", "above 0 and at most 1")
         epsilon, rho, delta = (int(part * each) for each in (self.epsilon, self.rho, self.delta))
         return replace(self, epsilon=epsilon, rho=rho, delta=delta)
 
@@ -49,8 +312,8 @@ class Budget:
 
     def proved(self, plan: Plan) -> bool:
         """Whether this total, which may have been written elsewhere, keeps the plan."""
-        epsilon, delta = _total(plan)
-        limit = composition.concentrated_limit(epsilon, conversion_delta(delta))
+        epsilon, delta = _plan_total(plan)
+        limit = concentrated_limit(epsilon, conversion_delta(delta))
         exact = (plan.relation, epsilon, delta // 4, not plan.composes)
         return (
             exact == (self.relation, self.epsilon, self.delta, self.alone)
@@ -60,21 +323,23 @@ class Budget:
 
 def conversion_delta(delta: int) -> Fraction:
     """The half of δ that pays for reading the whole ρ as ε."""
-    return Fraction(delta, units.DELTA_UNITS) * composition.level_share(0)
+    return Fraction(delta, encoding.DELTA_UNITS) * level_share(0)
 
 
-def reading(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
+def best_accounting(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    result = units.INFINITE if cost.rho else 0  # Gaussian noise that tells nothing has ρ = 0
+    result = (
+        encoding.INFINITE_UNITS if cost.rho else 0
+    )  # Gaussian noise that tells nothing has ρ = 0
     if 0 < cost.rho <= budget.rho:
-        number, end = composition.level(cost.rho, budget.rho)
-        share = Fraction(_total(plan)[1], units.DELTA_UNITS) * composition.level_share(number)
-        result = min(budget.epsilon, composition.epsilon_of(end, share))
+        number, end = filter_level(cost.rho, budget.rho)
+        share = Fraction(_plan_total(plan)[1], encoding.DELTA_UNITS) * level_share(number)
+        result = min(budget.epsilon, epsilon_of(end, share))
     return min((cost.epsilon, "pure"), (result, "concentrated"), key=lambda pair: pair[0])
 
 
-def _total(plan: Plan) -> tuple[int, int]:
+def _plan_total(plan: Plan) -> tuple[int, int]:
     return (
-        units.allowed(plan.epsilon, "epsilon of the plan"),
-        units.allowed(plan.dp_delta, "delta of the plan", units.DELTA_UNITS),
+        encoding.budget_units(plan.epsilon, "epsilon of the plan"),
+        encoding.budget_units(plan.dp_delta, "delta of the plan", encoding.DELTA_UNITS),
     )

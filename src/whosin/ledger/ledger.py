@@ -1,30 +1,115 @@
-"""`Ledger`: the durable budget of datasets, shared by sessions, processes, machines and users.
-
-Contract:
-* a debit is committed before noise is drawn, and refused when it would exceed the budget;
-* an answer is stored with its debit before it is shown; a retry with the same request returns the
-  stored answer, or draws under the debit that stands: it neither pays nor answers twice;
-* entries are only appended, and their digests form a chain.
-"""
+"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, select
 
-from whosin.errors import BudgetRefused, InvalidInput, SourceChanged
-from whosin.ledger import chain, refusal, rows, running
-from whosin.ledger.charge import Charge
-from whosin.ledger.entries import Debit, Entry
-from whosin.ledger.names import read_name
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged
+from whosin.ledger import encoding, registry, transaction
+from whosin.ledger import entries as ledger_entries
+from whosin.ledger import standing as ledger_standing
+from whosin.ledger.budget import Charge, Cost, describe_promise
+from whosin.ledger.encoding import read_name
+from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
+from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
-from whosin.ledger.standing import Standing
-from whosin.ledger.whole_check import survey
+from whosin.ledger.standing import BudgetState
+
+# Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
+#
+# Contract: `survey_ledger` raises a `BrokenHistory` for a trigger, rule, view, policy or foreign
+# table in the way of ours, changed columns or functions, an index that does not fit its table,
+# entries or answers of a dataset that is not there, and a dataset that was noted beside the file
+# and is gone.
+
+
+TABLE_NAMES = sorted(ledger_entries.metadata.tables)
+
+_POSTGRES_OBJECTS = {
+    "a trigger": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN ({ours})",
+    "a rule": "SELECT rulename FROM pg_rewrite WHERE ev_class IN ({ours})",
+    "a policy": "SELECT polname FROM pg_policy WHERE polrelid IN ({ours})",
+    "a table with row security": (
+        "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relrowsecurity"
+    ),
+    "a child table": "SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ({ours})",
+    "something that is no table": (
+        "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relkind <> 'r'"
+    ),
+}
+"""Queries of PostgreSQL's catalogs for what could change or hide a row unnoticed."""
+
+
+def survey_ledger(connection: Connection, name: str, heads: Heads | None) -> None:
+    """Look at everything that no single dataset's history covers.
+
+    Args:
+        name: the ledger's name, for the message.
+        heads: what was noted beside the file.
+    """
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite:
+        _check_file(connection, name)
+    else:
+        _check_server(connection, name)
+    for table in ledger_entries.metadata.tables.values():
+        result = [column["name"] for column in inspect(connection).get_columns(table.name)]
+        if sorted(result) != sorted(column.name for column in table.columns):
+            raise BrokenHistory(name, f"the columns of {table.name} are not those of a ledger")
+    known = set(connection.scalars(select(datasets.c.name)))
+    for kind, column in (("entries", entries.c.dataset), ("answers", answers.c.dataset)):
+        for lost in sorted(map(str, set(connection.scalars(select(column).distinct())) - known)):
+            raise BrokenHistory(lost, f"it has {kind}, and the dataset itself is gone")
+    if heads is not None:
+        for lost in sorted(set(heads.read()) - known):
+            raise BrokenHistory(lost, f"{heads.path.name} knows it, and the ledger does not")
+
+
+def _check_file(connection: Connection, name: str) -> None:
+    query = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
+    for kind, each, table in connection.exec_driver_sql(query):
+        own = kind == "index" and each.startswith("sqlite_autoindex_")
+        if table not in TABLE_NAMES or not (own or (kind == "table" and each in TABLE_NAMES)):
+            raise BrokenHistory(name, f"it has the {kind} {each!r}, which no ledger makes")
+    first: Any = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    if first != "ok":
+        raise BrokenHistory(name, "its file is damaged")
+
+
+def _check_server(connection: Connection, name: str) -> None:
+    ours = ", ".join(f"'{table}'::regclass" for table in TABLE_NAMES)
+    for kind, query in _POSTGRES_OBJECTS.items():
+        result = connection.exec_driver_sql(query.format(ours=ours)).scalars().first()
+        if result is not None:
+            raise BrokenHistory(name, f"it has {kind}, {str(result)!r}, which no ledger makes")
+    query = (
+        "SELECT p.proname, p.prosrc, p.prosecdef, p.proowner = c.relowner "
+        "FROM pg_proc p JOIN pg_class c ON c.oid = 'whosin_datasets'::regclass "
+        "AND p.pronamespace = c.relnamespace"
+    )
+    result = [row for row in connection.exec_driver_sql(query) if row[0].startswith("whosin_")]
+    wanted = sorted(
+        (each, source, each.removeprefix("whosin_") in transaction.FUNCTION_ARGUMENTS, True)
+        for each, source in transaction.function_sources().items()
+    )
+    if sorted(map(tuple, result)) != wanted:
+        raise BrokenHistory(name, "its functions are not those of a ledger")
+
+
+# `Ledger`: the durable budget of datasets, shared by sessions, processes, machines and users.
+#
+# Contract:
+# * a debit is committed before noise is drawn, and refused when it would exceed the budget;
+# * an answer is stored with its debit before it is shown; a retry with the same request returns the
+#   stored answer, or draws under the debit that stands: it neither pays nor answers twice;
+# * entries are only appended, and their digests form a chain.
 
 
 class Ledger(Registry):
@@ -37,15 +122,15 @@ class Ledger(Registry):
         own: whether answers to requests that others paid for are refused.
     """
 
-    def check(self, dataset: str, charges: Iterable[Charge]) -> Standing:
+    def check(self, dataset: str, charges: Iterable[Charge]) -> BudgetState:
         """Whether these questions could all be paid now; nothing is spent.
 
         Raises:
             BudgetRefused: they could not.
         """
-        asked = _charges(charges)
+        asked = _read_charges(charges)
         standing = self.standing(dataset)
-        refusal.debits(standing, asked)
+        registry.check_debits(standing, asked)
         return standing
 
     def debit(self, dataset: str, request: str, charge: Charge) -> Debit:
@@ -66,18 +151,18 @@ class Ledger(Registry):
                 question, or they are about another table than the dataset's.
         """
         asked = {read_name(key, "request"): charge for key, charge in charges.items()}
-        _charges(list(asked.values()))
+        _read_charges(list(asked.values()))
         with self._turn(dataset, *asked) as turn:
-            row, standing = turn.row, rows.standing(turn.row)
+            row, standing = turn.row, ledger_entries.read_standing(turn.row)
             for key, paid in turn.debits.items():
-                refusal.other_question(paid, asked[key], self._only)
+                registry.other_question(paid, asked[key], self._only)
                 if key not in turn.answers:
-                    refusal.other_table(paid, asked[key], standing)
+                    registry.other_table(paid, asked[key], standing)
             if asked.keys() - turn.answers.keys():
-                refusal.halted(standing)
+                registry.refuse_suspended(standing)
             new = {key: charge for key, charge in asked.items() if key not in turn.debits}
             if new:
-                refusal.debits(standing, list(new.values()))
+                registry.check_debits(standing, list(new.values()))
                 made, spent = [], standing.spent
                 for key, charge in new.items():
                     spent += charge.cost(row.relation)
@@ -88,9 +173,9 @@ class Ledger(Registry):
                         "debits": row.debits + 1,
                         "state": "complete" if charge.alone or row.alone else row.state,
                     }
-                    said = {**charge.to_dict(), **refusal.bound(standing, charge)}
+                    said = {**charge.to_dict(), **registry.check_registration(standing, charge)}
                     body = self._signed(said, turn.time)
-                    entry, row = running.following(row, "debit", key, body, **changes)
+                    entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)
                 turn.commit(row, *made, settle=False)
                 turn.debits.update({str(entry.request): entry for entry in made})
@@ -111,14 +196,14 @@ class Ledger(Registry):
         if not isinstance(debit, Debit):
             raise InvalidInput("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
         key = read_name(debit.request, "request")
-        text = chain.canonical(answer, "answer")
+        text = encoding.canonical_json(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
             if key not in turn.debits:
                 raise BudgetRefused(f"request {key!r} has not been paid for")
             if key in turn.answers:
                 return json.loads(turn.answers[key])
-            refusal.halted(rows.standing(turn.row))
-            self._append(turn, "answer", {"digest": chain.digest(text)}, key, text)
+            registry.refuse_suspended(ledger_entries.read_standing(turn.row))
+            self._append(turn, "answer", {"digest": encoding.digest_text(text)}, key, text)
         return json.loads(text)
 
     def answer(
@@ -149,7 +234,7 @@ class Ledger(Registry):
     def history(self, dataset: str) -> list[Entry]:
         """All entries of a dataset, oldest first."""
         with self._store.reading() as connection:
-            return rows.history(connection, self._find(connection, dataset).name)
+            return ledger_entries.read_history(connection, self._find(connection, dataset).name)
 
     def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
         """The requests that were paid for and begin with a text; none for an unknown dataset.
@@ -173,32 +258,32 @@ class Ledger(Registry):
         if not isinstance(prefix, str):
             raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
-        result = rows.requests(connection, name, beginning, answered=answered)
+        result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
         if self._only is not None:
-            result &= rows.requests_of(connection, name, beginning, self._only)
+            result &= ledger_entries.find_requests_by(connection, name, beginning, self._only)
         return result
 
-    def record(self, dataset: str) -> tuple[Standing, list[Entry], dict[str, str]]:
+    def record(self, dataset: str) -> tuple[BudgetState, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: standing, entries, stored answers."""
         row, history, answers = self.evidence(dataset)
         halts = sum(entry.kind == "halted" for entry in history)
-        return rows.standing(row, halts), history, answers
+        return ledger_entries.read_standing(row, halts), history, answers
 
     def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
         """The row, the entries and the answers of a dataset, as they are, in one view."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
-            history = rows.history(connection, row.name)
-            return row, history, rows.stored_answers(connection, row.name)
+            history = ledger_entries.read_history(connection, row.name)
+            return row, history, ledger_entries.stored_answers(connection, row.name)
 
     def survey(self) -> None:
-        """See that the ledger as a whole is one that a ledger makes (see `survey`).
+        """See that the ledger as a whole is one that a ledger makes (see `survey_ledger`).
 
         Raises:
             BrokenHistory: something was added to it, or a dataset was taken away.
         """
         with self._store.reading() as connection:
-            survey(connection, self.name, self._store.heads)
+            survey_ledger(connection, self.name, self._store.heads)
 
     def noted(self, dataset: str) -> tuple[int, str] | None:
         """The number and head of the last entry that was noted beside the file, if any was."""
@@ -206,10 +291,207 @@ class Ledger(Registry):
         return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
 
-def _charges(charges: object) -> tuple[Charge, ...]:
+def _read_charges(charges: object) -> tuple[Charge, ...]:
     """A batch as it may be read more than once."""
     listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
     result = tuple(cast(Iterable[object], charges)) if listed else (None,)
     if not all(isinstance(each, Charge) for each in result):
         raise InvalidInput("charges", "a list of Charges", repr(charges))
     return cast(tuple[Charge, ...], result)
+
+
+# Is the history the one that was written? The chain, the sums and the answers, recomputed.
+
+
+ENTRY_KINDS = ("debit", "answer", "amended", "halted", "resumed", "closed")
+"""What may follow a registration."""
+_STATE_AFTER = {
+    "closed": ledger_standing.state_after_closing,
+    "halted": ledger_standing.state_after_suspension,
+    "resumed": ledger_standing.state_after_resuming,
+}
+
+
+@dataclass(frozen=True)
+class HistoryCheck:
+    """A history that was found whole.
+
+    Attributes:
+        unanswered: requests that were paid for and have no stored answer; a retry may draw one.
+        noted: whether it was compared with a head that was noted beside the ledger's file.
+    """
+
+    dataset: str
+    entries: int
+    debits: int
+    unanswered: tuple[str, ...]
+    head: str
+    noted: bool = False
+
+
+def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryCheck:
+    """Recompute everything about a dataset.
+
+    Args:
+        head: a digest printed on an earlier report; the history must run through it.
+
+    Raises:
+        BrokenHistory: an entry was changed, removed or added outside the ledger.
+    """
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
+    ledger.survey()
+    noted = ledger.noted(dataset)
+    row, entries, answers = ledger.evidence(dataset)
+    if head is not None:
+        sought = str(head).strip().lower()
+        if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
+            raise InvalidInput("head", "the digest printed on a report, 8 letters or more", head)
+        if not any(entry.head.startswith(sought) for entry in entries):
+            raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
+    unanswered = check_whole(row, entries, answers)
+    ledger_entries.check_row(row, entries[:-3:-1])
+    if noted is not None and (noted[0] > len(entries) or entries[noted[0] - 1].head != noted[1]):
+        words = f"entry {noted[0]} is not the one that was noted beside the file"
+        raise BrokenHistory(dataset, f"{words}: entries were lost, or an older copy was put back")
+    return HistoryCheck(dataset, len(entries), row.debits, unanswered, row.head, noted is not None)
+
+
+def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) -> tuple[str, ...]:
+    """See that a dataset's row, entries and answers fit; returns the requests without an answer.
+
+    Raises:
+        BrokenHistory: they do not.
+    """
+    standing = ledger_entries.read_standing(row)
+    debits = [entry for entry in entries if entry.kind == "debit"]
+    try:
+        _check_chain(standing, entries)
+        _check_sums(standing, entries, debits)
+        _check_running(standing, entries)
+        answered = _check_answers(standing.dataset, entries, debits, answers)
+    except (KeyError, TypeError, AttributeError, InvalidInput):
+        raise BrokenHistory(standing.dataset, "an entry is not one that a ledger makes") from None
+    return tuple(str(entry.request) for entry in debits if entry.request not in answered)
+
+
+def _check_chain(standing: BudgetState, entries: Sequence[Entry]) -> None:
+    previous, last = encoding.FIRST_HEAD, ""
+    for expected, entry in enumerate(entries, 1):
+        if entry.number != expected:
+            raise BrokenHistory(standing.dataset, f"entry {expected} is missing")
+        previous = encoding.link_digest(previous, entry.linked())
+        if previous != entry.head:
+            raise BrokenHistory(standing.dataset, f"entry {entry.number} was changed")
+        last = entry.body["when"]
+    if (len(entries), previous, last) != (standing.entries, standing.head, standing.last):
+        raise BrokenHistory(standing.dataset, "its end does not fit the dataset's head")
+
+
+def _check_sums(standing: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
+    name = standing.dataset
+    if not entries or entries[0].kind != "registered":
+        raise BrokenHistory(name, "it does not begin with a registration")
+    if any(entry.kind not in ENTRY_KINDS for entry in entries[1:]):
+        raise BrokenHistory(name, "it has an entry that no ledger makes")
+    if entries[0].body["budget"] != vars(standing.budget):
+        raise BrokenHistory(name, "the budget is not the registered one")
+    if encoding.canonical_json(standing.plan.to_dict()) != encoding.canonical_json(
+        entries[0].body["plan"]
+    ):
+        raise BrokenHistory(name, "the plan is not the registered one")
+    if not standing.budget.proved(standing.plan):
+        raise BrokenHistory(name, "the budget is not that of the plan")
+    _check_table(standing, entries, debits)
+    relation = standing.budget.relation
+    spent = sum((_debit_cost(entry, relation) for entry in debits), Cost(0, 0))
+    if spent != standing.spent or len(debits) != standing.debits:
+        raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
+    by_itself = all(e.body["alone"] and relation not in e.body["costs"] for e in debits)
+    if not by_itself and not standing.budget.holds(spent):
+        raise BrokenHistory(name, "more was spent than the budget")
+    alone = any(e.body["alone"] or standing.budget.alone for e in debits)
+    if alone and len(debits) > 1:
+        raise BrokenHistory(name, "a release of its own is not the only one")
+    closings = [entry.number for entry in entries if entry.kind == "closed"]
+    closed = bool(closings)
+    if closed and (len(closings) > 1 or any(e.number > closings[0] for e in debits)):
+        raise BrokenHistory(name, "something was debited or closed after it was closed")
+    state = "closed" if closed else "complete" if alone else "open"
+    if standing.state != state:
+        raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
+    if standing.halted != _check_halts(name, entries):
+        raise BrokenHistory(name, "whether it is halted is not what its entries say")
+
+
+def _debit_cost(debit: Entry, relation: str) -> Cost:
+    cost = debit.body["costs"].get(relation)
+    return Cost(**cost) if cost else Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS)
+
+
+def _check_halts(name: str, entries: Sequence[Entry]) -> bool:
+    """Whether a history ends in a halt; while one lasts nothing is debited or answered."""
+    halted = False
+    for entry in entries:
+        if halted and entry.kind in ("debit", "answer"):
+            raise BrokenHistory(name, f"entry {entry.number} was made while it was halted")
+        if entry.kind == "resumed" and not halted:
+            raise BrokenHistory(name, f"entry {entry.number} resumes what was not halted")
+        if entry.kind in ("halted", "resumed"):
+            halted = entry.kind == "halted"
+    return halted
+
+
+def _check_table(standing: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
+    """The table is the one of the last registration or amendment, and each debit keeps to its."""
+    name, kept = standing.dataset, None
+    for entry in entries:
+        if entry.kind in ("registered", "amended"):
+            after = entry.body.get("binding")
+            if kept is not None and (after is None or after["entity"] != kept["entity"]):
+                raise BrokenHistory(name, f"entry {entry.number} changes whom the budget protects")
+            kept = after
+        elif entry.kind == "debit" and kept is not None:
+            asked = entry.body.get("binding")
+            if asked is None or asked["entity"] != kept["entity"]:
+                raise BrokenHistory(name, f"entry {entry.number} is about another entity")
+    if kept != (
+        None if standing.bound is None else encoding.plain_copy(standing.bound.entry(), "table")
+    ):
+        raise BrokenHistory(name, "the table is not the registered one")
+    promised = encoding.plain_copy(describe_promise(standing.plan), "plan")
+    if any(entry.body.get("promise", promised) != promised for entry in debits):
+        raise BrokenHistory(name, "a release of its own does not promise what its plan does")
+
+
+def _check_running(standing: BudgetState, entries: Sequence[Entry]) -> None:
+    """Each entry says what all entries up to it add up to."""
+    name, relation = standing.dataset, standing.budget.relation
+    spent, debits, state, terms = Cost(0, 0), 0, "open", None
+    for entry in entries:
+        if entry.kind == "debit":
+            spent += _debit_cost(entry, relation)
+            debits += 1
+            state = "complete" if entry.body["alone"] or standing.budget.alone else state
+        elif entry.kind in ("closed", "halted", "resumed"):
+            state = _STATE_AFTER[entry.kind](state)
+        if entry.body.get("sums") != {**vars(spent), "debits": debits, "state": state}:
+            raise BrokenHistory(name, f"the sums of entry {entry.number} are not those up to it")
+        if terms is not None and entry.kind != "amended" and entry.body.get("terms") != terms:
+            raise BrokenHistory(name, f"entry {entry.number} changes the budget, plan or table")
+        terms = entry.body.get("terms")
+
+
+def _check_answers(
+    name: str, entries: Sequence[Entry], debits: Sequence[Entry], answers: Mapping[str, str]
+) -> set[str]:
+    paid = {entry.request for entry in debits}
+    answered = {e.request: e.body["digest"] for e in entries if e.kind == "answer"}
+    for request, text in answers.items():
+        if request not in paid:
+            raise BrokenHistory(name, f"request {request!r} has an answer and no debit")
+        if not isinstance(text, str) or answered.get(request) != encoding.digest_text(text):
+            raise BrokenHistory(name, f"the answer to request {request!r} was changed")
+    if missing := answered.keys() - answers.keys():
+        raise BrokenHistory(name, f"the answer to request {min(map(str, missing))!r} is missing")
+    return set(answers)

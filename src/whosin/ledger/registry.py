@@ -1,29 +1,308 @@
-"""`Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
-
-Contract: a budget is set once. The table that it is for may be amended as long as whom it protects
-stays the same. Where an engine failed after a debit the dataset is halted until its curator resumes
-it. Each registration, amendment, halt, resumption and closing is an entry of the history.
-"""
+"""The datasets of a ledger: registering, refusing, suspending and resuming."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, select
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import refusal, registration, rows, running, states
-from whosin.ledger.binding import Binding, Bound, read_binding
-from whosin.ledger.budget import Budget
-from whosin.ledger.names import read_name, user
-from whosin.ledger.schema import datasets
-from whosin.ledger.standing import Standing
-from whosin.ledger.store import WAIT, Store
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    ScanFailed,
+    SourceChanged,
+    StoreFailed,
+    UnknownName,
+)
+from whosin.ledger import encoding, entries
+from whosin.ledger import standing as ledger_standing
+from whosin.ledger.binding import RegisteredTable, Registration, read_binding
+from whosin.ledger.budget import COUNTED_NOTION, Budget, Charge, Cost, describe_promise
+from whosin.ledger.encoding import current_user, read_name
+from whosin.ledger.entries import Debit, Entry, datasets
+from whosin.ledger.standing import BudgetState, drop_dust
+from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
+
+# New datasets in a ledger: their first row, and other names for the same rows.
+
+
+COPY_POLICIES = ("warn", "refuse")
+"""What to do about rows that have a budget under another name."""
+
+
+def first_row(name: str, plan: Plan, budget: Budget, bound: RegisteredTable | None) -> Any:
+    """A dataset's row before its first entry."""
+    text = encoding.canonical_json(plan.to_dict())
+    binding = None if bound is None else bound.text()
+    fixed = {**vars(budget), "alone": int(budget.alone), "plan": text, "binding": binding}
+    zero = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
+    start = {
+        "name": name,
+        "state": "open",
+        "head": encoding.FIRST_HEAD,
+        "last": "",
+        **zero,
+        **fixed,
+    }
+    return entries.DatasetRow(**start)
+
+
+def first_entry(plan: Plan, budget: Budget, bound: RegisteredTable | None) -> dict[str, Any]:
+    """What the entry of a registration says."""
+    body = {"plan": plan.to_dict(), "budget": vars(budget)}
+    return body if bound is None else body | {"binding": bound.entry()}
+
+
+def find_copies(connection: Connection, name: str, binding: Registration | None) -> list[str]:
+    """Other datasets with the same rows, as far as fingerprints tell."""
+    if binding is None:
+        return []
+    kept = select(datasets.c.name, datasets.c.binding).where(datasets.c.binding.is_not(None))
+    result = []
+    for row in connection.execute(kept):
+        if row.name != name and RegisteredTable.read(row.binding).holds_rows_of(binding):
+            result.append(str(row.name))
+    return sorted(result)
+
+
+def describe_copy(name: str, other: str) -> str:
+    """That rows have two budgets, in words."""
+    return (
+        f"the rows of {name!r} are those of dataset {other!r}, which has a budget of its own: two "
+        "budgets for the same people promise less than either says"
+    )
+
+
+# When a ledger says no. Each rule raises `BudgetRefused` with its reason; nothing was spent.
+
+
+def open_for_debits(standing: BudgetState) -> None:
+    """A closed dataset, or one about which a release of its own was made, answers nothing more; one
+    that is halted, nothing for now."""
+    refuse_suspended(standing)
+    if standing.state == "closed":
+        raise BudgetRefused(f"dataset {standing.dataset!r} is closed")
+    if standing.state == "complete":
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} has had a release whose promise does not add to others: "
+            "nothing more can be asked of it"
+        )
+
+
+def refuse_suspended(standing: BudgetState) -> None:
+    """Nothing is drawn after an engine failed: whether it fails again could depend on one row. The
+    words are the same whatever the reason was."""
+    if standing.halted:
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} is halted, since an engine failed after a debit: its "
+            "curator looks into it and lets it go on with whosin ledger resume"
+        )
+
+
+def check_session(standing: BudgetState, plan: Plan, budget: Budget, share: object = None) -> None:
+    """A session's plan, or the share of it that will be spent, must fit what is left."""
+    open_for_debits(standing)
+    total = standing.budget
+    if budget.relation != total.relation:
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} is accounted for under {total.relation}, and this plan "
+            f"is for {budget.relation}"
+        )
+    if budget.alone and (standing.debits or not total.alone):
+        raise BudgetRefused(
+            "this plan's promise does not add to others: it needs a dataset of its own, "
+            f"registered with it; {standing.dataset!r} is not"
+        )
+    if total.alone and describe_promise(plan) != describe_promise(standing.plan):
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} allows one release, under the plan that it was "
+            "registered with; this is another plan"
+        )
+    if share is not None:
+        budget = budget.part(share)
+    rho = budget.rho or encoding.rho_from_epsilon(budget.epsilon)
+    whole = Cost(budget.epsilon, rho, budget.delta)
+    if total.holds(standing.spent + whole):
+        return
+    if standing.spent.delta + budget.delta > total.delta:
+        # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
+        left = 4 * (total.delta - standing.spent.delta)
+        needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
+        raise BudgetRefused(
+            f"{_describe_share(share)} needs δ = {needed}, and dataset {standing.dataset!r} has "
+            f"{have} left"
+        )
+    needed, have = distinguish_units(budget.epsilon, _left_for_people(standing, budget.epsilon))
+    raise BudgetRefused(
+        f"{_describe_share(share)} needs ε = {needed}, and dataset {standing.dataset!r} has "
+        f"{have} left of "
+        f"{budget_words(total)}{_fitting_share(standing, plan)}"
+    )
+
+
+def _describe_share(share: object) -> str:
+    return "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
+
+
+def _fitting_share(standing: BudgetState, plan: Plan) -> str:
+    """Which share of the plan would fit, if any."""
+    whole = encoding.budget_units(plan.epsilon, "epsilon of the plan")
+    fits = standing.spendable_units
+    if not 0 < fits < whole:
+        return ""
+    return f"; a share of 1/{-(-whole // fits)} of the plan would fit"
+
+
+def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
+    """The whole history must stay within the budget.
+
+    A release of its own that has no cost under the dataset's relation answers for its own promise.
+    """
+    open_for_debits(standing)
+    spent, count = standing.spent, standing.debits
+    relation = standing.budget.relation
+    for charge in charges:
+        if count and (charge.alone or standing.budget.alone):
+            raise BudgetRefused(
+                "a release whose promise does not add to others must be the only one; "
+                f"dataset {standing.dataset!r} has answered before"
+            )
+        spent, count = spent + charge.cost(relation), count + 1
+    if any(charge.alone for charge in charges) and len(charges) > 1:
+        raise BudgetRefused("a release whose promise does not add to others must be the only one")
+    for charge in charges:
+        check_registration(standing, charge)
+    by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
+    if by_itself:
+        for charge in charges:
+            _check_same_kind(standing, charge)
+    if not by_itself and not standing.budget.holds(spent):
+        raise BudgetRefused(_describe_excess(standing, charges, spent))
+
+
+def _check_same_kind(standing: BudgetState, charge: Charge) -> None:
+    """A promise of its own says nothing about other adversaries: it must be the registered one."""
+    if charge.promise is None or charge.promise != encoding.plain_copy(
+        describe_promise(standing.plan), "plan"
+    ):
+        raise BudgetRefused(
+            f"this answer promises something of its own ({charge.guarantee}), from which what "
+            f"dataset {standing.dataset!r} was registered with does not follow: it needs a dataset "
+            "that is registered with that very plan"
+        )
+
+
+def check_registration(standing: BudgetState, charge: Charge) -> dict[str, Any]:
+    """What a debit records of its table; it must be the dataset's."""
+    if standing.bound is None:
+        return {}
+    standing.bound.check(standing.dataset, charge.binding)
+    assert charge.binding is not None
+    return {"binding": standing.bound.asked(charge.binding)}
+
+
+def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
+    """A request id belongs to one question, and to one person where only a person's own requests
+    count.
+
+    What of a table's rows counts follows from the table: an answer that is stored is shown with
+    what was true of it, and `other_table` sees to one that is not.
+    """
+    asked = charge.to_dict()
+    paid = {key: before.body.get(key) for key in asked}
+    others = only is not None and before.body.get("who") != only
+    if others or _question_text(paid) != _question_text(asked):
+        raise BudgetRefused(
+            f"request {before.request!r} was made for another question, or at another price: a "
+            "request is repeated with the same questions, share, split, weights and noise"
+        )
+
+
+def _question_text(data: dict[str, Any]) -> str:
+    what = {key: value for key, value in data["what"].items() if key != COUNTED_NOTION}
+    return encoding.canonical_json({**data, "what": what})
+
+
+def other_table(before: Entry, charge: Charge, standing: BudgetState) -> None:
+    """What was paid for and not answered yet is drawn from the table that it was paid for."""
+    recorded = before.body.get("binding")
+    if recorded is None or standing.bound is None or charge.binding is None:
+        return
+    standing.bound.check(standing.dataset, charge.binding)
+    if encoding.canonical_json(recorded) != encoding.canonical_json(
+        standing.bound.asked(charge.binding)
+    ):
+        raise BudgetRefused(
+            f"request {before.request!r} was made for this question to another table, or with "
+            "other domains or bounds"
+        )
+
+
+def budget_words(budget: Budget) -> str:
+    """A total in a few words."""
+    return f"ε = {budget.epsilon / encoding.EPSILON_UNITS:.6g} ({budget.relation})"
+
+
+def distinguish_units(
+    needed: int, left: int, scale: int = encoding.EPSILON_UNITS
+) -> tuple[str, str]:
+    """Two numbers of units with as many digits as it takes to tell them apart."""
+    first, second, digits = "", "", 6
+    while first == second and digits < 18:
+        first, second = (f"{max(0, value) / scale:.{digits}g}" for value in (needed, left))
+        digits += 1
+    return first, second
+
+
+def _left_for_people(standing: BudgetState, needed: int) -> int:
+    """What is left, as people are told: dust is nothing, except next to a price like it."""
+    return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
+
+
+def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Cost) -> str:
+    budget, name, before = standing.budget, standing.dataset, standing.spent
+    if spent.delta > budget.delta:
+        needed, have = distinguish_units(
+            spent.delta - before.delta, budget.delta - before.delta, encoding.DELTA_UNITS
+        )
+        return (
+            f"this needs δ = {needed}, and dataset {name!r} has {have} left for single answers; "
+            "nothing was spent"
+        )
+    asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
+    if asked.epsilon < encoding.INFINITE_UNITS:
+        needed, have = distinguish_units(asked.epsilon, _left_for_people(standing, asked.epsilon))
+        return (
+            f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
+            f"{budget_words(budget)}; nothing was spent"
+        )
+    what = "these answers have" if len(charges) > 1 else "this answer has"
+    reason = "its plan has no δ, and Gaussian noise needs one"
+    if asked.rho >= encoding.INFINITE_UNITS:
+        reason = "no ρ either"
+    elif budget.rho:
+        left = budget.rho - before.rho
+        clear = drop_dust(left, budget.rho, standing.debits)
+        needed, have = distinguish_units(asked.rho, clear or (left if asked.rho <= 2 * left else 0))
+        reason = f"ρ = {needed} is more than the {have} left"
+    return (
+        f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "
+        "nothing was spent"
+    )
+
+
+# `Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
+#
+# Contract: a budget is set once. The table that it is for may be amended as long as whom it
+# protects
+# stays the same. Where an engine failed after a debit the dataset is halted until its curator
+# resumes
+# it. Each registration, amendment, halt, resumption and closing is an entry of the history.
 
 
 class Registry:
@@ -35,10 +314,10 @@ class Registry:
         *,
         who: str | None = None,
         create: bool = True,
-        wait: float = WAIT,
+        wait: float = WAIT_SECONDS,
         own: bool = False,
     ) -> None:
-        self.who = read_name(who if who is not None else user(), "who")
+        self.who = read_name(who if who is not None else current_user(), "who")
         self._only = self.who if own else None
         self._store = Store(url, wait, create)
 
@@ -54,7 +333,7 @@ class Registry:
         self.dispose()
 
     def dispose(self) -> None:
-        """Close the connections."""
+        """Close the connections to the store."""
         self._store.dispose()
 
     def datasets(self) -> list[str]:
@@ -63,25 +342,26 @@ class Registry:
             return sorted(map(str, connection.scalars(select(datasets.c.name))))
 
     def register(
-        self, dataset: str, plan: Plan, binding: Binding | None = None, *, copies: str = "warn"
-    ) -> Standing:
+        self, dataset: str, plan: Plan, binding: Registration | None = None, *, copies: str = "warn"
+    ) -> BudgetState:
         """Set a dataset's budget, once: the plan's ε is the total.
 
         Args:
-            binding: the table that the budget is for, as `release.registration.binding_of` says it:
+            binding: the table that the budget is for, as `release.registration.register_table` says
+            it:
                 whose rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").
 
         Raises:
             BudgetRefused: it is registered already.
         """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
+        name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         with self._store.writing() as connection:
             if not self._register(connection, name, plan, budget, read_binding(binding), copies):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all"
                 )
-            return rows.standing(rows.dataset_row(connection, name))
+            return entries.read_standing(entries.dataset_row(connection, name))
 
     def admit(
         self,
@@ -90,9 +370,9 @@ class Registry:
         *,
         resume: bool = False,
         share: object = None,
-        binding: Binding | None = None,
+        binding: Registration | None = None,
         copies: str = "warn",
-    ) -> Standing:
+    ) -> BudgetState:
         """Open a session: register a new dataset, or see that the plan fits what is left.
 
         Args:
@@ -106,16 +386,16 @@ class Registry:
             BudgetRefused: the plan does not fit the remainder, is for another relation, or the
                 table is not the registered one.
         """
-        name, budget = read_name(dataset, "dataset"), _budget(plan)
+        name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         binding = read_binding(binding)
         _check_copies(copies)
         with self._store.reading() as connection:
-            row = rows.dataset_row(connection, name)
+            row = entries.dataset_row(connection, name)
         if row is None:
             with self._store.writing() as connection:
                 self._register(connection, name, plan, budget, binding, copies)
-                row = rows.dataset_row(connection, name)
-        standing = rows.standing(row)
+                row = entries.dataset_row(connection, name)
+        standing = entries.read_standing(row)
         if binding is not None:
             if standing.bound is None:
                 standing = self.amend(name, binding)
@@ -125,10 +405,10 @@ class Registry:
             assert standing.bound is not None
             standing.bound.check(name, binding)
         if not (resume and standing.plan.to_dict() == plan.to_dict()):
-            refusal.session(standing, plan, budget, share)
+            check_session(standing, plan, budget, share)
         return standing
 
-    def amend(self, dataset: str, binding: Binding) -> Standing:
+    def amend(self, dataset: str, binding: Registration) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same
         budget: next month's file, a column that was not declared before.
 
@@ -137,31 +417,37 @@ class Registry:
         """
         read_binding(binding)
         with self._turn(dataset) as turn:
-            before = rows.standing(turn.row).bound
-            bound = Bound.of(binding) if before is None else before.amended(turn.row.name, binding)
+            before = entries.read_standing(turn.row).bound
+            bound = (
+                RegisteredTable.of(binding)
+                if before is None
+                else before.amended(turn.row.name, binding)
+            )
             if before is None or before.difference(binding) is not None:
                 self._append(turn, "amended", {"binding": bound.entry()}, binding=bound.text())
         return self.standing(dataset)
 
-    def copies(self, dataset: str, binding: Binding) -> list[str]:
+    def copies(self, dataset: str, binding: Registration) -> list[str]:
         """Other datasets with the same rows, as far as fingerprints tell. For curators only: to
         whoever brings a table of guessed rows it would say whether the guess is right."""
         name = read_name(dataset, "dataset")
         with self._store.reading() as connection:
-            return registration.copies(connection, name, read_binding(binding))
+            return find_copies(connection, name, read_binding(binding))
 
-    def standing(self, dataset: str) -> Standing:
+    def standing(self, dataset: str) -> BudgetState:
         """Where a dataset stands."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
-            return rows.standing(row, rows.halts(connection, row.name))
+            return entries.read_standing(row, entries.count_suspensions(connection, row.name))
 
-    def close(self, dataset: str) -> Standing:
+    def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if states.without_halt(turn.row.state) == "closed":
+            if ledger_standing.state_after_resuming(turn.row.state) == "closed":
                 raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            self._append(turn, "closed", {}, state=states.closed(turn.row.state))
+            self._append(
+                turn, "closed", {}, state=ledger_standing.state_after_closing(turn.row.state)
+            )
         return self.standing(dataset)
 
     def halt(self, dataset: str, request: str | None = None) -> None:
@@ -173,9 +459,11 @@ class Registry:
         """
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
-            self._append(turn, "halted", said, state=states.halted(turn.row.state))
+            self._append(
+                turn, "halted", said, state=ledger_standing.state_after_suspension(turn.row.state)
+            )
 
-    def resume(self, dataset: str) -> Standing:
+    def resume(self, dataset: str) -> BudgetState:
         """Let a halted dataset go on: for its curator, who knows why an engine failed. What was
         paid for can then be answered under its request.
 
@@ -183,9 +471,11 @@ class Registry:
             BudgetRefused: it is not halted.
         """
         with self._turn(dataset) as turn:
-            if not states.is_halted(turn.row.state):
+            if not ledger_standing.is_halted(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not halted")
-            self._append(turn, "resumed", {}, state=states.without_halt(turn.row.state))
+            self._append(
+                turn, "resumed", {}, state=ledger_standing.state_after_resuming(turn.row.state)
+            )
         return self.standing(dataset)
 
     def _register(
@@ -194,21 +484,21 @@ class Registry:
         name: str,
         plan: Plan,
         budget: Budget,
-        binding: Binding | None,
+        binding: Registration | None,
         copies: str,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
         _check_copies(copies)
-        if rows.dataset_row(connection, name) is not None:
+        if entries.dataset_row(connection, name) is not None:
             return False
-        others = registration.copies(connection, name, binding)
+        others = find_copies(connection, name, binding)
         if others and copies == "refuse":
-            raise BudgetRefused(registration.copied(name, others[0]))
-        bound = None if binding is None else Bound.of(binding)
-        row = registration.first_row(name, plan, budget, bound)
-        said = registration.first_entry(plan, budget, bound)
+            raise BudgetRefused(describe_copy(name, others[0]))
+        bound = None if binding is None else RegisteredTable.of(binding)
+        row = first_row(name, plan, budget, bound)
+        said = first_entry(plan, budget, bound)
         body = self._signed(said, self._store.stamp(connection))
-        return self._store.register(connection, *running.following(row, "registered", None, body))
+        return self._store.register(connection, *entries.next_entry(row, "registered", None, body))
 
     @contextmanager
     def _turn(self, dataset: object, *requests: str) -> Iterator[Transaction]:
@@ -216,11 +506,11 @@ class Registry:
         name = read_name(dataset, "dataset")
         with self._store.turn(name, requests) as turn:
             if turn.row is not None:
-                running.check(turn.row, turn.last)
+                entries.check_row(turn.row, turn.last)
                 yield turn
                 return
         with self._store.reading() as connection:
-            raise _unknown(connection, name)
+            raise _refuse_unknown(connection, name)
 
     def _append(
         self,
@@ -233,14 +523,14 @@ class Registry:
     ) -> None:
         """Commit one more entry, with the answer that it is about and what it changes."""
         body = self._signed(said, turn.time)
-        entry, row = running.following(turn.row, kind, request, body, **changes)
+        entry, row = entries.next_entry(turn.row, kind, request, body, **changes)
         turn.commit(row, entry, answer=answer)
 
     def _find(self, connection: Connection, dataset: object) -> Any:
         name = read_name(dataset, "dataset")
-        row = rows.dataset_row(connection, name)
+        row = entries.dataset_row(connection, name)
         if row is None:
-            raise _unknown(connection, name)
+            raise _refuse_unknown(connection, name)
         return row
 
     def _signed(self, body: dict[str, Any], time: str) -> dict[str, Any]:
@@ -248,18 +538,80 @@ class Registry:
 
 
 def _check_copies(copies: object) -> None:
-    if copies not in registration.COPIES:
-        raise UnknownName("copies", str(copies), registration.COPIES)
+    if copies not in COPY_POLICIES:
+        raise UnknownName("copies", str(copies), COPY_POLICIES)
 
 
-def _unknown(connection: Connection, name: str) -> InvalidInput:
+def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
     known = [str(each) for each in connection.scalars(select(datasets.c.name))]
     if not known:
         return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
     return UnknownName("dataset", name, known)
 
 
-def _budget(plan: object) -> Budget:
+def _read_budget(plan: object) -> Budget:
     if not isinstance(plan, Plan):
         raise InvalidInput("plan", "a Plan", repr(plan))
     return Budget.of(plan)
+
+
+# What follows when an engine fails after a debit: the dataset is halted, and people are told.
+#
+# Whether an engine runs out of memory may depend on one person's rows, so a failure tells something
+# that no debit paid for. Contract: the words are the same whatever the reason was, and nothing of
+# the
+# engine's own is repeated, not even as a context, since it may quote rows; the failure counts, as
+# an
+# entry; and nothing more is drawn, so that it cannot be tried again, until the curator resumes the
+# dataset. Someone who stops the work, and a source whose columns were replaced, tell nothing of
+# rows.
+
+
+T = TypeVar("T")
+
+
+def describe_unanswered(request: str) -> str:
+    """What is true of a debit without an answer."""
+    return f"the debit stands; request {request} continues without paying again"
+
+
+def draw_or_suspend(ledger: Registry, debit: Debit, request: str, draw: Callable[[], T]) -> T:
+    """What `draw` draws for a debit.
+
+    Args:
+        request: what people continue.
+
+    Raises:
+        ScanFailed: it failed.
+        KeyboardInterrupt, SourceChanged: with what stands.
+    """
+    failure: BaseException | None = None
+    try:
+        return draw()
+    except KeyboardInterrupt:
+        failure = KeyboardInterrupt(f"interrupted: {describe_unanswered(request)}")
+    except SourceChanged as error:
+        failure = SourceChanged(f"{error}; {describe_unanswered(request)}")
+    except Exception:
+        pass
+    raise failure or suspend_dataset(ledger, debit.dataset, debit.request, request)
+
+
+def suspend_dataset(ledger: Registry, dataset: str, answer: str, request: str) -> ScanFailed:
+    """Halt a dataset; returns what to raise.
+
+    Args:
+        answer: the request whose answer could not be drawn.
+        request: what people continue.
+    """
+    try:
+        ledger.halt(dataset, answer)
+    except StoreFailed:  # that says something of the ledger, and nothing of the rows
+        return ScanFailed(
+            f"the engine failed: {describe_unanswered(request)}; the ledger could not be told"
+        )
+    return ScanFailed(
+        f"the engine failed: the debit stands; dataset {dataset!r} is halted until its curator "
+        f"lets it go on with whosin ledger resume, and request {request} then continues without "
+        "paying again"
+    )

@@ -1,4 +1,4 @@
-"""Where a dataset stands: what was spent, what is left, what it all allows anyone to believe."""
+"""A dataset's budget state: spent, left, and what it allows anyone to believe."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from fractions import Fraction
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.exact import exp_up, probability, round_down, round_up
-from whosin.ledger import units
-from whosin.ledger.binding import Bound
-from whosin.ledger.budget import Budget, reading
-from whosin.ledger.charge import Cost
+from whosin.exact import exp_up, probability, rational, round_down, round_up
+from whosin.ledger import encoding
+from whosin.ledger.binding import RegisteredTable
+from whosin.ledger.budget import Budget, Cost, best_accounting
 from whosin.notebook_display import Displayed
+
+# Where a dataset stands: what was spent, what is left, what it all allows anyone to believe.
 
 
 @dataclass(frozen=True)
-class Standing(Displayed):
+class BudgetState(Displayed):
     """The state of one dataset.
 
     Attributes:
@@ -40,7 +41,7 @@ class Standing(Displayed):
     entries: int
     head: str
     last: str
-    bound: Bound | None = None
+    bound: RegisteredTable | None = None
     halted: bool = False
     halts: int = 0
 
@@ -51,7 +52,7 @@ class Standing(Displayed):
         It may be read at any time, also by someone who chose the time after seeing answers (see
         `composition`).
         """
-        return round_up(units.number(self._read[0]))
+        return round_up(encoding.number_from_units(self._read[0]))
 
     @property
     def reading(self) -> str:
@@ -60,7 +61,7 @@ class Standing(Displayed):
 
     @property
     def _read(self) -> tuple[int, str]:
-        return reading(self.spent, self.budget, self.plan)
+        return best_accounting(self.spent, self.budget, self.plan)
 
     @property
     def _unspent(self) -> tuple[int, int]:
@@ -73,49 +74,49 @@ class Standing(Displayed):
     @property
     def remaining(self) -> float:
         """What is left of ε for one answer with pure noise, rounded down."""
-        return _down(self.left)
+        return _float_down(self.left)
 
     @property
     def left(self) -> int:
         """The same in units."""
         pure, rho = self._unspent
-        return max(pure, units.pure(rho))
+        return max(pure, encoding.epsilon_from_rho(rho))
 
     @property
     def remaining_rho(self) -> float:
         """What is left of ρ for answers with Gaussian noise, rounded down; 0 without a δ."""
-        return _down(self._unspent[1])
+        return _float_down(self._unspent[1])
 
     @property
     def spendable(self) -> float:
-        """`remaining`, and 0 where that is dust (see `without_dust`): what people are shown."""
-        return _down(self.spendable_units)
+        """`remaining`, and 0 where that is dust (see `drop_dust`): what people are shown."""
+        return _float_down(self.spendable_units)
 
     @property
     def spendable_units(self) -> int:
         """The same in units."""
-        pure = without_dust(self._unspent[0], self.budget.epsilon, self.debits)
-        return max(pure, units.pure(self._spendable_rho))
+        pure = drop_dust(self._unspent[0], self.budget.epsilon, self.debits)
+        return max(pure, encoding.epsilon_from_rho(self._spendable_rho))
 
     @property
     def spendable_rho(self) -> float:
         """`remaining_rho`, and 0 where that is dust."""
-        return _down(self._spendable_rho)
+        return _float_down(self._spendable_rho)
 
     @property
     def _spendable_rho(self) -> int:
-        return without_dust(self._unspent[1], self.budget.rho, self.debits)
+        return drop_dust(self._unspent[1], self.budget.rho, self.debits)
 
     @property
     def certain(self) -> bool:
         """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
         read, reading = self._read
-        return read < units.INFINITE and reading == "pure" and not self.spent.delta
+        return read < encoding.INFINITE_UNITS and reading == "pure" and not self.spent.delta
 
     @property
     def by_itself(self) -> bool:
         """Whether the one answer was a release of its own: its promise is the plan's, not an ε."""
-        return self.state == "complete" or self.spent.rho >= units.INFINITE
+        return self.state == "complete" or self.spent.rho >= encoding.INFINITE_UNITS
 
     @property
     def ratio(self) -> float:
@@ -134,7 +135,7 @@ class Standing(Displayed):
         if not self.certain:
             if not 0 < self.plan.failure < 1:
                 return math.inf
-            ratio /= 1 - Fraction(self.plan.dp_delta) / self.plan.failure
+            ratio /= 1 - rational(self.plan.dp_delta) / self.plan.failure
         return round_up(ratio)
 
     def posterior(self, prior: object) -> float:
@@ -145,19 +146,19 @@ class Standing(Displayed):
         return round_up(Fraction(beliefs.posterior(Fraction(self.ratio), believed)))
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the fields as plain data for JSON."""
         return {
             "dataset": self.dataset,
             "state": "halted" if self.halted else self.state,
             "halts": self.halts,
             "relation": self.budget.relation,
-            "budget_epsilon": _down(self.budget.epsilon),
+            "budget_epsilon": _float_down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,
-            "spent_epsilon": _finite(self.epsilon),
+            "spent_epsilon": _finite_or_text(self.epsilon),
             "reading": self.reading,
             "remaining_epsilon": self.remaining,
             "remaining_rho": self.remaining_rho,
-            "ratio": _finite(self.ratio),
+            "ratio": _finite_or_text(self.ratio),
             "alone": self.budget.alone,
             "debits": self.debits,
             "entries": self.entries,
@@ -168,7 +169,7 @@ class Standing(Displayed):
         }
 
 
-def without_dust(left: int, total: int, debits: int) -> int:
+def drop_dust(left: int, total: int, debits: int) -> int:
     """What is left, in units, or 0 where it is dust.
 
     Dust is what rounding leaves over, a unit for the total and one for each debit, or less than a
@@ -180,9 +181,47 @@ def without_dust(left: int, total: int, debits: int) -> int:
     return left if left > dust else 0
 
 
-def _finite(value: float) -> float | str:
+def _finite_or_text(value: float) -> float | str:
     return value if math.isfinite(value) else "inf"
 
 
-def _down(value: int) -> float:
-    return round_down(Fraction(value, units.EPSILON_UNITS))
+def _float_down(value: int) -> float:
+    return round_down(Fraction(value, encoding.EPSILON_UNITS))
+
+
+# What state a dataset is in: what may still be asked of it.
+#
+# Contract: a dataset is open, complete (it had a release that allows no other) or closed, and on
+# top
+# of that it may be halted: an engine failed after a debit, and nothing is drawn until the curator
+# has
+# looked. Halting and resuming never change the state underneath.
+
+
+SUSPENDED_MARK = "halted"
+BASIC_STATES = ("open", "complete", "closed")
+
+
+def state_after_suspension(state: str) -> str:
+    """The state after a halt."""
+    if is_halted(state):
+        return state
+    return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
+
+
+def state_after_resuming(state: str) -> str:
+    """The state after the curator has looked."""
+    return state.removeprefix(SUSPENDED_MARK).strip() or "open"
+
+
+def state_after_closing(state: str) -> str:
+    """The state after closing; a halt stays."""
+    return state_after_suspension("closed") if is_halted(state) else "closed"
+
+
+def is_halted(state: str) -> bool:
+    """Whether nothing is drawn."""
+    return state.startswith(SUSPENDED_MARK)
+
+
+KNOWN_STATES = (*BASIC_STATES, *map(state_after_suspension, BASIC_STATES))

@@ -1,45 +1,255 @@
-"""The database behind a ledger: SQLite in one file, or PostgreSQL.
-
-Contract: `writing` is one durable transaction that sees the latest state and excludes other writers
-of the same dataset; it is committed to disk when the block ends, or nothing happened. `reading` is
-one consistent view. Every failure of the store is a `StoreFailed` with one clear line, which never
-shows a password. Threads may share a store, and a forked process opens connections of its own.
-"""
+"""The database behind a ledger: SQLite in one file or PostgreSQL, its connections and failures."""
 
 from __future__ import annotations
 
+import errno
+import math
 import os
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, exc, func, insert, inspect, select, true
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    exc,
+    func,
+    insert,
+    inspect,
+    select,
+    true,
+)
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import NullPool
 
-from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, WhosinError
-from whosin.extras import needs
-from whosin.ledger import functions, rows, schema, store_errors
-from whosin.ledger.engines import checkpoint, postgres_engine, read_only_engine, sqlite_engine
+from whosin.errors import BrokenHistory, EmptyLedger, InvalidInput, StoreFailed, WhosinError
+from whosin.extras import require_extras
+from whosin.ledger import entries, transaction
 from whosin.ledger.entries import Entry
-from whosin.ledger.functions import CALLS
-from whosin.ledger.heads import Heads
-from whosin.ledger.ledger_file import LedgerFile
-from whosin.ledger.transaction import Transaction
+from whosin.ledger.ledger_file import Heads, LedgerFile
+from whosin.ledger.transaction import FUNCTION_ARGUMENTS, Transaction
+
+# Engines for the two databases: how a connection is made, waits and reports its loss.
+
+
+CHECKPOINT_ATTEMPTS = 5
+
+
+def sqlite_engine(url: URL, wait: float) -> Engine:
+    """Connections that write ahead, wait for the disk, and lock before they read a balance."""
+    options: dict[str, Any] = {"timeout": wait, "check_same_thread": False}
+    engine = create_engine(url, connect_args=options, max_overflow=-1, pool_timeout=wait)
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun by hand, below
+        _write_ahead(connection, wait)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        for pragma in ("fullfsync=ON", "checkpoint_fullfsync=ON"):  # macOS: past the disk's cache
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer takes the lock before it reads, or two could check the same balance.
+        reading = connection.get_execution_options().get("whosin_read")
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def read_only_engine(file: LedgerFile) -> Engine:
+    """Connections to a file that may not be written."""
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(file.read_only_uri(), uri=True, check_same_thread=False)
+        made.isolation_level = None
+        return made
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def checkpoint_log(connection: Any) -> None:
+    """Bring what was committed from the log into the file: then the file alone is whole.
+
+    Where a reader still needs the older state, a later commit does it; the log has it until then.
+    """
+    for attempt in range(CHECKPOINT_ATTEMPTS):
+        with suppress(sqlite3.Error):  # a full disk, say: the log is on disk already
+            busy, logged, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy and logged == moved:
+                return
+        time.sleep(0.001 * attempt)
+
+
+def _write_ahead(connection: sqlite3.Connection, wait: float) -> None:
+    """Two first users who both turn to the log are told "locked" at once: SQLite does not wait."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def postgres_engine(url: URL, wait: float) -> Engine:
+    """Connections to a server that wait for locks and for the network, and not forever."""
+    options = {
+        "connect_timeout": max(2, math.ceil(wait)),
+        # A server that vanishes without a word is noticed after about `wait` seconds.
+        "keepalives_idle": max(1, math.ceil(wait / 3)),
+        "keepalives_interval": max(1, math.ceil(wait / 9)),
+        "keepalives_count": 6,
+        "tcp_user_timeout": math.ceil(wait * 1000),
+    }
+    given = {key: value for key, value in options.items() if key not in url.query}
+    engine = create_engine(
+        url,
+        connect_args=given,
+        pool_timeout=wait,
+        # A writer waits for the row's lock and then sees what the last one wrote.
+        isolation_level="READ COMMITTED",
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, record: Any) -> None:
+        connection.execute(f"SET lock_timeout TO {math.ceil(wait * 1000)}")
+        connection.commit()
+
+    return engine
+
+
+# What went wrong with a store, in one line for people: no statement, no values, no password.
+
+
+LOCKED_REASON = "it is locked by another program"
+NO_LOCKS = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
+
+SQLITE_REASONS = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_BUSY": LOCKED_REASON,
+    "SQLITE_LOCKED": LOCKED_REASON,
+    "SQLITE_PROTOCOL": LOCKED_REASON,
+    "SQLITE_READONLY": "the file or its folder cannot be written",
+    "SQLITE_CANTOPEN": "the file or its folder cannot be opened",
+    "SQLITE_PERM": "permission denied",
+    "SQLITE_NOTADB": "the file is damaged, or not a ledger",
+    "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_IOERR_LOCK": NO_LOCKS,
+    "SQLITE_IOERR_RDLOCK": NO_LOCKS,
+    "SQLITE_IOERR_SHMLOCK": NO_LOCKS,
+    "SQLITE_IOERR": "the disk failed, or is full",
+    "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
+    "SQLITE_ERROR": "its tables are not those of a ledger",
+}
+"""Messages by the name of SQLite's error, or the longest beginning of it."""
+
+POSTGRES_REASONS = {
+    "08": "the connection was lost",
+    "23": "its tables contradict each other; see `whosin ledger verify`",
+    "25006": "the database cannot be written",
+    "28": "the server refused the user or password",
+    "40": "another session was in the way; try again",
+    "3D000": "the server has no such database",
+    "42501": "permission denied",
+    "42P01": "its tables are not those of a ledger",
+    "53100": "the server's disk is full",
+    "53300": "the server has no connection left",
+    "55P03": "it is locked by another session",
+    "42": "its tables or functions are not those of a ledger",
+    "WH": "its rules refuse this entry; see `whosin ledger verify`",
+    "57014": "the server stopped the statement",
+    "57P": "the server shut the connection down",
+}
+"""Messages by SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
+
+CONNECTION_REASONS = {
+    "password authentication failed": "the server refused the user or password",
+    "no password supplied": "the server wants a password",
+    "does not exist": "the server has no such database or user",
+    "connection refused": "the server cannot be reached",
+    "no such file or directory": "the server cannot be reached",
+    "could not translate host name": "the server's name is not known",
+    "failed to resolve host": "the server's name is not known",
+    "timeout": "the server does not answer",
+    "the database system is": "the server is starting or stopping",
+    "closed the connection": "the connection was lost",
+    "the connection is closed": "the connection was lost",
+    "the connection is lost": "the connection was lost",
+}
+"""Messages by PostgreSQL's own words, since a failed connection has no SQLSTATE."""
+
+SYSTEM_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk is full",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOLCK: NO_LOCKS,
+    errno.EROFS: "the file or its folder cannot be written",
+}
+
+
+def describe_failure(error: BaseException) -> str:
+    """The reason of a failure of SQLAlchemy, a driver or the system."""
+    cause = getattr(error, "orig", None) or error
+    name = getattr(cause, "sqlite_errorname", None)
+    state = getattr(cause, "sqlstate", None)
+    for known, code in ((SQLITE_REASONS, name), (POSTGRES_REASONS, state)):
+        for sign, reason in known.items():
+            if code and code.startswith(sign):
+                return reason
+    if isinstance(cause, UnicodeError):
+        return "the file is damaged"
+    if isinstance(cause, OSError) and cause.errno in SYSTEM_REASONS:
+        return SYSTEM_REASONS[cause.errno]
+    if type(error).__name__ == "TimeoutError":
+        return "too many threads are using it"
+    low = str(cause).lower()
+    for sign, reason in CONNECTION_REASONS.items():
+        if state is None and name is None and sign in low:
+            return reason
+    lines = str(cause).strip().splitlines() or [type(cause).__name__]
+    return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
+
+
+# The database behind a ledger: SQLite in one file, or PostgreSQL.
+#
+# Contract: `writing` is one durable transaction that sees the latest state and excludes other
+# writers
+# of the same dataset; it is committed to disk when the block ends, or nothing happened. `reading`
+# is
+# one consistent view. Every failure of the store is a `StoreFailed` with one clear line, which
+# never
+# shows a password. Threads may share a store, and a forked process opens connections of its own.
+
 
 T = TypeVar("T")
 
-WAIT = 30.0
+WAIT_SECONDS = 30.0
 """Seconds to wait for another writer before giving up."""
 
 
-_INHERITED: list[Engine] = []
+_INHERITED_ENGINES: list[Engine] = []
 """Engines of a parent process: closing their connections here could end them there."""
 
 
-def now(moment: datetime | None = None) -> str:
+def format_moment(moment: datetime | None = None) -> str:
     """A moment as text, this one by default: UTC, to the microsecond. Numbers order entries."""
     return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -71,15 +281,13 @@ class Store:
     Args:
         wait: how many seconds to wait for other writers, or for a server.
         create: whether to make a ledger where there is none.
-        oldest: the oldest format that will do.
     """
 
     def __init__(
         self,
         url: object,
-        wait: float = WAIT,
+        wait: float = WAIT_SECONDS,
         create: bool = True,
-        oldest: int = schema.VERSION,
     ) -> None:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
@@ -99,7 +307,7 @@ class Store:
         self._process, self._made = os.getpid(), self._make()
         self._failures += (self._made.dialect.loaded_dbapi.Error,)
         try:
-            self._open(create, oldest)
+            self._open(create)
         except BaseException:
             self.dispose()
             raise
@@ -123,7 +331,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One durable transaction."""
+        """Open one durable transaction for writing."""
         self._check_writable()
         with self._reporting(), self._begun(self._greet) as (connection, _):
             self._check_file()
@@ -145,7 +353,7 @@ class Store:
 
         self._check_writable()
         with self._reporting(), self._begun(begin) as (connection, turn):
-            turn.time = now() if self.sqlite else now(turn.time)
+            turn.time = format_moment() if self.sqlite else format_moment(turn.time)
             self._check_file()
             if self.heads is not None and turn.row is not None:
                 self.heads.check(turn.row)
@@ -156,21 +364,21 @@ class Store:
 
     def register(self, connection: Connection, entry: Entry, row: Any) -> bool:
         """Write a dataset with its first entry; False where there is one of this name."""
-        values = {**rows.entry_values(entry), **row._asdict()}
+        values = {**entries.entry_values(entry), **row._asdict()}
         if not self.sqlite:
             values |= {"dataset": row.name, "head": entry.head}
-            call = func.whosin_register(*(values[name] for name in CALLS["register"]))
+            call = func.whosin_register(*(values[name] for name in FUNCTION_ARGUMENTS["register"]))
             return bool(connection.execute(select(call)).scalar_one())
         if self.heads is not None:
             number, _ = self.heads.read().get(row.name, (0, ""))
             if number:
                 raise BrokenHistory(row.name, self.heads.words(number, 0))
         made = connection.execute(
-            sqlite_insert(schema.datasets).values(row._asdict()).on_conflict_do_nothing(),
+            sqlite_insert(entries.datasets).values(row._asdict()).on_conflict_do_nothing(),
             execution_options={"preserve_rowcount": True},
         )
         if made.rowcount == 1:
-            connection.execute(insert(schema.entries).values(rows.entry_values(entry)))
+            connection.execute(insert(entries.entries).values(entries.entry_values(entry)))
             connection.info["whosin_new"] = row
         return made.rowcount == 1
 
@@ -180,18 +388,20 @@ class Store:
         A server set to answer before its disk does is told not to, for this transaction.
         """
         if self.sqlite:
-            return now()
+            return format_moment()
         durable = func.set_config("synchronous_commit", "on", true())
-        return now(connection.execute(select(func.clock_timestamp(), durable)).scalar_one())
+        return format_moment(
+            connection.execute(select(func.clock_timestamp(), durable)).scalar_one()
+        )
 
     def dispose(self) -> None:
-        """Close all connections."""
+        """Close all connections of the engine."""
         if self._process == os.getpid():
             self._made.dispose()
 
     def _engine(self) -> Engine:
         if self._process != os.getpid():
-            _INHERITED.append(self._made)
+            _INHERITED_ENGINES.append(self._made)
             self._process, self._made = os.getpid(), self._make()
         return self._made
 
@@ -200,46 +410,46 @@ class Store:
             return read_only_engine(self._file)
         if self.sqlite:
             return sqlite_engine(self.url, self.wait)
-        needs("postgres")
+        require_extras("postgres")
         return postgres_engine(self.url, self.wait)
 
     def version(self, connection: Connection) -> int:
         """The format of the ledger."""
-        return int(connection.execute(select(schema.about.c.version)).scalar_one())
+        return int(connection.execute(select(entries.about.c.version)).scalar_one())
 
     def exclude(self, connection: Connection) -> None:
         """Let nobody else read or write until the transaction ends."""
         if not self.sqlite:
-            tables = ", ".join(sorted(schema.metadata.tables))
+            tables = ", ".join(sorted(entries.metadata.tables))
             connection.exec_driver_sql(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
 
-    def _open(self, create: bool, oldest: int) -> None:
+    def _open(self, create: bool) -> None:
         """Check what is there; make the tables in an empty database."""
         with self.reading() as connection:
             tables = set(inspect(connection).get_table_names())
-            known = schema.about.name in tables
-            version = connection.execute(select(schema.about)).first() if known else None
+            known = entries.about.name in tables
+            version = connection.execute(select(entries.about)).first() if known else None
         if known and version is not None:
-            _check_version(version.kind, version.version, oldest)
+            _check_version(version.kind, version.version)
             return
-        if self.sqlite and tables - set(schema.metadata.tables):
+        if self.sqlite and tables - set(entries.metadata.tables):
             raise InvalidInput("ledger", "a ledger file", "another program's database")
         if not create or self.read_only:
-            raise InvalidInput("ledger", "an existing ledger", "an empty database")
+            raise EmptyLedger("ledger", "an existing ledger", "an empty database")
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")
-            schema.metadata.create_all(connection)
+            entries.metadata.create_all(connection)
             if not self.sqlite:
                 self.make_functions(connection)
-            if connection.execute(select(schema.about)).first() is None:
-                row = {"kind": schema.KIND, "version": schema.VERSION}
-                connection.execute(insert(schema.about).values(row))
+            if connection.execute(select(entries.about)).first() is None:
+                row = {"kind": entries.FORMAT_KIND, "version": entries.FORMAT_VERSION}
+                connection.execute(insert(entries.about).values(row))
 
     def make_functions(self, connection: Connection) -> None:
         """Make the functions of a server in the schema that holds the tables."""
         schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
-        for statement in functions.statements(str(schema)):
+        for statement in transaction.function_statements(str(schema)):
             connection.exec_driver_sql(statement)
 
     def _check_writable(self) -> None:
@@ -256,7 +466,7 @@ class Store:
     def _settle(self, driver: Any, row: Any) -> None:
         """After a commit to a file: out of the log, and noted beside it; nothing shows before."""
         if self.heads is not None:
-            checkpoint(driver)
+            checkpoint_log(driver)
             if row is not None:
                 self.heads.note(row)
             self._check_file()
@@ -310,26 +520,21 @@ class Store:
         try:
             yield
         except self._failures as error:
-            reason = store_errors.words(error)
-            if (
-                reason == store_errors.LOCKED
-                and self.heads is not None
-                and not self.heads.has_locks()
-            ):
-                reason = store_errors.NO_LOCKS
+            reason = describe_failure(error)
+            if reason == LOCKED_REASON and self.heads is not None and not self.heads.has_locks():
+                reason = NO_LOCKS
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 
-def _check_version(kind: object, version: object, oldest: int) -> None:
-    if kind != schema.KIND or not isinstance(version, int) or version < 1:
+def _check_version(kind: object, version: object) -> None:
+    if (
+        kind != entries.FORMAT_KIND
+        or not isinstance(version, int)
+        or version < entries.FORMAT_VERSION
+    ):
         raise InvalidInput("ledger", "a ledger", "another kind of database")
-    if version > schema.VERSION:
+    if version > entries.FORMAT_VERSION:
         raise StoreFailed(
             f"the ledger has format {version}, written by a newer whosin; this one reads format "
-            f"{schema.VERSION}: upgrade whosin"
-        )
-    if version < oldest:
-        raise StoreFailed(
-            f"the ledger has format {version}, written by an older whosin: whosin ledger upgrade "
-            f"brings it to format {schema.VERSION}, once"
+            f"{entries.FORMAT_VERSION}: upgrade whosin"
         )

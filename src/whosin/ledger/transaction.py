@@ -1,10 +1,5 @@
-"""One dataset's turn to be written, in two round trips: lock and look, then change and commit.
-
-Contract: `begin` waits until no other writer has the dataset and only then looks, each statement at
-the state of its own moment, so that what the last writer committed is seen. Nothing is written
-before `commit`, which returns when the disk has everything, and otherwise nothing happened. The
-statements are SQLAlchemy's, compiled once and run on the driver's own connection: on a server they
-travel together (psycopg's pipeline mode), since waiting for each costs more than the work.
+"""One writer's transaction on a dataset in two round trips, and the functions of a PostgreSQL
+ledger.
 """
 
 from __future__ import annotations
@@ -24,36 +19,301 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.elements import CompilerElement
 
-from whosin.ledger import rows, running
-from whosin.ledger.entries import Entry
-from whosin.ledger.functions import CALLS
-from whosin.ledger.schema import answers, datasets, entries
+from whosin.ledger import encoding
+from whosin.ledger import entries as ledger_entries
+from whosin.ledger.entries import Entry, answers, datasets, entries
 
-_DATASET: BindParameter[str] = bindparam("dataset")
-_REQUEST: BindParameter[str] = bindparam("request")
-_CHANGED = (*running.SUMS.values(), "entries", "head", "last", "binding")
-_STATEMENTS: dict[str, CompilerElement] = {
-    "lock": select(func.whosin_lock(_DATASET)),
-    "dataset": select(datasets).where(datasets.c.name == _DATASET),
+# The functions of a ledger on PostgreSQL: the only way to write, and who may call which.
+#
+# Contract: nobody but the owner of the tables may change them. Each function runs with the owner's
+# rights, locks the dataset, computes the new sums itself from the entry's cost, sees that the
+# budget
+# holds, that the entry says these sums and these terms, and that its digest continues the chain;
+# only
+# then does it write. So whoever may only debit cannot set a sum back, raise a budget or forget an
+# entry, whatever program is used. It trusts registrars to have computed a budget from its plan.
+
+
+_COLUMN_TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
+"""The types of the arguments that are not text."""
+FUNCTION_ARGUMENTS = {
+    "lock": ("dataset",),
+    "debit": ("dataset", "request", "body", "head"),
+    "answer": ("dataset", "request", "body", "head", "answer"),
+    "halt": ("dataset", "body", "head"),
+    "resume": ("dataset", "body", "head"),
+    "close": ("dataset", "body", "head"),
+    "amend": ("dataset", "body", "head", "binding"),
+    "register": ("dataset", "relation", *_COLUMN_TYPES, "plan", "binding", "body", "head"),
+}
+"""What a client may call, if it was granted: whosin_lock, whosin_debit and so on, and with what."""
+
+
+_JSON_BODY = """
+-- A text as Python writes it in JSON: everything beyond ASCII escaped.
+DECLARE
+  found text := ''; letter text; code integer;
+BEGIN
+  FOREACH letter IN ARRAY regexp_split_to_array(p_text, '') LOOP
+    code := CASE WHEN letter = '' THEN 32 ELSE ascii(letter) END;
+    found := found || CASE
+      WHEN letter IN ('"', '\\') THEN '\\' || letter
+      WHEN code BETWEEN 32 AND 126 THEN letter
+      WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
+      ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10))
+        || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
+    END;
+  END LOOP;
+  RETURN '"' || found || '"';
+END
+"""
+
+_DIGEST_BODY = """
+BEGIN
+  RETURN encode(sha256(convert_to(p_text, 'UTF8')), 'hex');
+END
+"""
+
+_WRITE_BODY = """
+-- Append an entry and repeat its sums: d is the dataset as it will be, but for the chain.
+DECLARE
+  said jsonb := p_body::jsonb;
+  linked text;
+BEGIN
+  IF said->'sums' IS DISTINCT FROM jsonb_build_object('debits', d.debits, 'state', d.state,
+      'epsilon', d.spent_epsilon, 'rho', d.spent_rho, 'delta', d.spent_delta) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the sums of the entry are wrong';
+  END IF;
+  IF said->>'terms' IS DISTINCT FROM whosin_digest(
+      concat_ws(' ', d.relation, d.alone, d.epsilon, d.rho, d.delta)
+      || E'\\n' || d.plan || E'\\n' || coalesce('bound ' || d.binding, 'none')) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the terms of the entry are wrong';
+  END IF;
+  linked := '{"body":' || p_body || ',"dataset":' || whosin_json(d.name)
+    || ',"kind":"' || p_kind || '","number":' || d.entries + 1
+    || ',"request":' || coalesce(whosin_json(p_request), 'null') || '}';
+  IF p_head IS DISTINCT FROM whosin_digest(d.head || E'\\n' || linked) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the entry does not continue the chain';
+  END IF;
+  INSERT INTO whosin_entries (dataset, number, kind, request, body, head)
+    VALUES (d.name, d.entries + 1, p_kind, p_request, p_body, p_head);
+  UPDATE whosin_datasets SET state = d.state, spent_epsilon = d.spent_epsilon,
+    spent_rho = d.spent_rho, spent_delta = d.spent_delta, debits = d.debits,
+    entries = d.entries + 1, head = p_head, last = said->>'when', binding = d.binding
+    WHERE name = d.name;
+END
+"""
+
+_FIND_DATASET = """
+  SELECT * INTO d FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'there is no such dataset';
+  END IF;
+"""
+
+
+def _changing_function(kind: str, change: str, request: str = "NULL") -> str:
+    """A function that changes a dataset, found and locked as d, and appends an entry."""
+    return f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND_DATASET}{change}  PERFORM whosin_write(d, '{kind}', {request}, p_body, p_head);
+END
+"""
+
+
+_LOCK_BODY = """
+BEGIN
+  PERFORM 1 FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
+END
+"""
+
+_DEBIT_BODY = f"""
+DECLARE
+  infinite CONSTANT bigint := {encoding.INFINITE_UNITS};
+  d whosin_datasets;
+  said jsonb := p_body::jsonb;
+  cost jsonb;
+  spent bigint[];
+  by_itself boolean := coalesce((said->>'alone')::boolean, false);
+BEGIN
+{_FIND_DATASET}
+  cost := said->'costs'->d.relation;
+  spent := ARRAY[coalesce((cost->>'epsilon')::bigint, infinite),
+    coalesce((cost->>'rho')::bigint, infinite), coalesce((cost->>'delta')::bigint, 0)];
+  IF d.state <> 'open' OR p_request IS NULL
+      OR NOT (0 <= ALL (spent) AND infinite >= ALL (spent))
+      OR (d.debits > 0 AND (by_itself OR d.alone = 1)) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is not allowed';
+  END IF;
+  d.spent_epsilon := least(infinite - spent[1], d.spent_epsilon) + spent[1];
+  d.spent_rho := least(infinite - spent[2], d.spent_rho) + spent[2];
+  d.spent_delta := least(infinite - spent[3], d.spent_delta) + spent[3];
+  IF NOT (by_itself AND cost IS NULL) AND NOT (d.spent_delta <= d.delta
+      AND (d.spent_epsilon <= d.epsilon OR (d.rho > 0 AND d.spent_rho <= d.rho))) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is more than the budget';
+  END IF;
+  d.debits := d.debits + 1;
+  IF by_itself OR d.alone = 1 THEN
+    d.state := 'complete';
+  END IF;
+  PERFORM whosin_write(d, 'debit', p_request, p_body, p_head);
+END
+"""
+
+_ANSWER_BODY = _changing_function(
+    "answer",
+    """
+  PERFORM 1 FROM whosin_entries
+    WHERE dataset = p_dataset AND request = p_request AND kind = 'debit';
+  IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this answer was not paid for';
+  END IF;
+  IF left(d.state, 6) = 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is halted';
+  END IF;
+  INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
+""",
+    "p_request",
+)
+
+_CLOSE_BODY = _changing_function(
+    "closed",
+    """
+  IF right(d.state, 6) = 'closed' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
+  END IF;
+  d.state := CASE WHEN left(d.state, 6) = 'halted' THEN 'halted closed' ELSE 'closed' END;
+""",
+)
+
+_SUSPEND_BODY = _changing_function(
+    "halted",
+    """
+  d.state := CASE WHEN d.state = 'open' THEN 'halted'
+    WHEN left(d.state, 6) = 'halted' THEN d.state ELSE 'halted ' || d.state END;
+""",
+)
+
+_RESUME_BODY = _changing_function(
+    "resumed",
+    """
+  IF left(d.state, 6) <> 'halted' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not halted';
+  END IF;
+  d.state := CASE WHEN d.state = 'halted' THEN 'open' ELSE substr(d.state, 8) END;
+""",
+)
+
+_AMEND_BODY = _changing_function(
+    "amended",
+    """
+  d.binding := p_binding;
+""",
+)
+
+_REGISTER_BODY = f"""
+-- Whether the dataset is new.
+DECLARE
+  d whosin_datasets;
+BEGIN
+  INSERT INTO whosin_datasets (name, state, relation, alone, epsilon, rho, delta, spent_epsilon,
+      spent_rho, spent_delta, debits, entries, head, last, plan, binding)
+    VALUES (p_dataset, 'open', p_relation, p_alone, p_epsilon, p_rho, p_delta, 0, 0, 0, 0, 0,
+      repeat('0', 64), '', p_plan, p_binding) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+{_FIND_DATASET}
+  PERFORM whosin_write(d, 'registered', NULL, p_body, p_head);
+  RETURN true;
+END
+"""
+
+_FUNCTION_BODIES = {
+    "json": _JSON_BODY,
+    "digest": _DIGEST_BODY,
+    "write": _WRITE_BODY,
+    "lock": _LOCK_BODY,
+    "debit": _DEBIT_BODY,
+    "answer": _ANSWER_BODY,
+    "halt": _SUSPEND_BODY,
+    "resume": _RESUME_BODY,
+    "close": _CLOSE_BODY,
+    "amend": _AMEND_BODY,
+    "register": _REGISTER_BODY,
+}
+_INNER_FUNCTIONS = {
+    "json": ("text",),
+    "digest": ("text",),
+    "write": ("kind", "request", "body", "head"),
+}
+"""Functions that only the others call."""
+_RETURN_TYPES = {"json": "text", "digest": "text", "register": "boolean"}
+
+
+def function_sources() -> dict[str, str]:
+    """The text of each function, by its name."""
+    return {f"whosin_{name}": body for name, body in _FUNCTION_BODIES.items()}
+
+
+def function_statements(schema: str) -> list[str]:
+    """What makes the functions in a schema of the database; nobody else may call them yet."""
+    made = []
+    for name, body in _FUNCTION_BODIES.items():
+        taken = FUNCTION_ARGUMENTS.get(name) or _INNER_FUNCTIONS[name]
+        arguments = [f"p_{each} {_COLUMN_TYPES.get(each, 'text')}" for each in taken]
+        if name == "write":
+            arguments.insert(0, "d whosin_datasets")
+        kinds = ", ".join(argument.split()[1] for argument in arguments)
+        returns = _RETURN_TYPES.get(name, "void")
+        rights = "SECURITY DEFINER" if name in FUNCTION_ARGUMENTS else "SECURITY INVOKER"
+        strict = "IMMUTABLE STRICT" if name in ("json", "digest") else "VOLATILE"
+        made.append(
+            f"CREATE OR REPLACE FUNCTION whosin_{name}({', '.join(arguments)}) RETURNS {returns} "
+            f"LANGUAGE plpgsql {strict} {rights} SET search_path = {schema}, pg_temp "
+            f"AS $whosin${body}$whosin$"
+        )
+        made.append(f"REVOKE ALL ON FUNCTION whosin_{name}({kinds}) FROM PUBLIC")
+    return made
+
+
+# One dataset's turn to be written, in two round trips: lock and look, then change and commit.
+#
+# Contract: `begin` waits until no other writer has the dataset and only then looks, each statement
+# at
+# the state of its own moment, so that what the last writer committed is seen. Nothing is written
+# before `commit`, which returns when the disk has everything, and otherwise nothing happened. The
+# statements are SQLAlchemy's, compiled once and run on the driver's own connection: on a server
+# they
+# travel together (psycopg's pipeline mode), since waiting for each costs more than the work.
+
+
+_DATASET_PARAMETER: BindParameter[str] = bindparam("dataset")
+_REQUEST_PARAMETER: BindParameter[str] = bindparam("request")
+_CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "binding")
+_PREPARED_STATEMENTS: dict[str, CompilerElement] = {
+    "lock": select(func.whosin_lock(_DATASET_PARAMETER)),
+    "dataset": select(datasets).where(datasets.c.name == _DATASET_PARAMETER),
     "last": select(entries)
     .where(
-        entries.c.dataset == _DATASET,
+        entries.c.dataset == _DATASET_PARAMETER,
         entries.c.number
         >= select(datasets.c.entries - literal_column("1"))
-        .where(datasets.c.name == _DATASET)
+        .where(datasets.c.name == _DATASET_PARAMETER)
         .scalar_subquery(),
     )
     .order_by(entries.c.number.desc()),
     "debit": select(entries).where(
-        entries.c.dataset == _DATASET,
-        entries.c.request == _REQUEST,
+        entries.c.dataset == _DATASET_PARAMETER,
+        entries.c.request == _REQUEST_PARAMETER,
         entries.c.kind == bindparam("kind"),
     ),
     "answer": select(answers.c.answer).where(
-        answers.c.dataset == _DATASET, answers.c.request == _REQUEST
+        answers.c.dataset == _DATASET_PARAMETER, answers.c.request == _REQUEST_PARAMETER
     ),
     # A server set to answer before its disk does is told not to, for this transaction.
     "time": select(
@@ -63,16 +323,16 @@ _STATEMENTS: dict[str, CompilerElement] = {
     "add entry": insert(entries),
     "add answer": insert(answers),
     "change dataset": update(datasets)
-    .where(datasets.c.name == _DATASET)
-    .values({name: bindparam(name) for name in _CHANGED}),
+    .where(datasets.c.name == _DATASET_PARAMETER)
+    .values({name: bindparam(name) for name in _CHANGED_COLUMNS}),
     # On a server the same is done by functions that check it (see `functions`).
     **{
         f"call {name}": select(getattr(func, f"whosin_{name}")(*map(bindparam, arguments)))
-        for name, arguments in CALLS.items()
+        for name, arguments in FUNCTION_ARGUMENTS.items()
     },
 }
-_CALLED = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "amend"}
-_CALLED |= {"halted": "halt", "resumed": "resume"}
+_FUNCTION_NAMES = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "amend"}
+_FUNCTION_NAMES |= {"halted": "halt", "resumed": "resume"}
 
 Statement = tuple[str, Mapping[str, object]]
 
@@ -121,11 +381,11 @@ class Transaction:
         results = self._run(statements)
         self.time = results[first - 1][0][0] if self._server else None
         result, last, *rest = results[first:]
-        self.row = rows.DatasetRow._make(result[0]) if result else None
-        self.last = [_entry(row) for row in last]
+        self.row = ledger_entries.DatasetRow._make(result[0]) if result else None
+        self.last = [_read_entry(row) for row in last]
         for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
             if debit:
-                self.debits[request] = _entry(debit[0])
+                self.debits[request] = _read_entry(debit[0])
             if answer:
                 self.answers[request] = answer[0][0]
                 self.settles = True
@@ -142,14 +402,20 @@ class Transaction:
         statements: list[Statement] = []
         if self._server:
             for each in made:
-                values = {**rows.entry_values(each), "answer": answer, "binding": row.binding}
-                statements.append((self._text(f"call {_CALLED[each.kind]}"), values))
+                values = {
+                    **ledger_entries.entry_values(each),
+                    "answer": answer,
+                    "binding": row.binding,
+                }
+                statements.append((self._text(f"call {_FUNCTION_NAMES[each.kind]}"), values))
         else:
             if answer is not None:
                 values = {"dataset": row.name, "request": made[0].request, "answer": answer}
                 statements.append((self._text("add answer"), values))
-            statements += [(self._text("add entry"), rows.entry_values(each)) for each in made]
-            changed = {name: getattr(row, name) for name in _CHANGED}
+            statements += [
+                (self._text("add entry"), ledger_entries.entry_values(each)) for each in made
+            ]
+            changed = {name: getattr(row, name) for name in _CHANGED_COLUMNS}
             statements.append((self._text("change dataset"), {**changed, "dataset": row.name}))
         self._run([*statements, ("COMMIT", {})])
         self.after, self.settles = row, settle or self.settles
@@ -178,15 +444,23 @@ class Transaction:
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
-def _entry(row: Sequence[Any]) -> Entry:
-    return rows.read_entry(rows.EntryRow._make(row))
+def _read_entry(row: Sequence[Any]) -> Entry:
+    return ledger_entries.read_entry(ledger_entries.EntryRow._make(row))
 
 
 @cache
 def _compiled(name: str, server: bool) -> str:
-    made: Any = postgresql.psycopg.dialect if server else sqlite.pysqlite.dialect
+    made: Any
+    if server:
+        from sqlalchemy.dialects.postgresql import psycopg
+
+        made = psycopg.dialect
+    else:
+        from sqlalchemy.dialects.sqlite import pysqlite
+
+        made = pysqlite.dialect
     dialect = made() if server else made(paramstyle="named")
-    return str(_STATEMENTS[name].compile(dialect=dialect))
+    return str(_PREPARED_STATEMENTS[name].compile(dialect=dialect))
 
 
 @cache

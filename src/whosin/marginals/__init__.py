@@ -5,28 +5,37 @@ table. Everything here is arithmetic on public numbers and on what was already m
 nothing in this room sees rows, spends a budget or draws privacy-bearing noise.
 """
 
-from whosin.marginals.estimation import estimate, tables_of
-from whosin.marginals.intervals import Radii, radii
-from whosin.marginals.measurements import Measurement
-from whosin.marginals.spending import Spending, spend
-from whosin.marginals.sums import Sums, summed
-from whosin.marginals.variance import cell_variances, optimum, sum_variances
-from whosin.marginals.whole_numbers import whole_tables
-from whosin.marginals.workload import Workload
+from whosin.marginals.allocation import BudgetAllocation, spend
+from whosin.marginals.estimation import (
+    IntervalRadii,
+    Measurement,
+    cell_variances,
+    estimate_residuals,
+    estimate_tables,
+    interval_radii,
+    optimal_variance,
+    sum_variances,
+    whole_tables,
+)
+from whosin.marginals.workload import Sums, Workload, sum_cells
 
 __all__ = [
+    "BudgetAllocation",
+    "IntervalRadii",
     "Measurement",
-    "Radii",
-    "Spending",
     "Sums",
     "Workload",
     "cell_variances",
-    "estimate",
-    "optimum",
-    "radii",
+    "estimate_residuals",
+    "estimate_tables",
+    "interval_radii",
+    "optimal_variance",
     "spend",
+    "sum_cells",
     "sum_variances",
-    "summed",
-    "tables_of",
     "whole_tables",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

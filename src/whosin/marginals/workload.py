@@ -1,10 +1,4 @@
-"""Which tables are wanted: sets of attributes, each attribute with a number of values.
-
-Contract: attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty
-set is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the
-table A that no smaller one knows. `residuals` has every A that some table needs, smaller ones
-first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
-"""
+"""Which marginals are wanted: sets of attributes, sums over cells, covers by larger tables."""
 
 from __future__ import annotations
 
@@ -18,8 +12,90 @@ import numpy as np
 
 from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.marginals.sums import Sums
-from whosin.validation import whole
+from whosin.validation import read_whole
+
+# Sums over cells of one attribute: ranges, cumulative counts, the upper level of a hierarchy.
+#
+# Contract: where a table asks for sums of an attribute, it has a row for each sum instead of one
+# for
+# each cell. A sum is a run of cells, in an order of the cells that all sums of one `Sums` share. No
+# matrix is made: a sum of l of n cells has l − l²/n of its squared length in the residual and l/n
+# of
+# the total, which is all that F20 needs, and running totals give the sums themselves.
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Rows that are sums of cells.
+
+    Args:
+        size: how many cells the attribute has.
+        spans: (start, end) of each sum, the end not in it.
+        order: the cells in the order that spans are about; their own order by default.
+    """
+
+    size: int
+    spans: tuple[tuple[int, int], ...]
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.spans or not all(0 <= a < b <= self.size for a, b in self.spans):
+            raise InvalidInput("spans", f"runs of some of {self.size} cells", self.spans[:5])
+        if self.order and sorted(self.order) != list(range(self.size)):
+            raise InvalidInput("order", f"each of {self.size} cells once", self.order[:5])
+
+    @property
+    def lengths(self) -> Array:
+        """How many cells each sum has."""
+        return np.array([end - start for start, end in self.spans], np.float64)
+
+    @property
+    def within(self) -> Array:
+        """For each sum what it has of the residual, squared: l − l²/n."""
+        return np.asarray(self.lengths * (1 - self.lengths / self.size))
+
+    @property
+    def evenly(self) -> Array:
+        """For each sum its square share of the total, as if cells were equal: (l/n)²."""
+        return np.asarray((self.lengths / self.size) ** 2)
+
+    @property
+    def kinds(self) -> Array:
+        """One sum of each length: others of the same length are as exact."""
+        return np.unique(self.lengths, return_index=True)[1]
+
+    @property
+    def kind_of(self) -> Array:
+        """For each sum its index in `kinds`."""
+        return np.unique(self.lengths, return_inverse=True)[1]
+
+    def of(self, table: Array, axis: int) -> Array:
+        """A table with the sums instead of the cells of an axis."""
+        if self.order:
+            table = table.take(self.order, axis=axis)
+        running = np.cumsum(table, axis=axis)
+        first = np.zeros_like(running.take([0], axis=axis))
+        running = np.concatenate([first, running], axis=axis)
+        starts, ends = zip(*self.spans, strict=True)
+        return np.asarray(running.take(ends, axis=axis) - running.take(starts, axis=axis))
+
+
+def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
+    """A table with sums for some of its attributes; axes before those of the table stay."""
+    start = table.ndim - len(sums)
+    for axis, each in enumerate(sums, start):
+        if each is not None:
+            table = each.of(table, axis)
+    return table
+
+
+# Which tables are wanted: sets of attributes, each attribute with a number of values.
+#
+# Contract: attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty
+# set is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the
+# table A that no smaller one knows. `residuals` has every A that some table needs, smaller ones
+# first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
+
 
 MOST_ATTRIBUTES = 1_000
 MOST_TABLES = 100_000
@@ -46,7 +122,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         for size in self.sizes:
-            whole(size, "size of an attribute", 2, MOST_CELLS)
+            read_whole(size, "size of an attribute", 2, MOST_CELLS)
         if not self.sets or len(self.sets) > MOST_TABLES:
             raise InvalidInput("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
         self._sort()
@@ -95,8 +171,8 @@ class Workload:
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
         """All tables of 1 to `order` attributes."""
-        whole(order, "order", 1, len(sizes))
-        return cls(tuple(sizes), tuple(sets_up_to(len(sizes), order)))
+        read_whole(order, "order", 1, len(sizes))
+        return cls(tuple(sizes), tuple(list_sets(len(sizes), order)))
 
     def cells(self, attributes: Attributes) -> int:
         """How many cells the table of some attributes has."""
@@ -125,7 +201,7 @@ class Workload:
     @cached_property
     def residuals(self) -> tuple[Attributes, ...]:
         """Every set that is inside one of the tables."""
-        result = {part for each in self.sets for part in subsets(each)}
+        result = {part for each in self.sets for part in list_subsets(each)}
         return tuple(sorted(result, key=lambda part: (len(part), part)))
 
     @cached_property
@@ -148,7 +224,7 @@ class Workload:
         tables, residuals, factors = [], [], []
         for number, each in enumerate(self.sets):
             inside, outside = self._means(number)
-            for part in subsets(each):
+            for part in list_subsets(each):
                 tables.append(number)
                 residuals.append(self.index_of[part])
                 factors.append(prod(inside[i] if i in part else outside[i] for i in each))
@@ -172,12 +248,12 @@ class Workload:
         return np.bincount(residuals, factors * shares[tables], len(self.residuals))
 
 
-def subsets(attributes: Attributes) -> list[Attributes]:
+def list_subsets(attributes: Attributes) -> list[Attributes]:
     """All subsets, smaller ones first."""
     return [part for size in range(len(attributes) + 1) for part in combinations(attributes, size)]
 
 
-def sets_up_to(attributes: int, order: int) -> list[Attributes]:
+def list_sets(attributes: int, order: int) -> list[Attributes]:
     """All sets of 1 to `order` attributes, refused before they are listed where they are many."""
     count, result = 0, 1
     for size in range(1, order + 1):
@@ -186,3 +262,92 @@ def sets_up_to(attributes: int, order: int) -> list[Attributes]:
     if count > MOST_TABLES:
         raise InvalidInput("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
+
+
+# Larger tables that hold the wanted ones: few of them, each of a limited number of cells.
+
+
+def cover_sets(
+    sizes: Sequence[int], sets: Sequence[Attributes], cells: int
+) -> tuple[Attributes, ...]:
+    """Sets of attributes, found greedily. Each wanted set is inside one of them.
+
+    Args:
+        cells: how many cells a table may have; one that is wanted may have more.
+    """
+    member = np.zeros((len(sets), len(sizes)), np.float32)
+    for number, each in enumerate(sets):
+        member[number, list(each)] = 1
+    lengths = np.log(np.asarray(sizes, np.float64))
+    order = np.argsort(-(member @ lengths), kind="stable")
+    # The attributes of each set in a row, filled up with a number that stands for none.
+    listed = np.full((len(sets), max(map(len, sets), default=0)), len(sizes), np.int64)
+    for row, number in enumerate(order):
+        listed[row, : len(sets[number])] = sets[number]
+    wanted = _WantedSets(
+        listed, [np.flatnonzero(column) for column in member[order].T], np.ones(len(sets), bool)
+    )
+    missing = np.array([len(sets[number]) for number in order], np.int16)
+    result = []
+    for row in range(len(sets)):
+        if wanted.left[row]:
+            inside = np.zeros(len(sizes), bool)
+            _grow_set(wanted, sets[order[row]], missing.copy(), inside, lengths, np.log(cells))
+            result.append(tuple(np.flatnonzero(inside).tolist()))
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class _WantedSets:
+    """Sets that are to be inside larger ones.
+
+    Attributes:
+        listed: the attributes of each.
+        holders: for each attribute which sets have it.
+        left: which are inside none yet.
+    """
+
+    listed: Array
+    holders: list[Array]
+    left: Array
+
+
+def _grow_set(
+    wanted: _WantedSets,
+    first: Attributes,
+    missing: Array,
+    inside: Array,
+    lengths: Array,
+    most: float,
+) -> None:
+    """Attributes added to `inside` one by one, after those of the first set. Each time it is the
+    one that completes most sets for its length; where none completes any, the one that is in most
+    sets that are partly inside. Sets that are inside at the end are left no longer."""
+    count, listed, left = len(lengths), wanted.listed, wanted.left
+    # Sets that miss one attribute are among those of one, and those that have one inside.
+    near = np.flatnonzero(missing == 1)
+    added: Sequence[int] = first
+    while True:
+        for each in added:
+            inside[each] = True
+            missing[wanted.holders[each]] -= 1
+        near = np.unique(np.concatenate([near, *(wanted.holders[each] for each in added)]))
+        near = near[left[near]]
+        fits = ~inside & (lengths + lengths[inside].sum() <= most + 1e-9)
+        completed = np.zeros(count, np.int64)
+        if fits.any():
+            last = listed[near[missing[near] == 1]]
+            completed = np.bincount(last.ravel(), minlength=count + 1)[:count]
+            if not completed[fits].any():
+                partly = listed[left & (missing > 1)]
+                completed = np.bincount(partly.ravel(), minlength=count + 1)[:count]
+        if not completed[fits].any():
+            left[missing == 0] = False
+            return
+        added = (int(np.argmax(np.where(fits, completed / lengths, -1.0))),)
+
+
+def maximal_sets(sets: Sequence[Attributes]) -> set[Attributes]:
+    """The sets that are inside no other."""
+    inside = {part for each in sets for part in list_subsets(each) if part != each}
+    return set(sets) - inside

@@ -1,36 +1,67 @@
 """Mechanisms: the probability of each output in each world.
 
-`MECHANISMS` is the registry: the command, the reference and contract tests find a mechanism there.
-Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
+`MECHANISM_KINDS` is the registry: the command, the reference and contract tests find a mechanism
+there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin import vocabulary
 from whosin.errors import UnknownName, at
+from whosin.mechanisms.additive_noise import Gaussian as Gaussian
+from whosin.mechanisms.additive_noise import Geometric as Geometric
+from whosin.mechanisms.additive_noise import Laplace as Laplace
 from whosin.mechanisms.base import Mechanism as Mechanism
-from whosin.mechanisms.base import as_channel as as_channel
+from whosin.mechanisms.base import read_channel as read_channel
 from whosin.mechanisms.channel import Channel as Channel
-from whosin.mechanisms.composed import Composed as Composed
+from whosin.mechanisms.combinations import Composed as Composed
+from whosin.mechanisms.combinations import Mixture as Mixture
+from whosin.mechanisms.combinations import PostProcessed as PostProcessed
+from whosin.mechanisms.combinations import Sampled as Sampled
 from whosin.mechanisms.count_rules import CellKey as CellKey
 from whosin.mechanisms.count_rules import Exact as Exact
 from whosin.mechanisms.count_rules import FromTable as FromTable
 from whosin.mechanisms.count_rules import RandomRound as RandomRound
 from whosin.mechanisms.count_rules import Round as Round
 from whosin.mechanisms.count_rules import Suppress as Suppress
-from whosin.mechanisms.except_first import ExceptFirst as ExceptFirst
-from whosin.mechanisms.exponential import Exponential as Exponential
-from whosin.mechanisms.gaussian import Gaussian as Gaussian
-from whosin.mechanisms.geometric import Geometric as Geometric
-from whosin.mechanisms.k_max import KMax as KMax
-from whosin.mechanisms.k_max import KMaxAsPublished as KMaxAsPublished
-from whosin.mechanisms.laplace import Laplace as Laplace
-from whosin.mechanisms.mixture import Mixture as Mixture
-from whosin.mechanisms.post_processed import PostProcessed as PostProcessed
-from whosin.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
-from whosin.mechanisms.sampled import Sampled as Sampled
-from whosin.validation import of_kind
-from whosin.words import Said, describe, takes, words_said
+from whosin.mechanisms.finite import ExceptFirst as ExceptFirst
+from whosin.mechanisms.finite import Exponential as Exponential
+from whosin.mechanisms.finite import KMax as KMax
+from whosin.mechanisms.finite import KMaxAsPublished as KMaxAsPublished
+from whosin.mechanisms.finite import RandomizedResponse as RandomizedResponse
+from whosin.validation import check_kind
+from whosin.vocabulary import Said, describe_object, match_fields, words_said
 
-MECHANISMS: dict[str, type[Mechanism]] = {
+__all__ = [
+    "MECHANISM_KINDS",
+    "CellKey",
+    "Channel",
+    "Composed",
+    "Exact",
+    "ExceptFirst",
+    "Exponential",
+    "FromTable",
+    "Gaussian",
+    "Geometric",
+    "KMax",
+    "KMaxAsPublished",
+    "Laplace",
+    "Mechanism",
+    "Mixture",
+    "PostProcessed",
+    "RandomRound",
+    "RandomizedResponse",
+    "Round",
+    "Sampled",
+    "Suppress",
+    "read_channel",
+    "read_mechanism",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+MECHANISM_KINDS: dict[str, type[Mechanism]] = {
     "channel": Channel,
     "laplace": Laplace,
     "geometric": Geometric,
@@ -54,13 +85,17 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def read_mechanism(name: str, data: Said) -> Mechanism:
-    """A built-in mechanism by its name and the words of `vocabulary.MECHANISM`."""
-    of_kind(name, str, "mechanism")
-    words = vocabulary.MECHANISM
-    known = {each: kind for each, kind in MECHANISMS.items() if takes(kind, words) is not None}
+    """A built-in mechanism by its name and the words of `vocabulary.MECHANISM_WORDS`."""
+    check_kind(name, str, "mechanism")
+    words = vocabulary.MECHANISM_WORDS
+    known = {
+        each: kind
+        for each, kind in MECHANISM_KINDS.items()
+        if match_fields(kind, words) is not None
+    }
     if name not in known:
         raise UnknownName("mechanism", name, known)
     with at("mechanism"):
-        return describe(
+        return describe_object(
             known[name], f"the mechanism {name}", words_said(data, words, "mechanism"), words
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whosin.errors import InvalidInput
 from whosin.spaces import Records, Space, Subsets
-from whosin.validation import excerpt
+from whosin.validation import shorten_value
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
@@ -31,7 +31,7 @@ class Mechanism(ABC):
         return None
 
 
-def as_channel(mechanism: object, space: Space | None = None) -> Channel:
+def read_channel(mechanism: object, space: Space | None = None) -> Channel:
     """The channel of what a user handed over.
 
     Raises:
@@ -47,5 +47,5 @@ def need_space(space: Space | None, mechanism: str) -> Space:
     if space is None:
         raise InvalidInput("space", f"given for {mechanism}: measure(mechanism, space)", "none")
     if not isinstance(space, Subsets | Records):
-        raise InvalidInput("space", "Subsets(…) or Records(…)", excerpt(space))
+        raise InvalidInput("space", "Subsets(…) or Records(…)", shorten_value(space))
     return space

@@ -1,16 +1,10 @@
-"""A finite channel: a row of output probabilities for each world.
-
-Contract: rows are in world order (`Subsets`: bit i of the row's number is entity i; `Records`: row
-0 is the most significant digit), or in the order of a lattice that says which worlds are alike. A
-channel of rationals stays exact; a channel of floats is taken as the binary fractions it holds.
-Noise with a density is represented by its densities at the points that decide (F10): all
-rows share one normaliser, which cancels in every ratio.
-"""
+"""A finite channel: Pr[output given world], its exact entries, and its file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -18,21 +12,347 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.documents import check_keys, read_json
+from whosin.documents import MOST_SPELLED, Spelled, check_keys, read_json
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, flint_array
+from whosin.exact import (
+    Array,
+    ball_exp,
+    ball_sum,
+    divide_up,
+    exact_fraction,
+    flint_array,
+    flint_float,
+    flint_rational,
+    is_exact,
+    rational,
+)
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel_file import decimals, named, space_data, space_from
 from whosin.mechanisms.count_table import CountTable
-from whosin.mechanisms.entries import Entries, Floats, Rationals, Weighted
-from whosin.mechanisms.stochastic import output_names, stochastic
-from whosin.spaces import CountLattice, Lattice, Records, Space, Subsets
-from whosin.spaces.memory import require_table
-from whosin.spaces.width import extended, is_narrow, smallest, widened
-from whosin.validation import excerpt, listed, path_of
+from whosin.plain_files import write_file
+from whosin.spaces import Count, CountLattice, Lattice, Records, Space, Subsets
+from whosin.spaces.arrays import (
+    extended_float,
+    is_narrow,
+    require_table,
+    smallest_float,
+    widen_floats,
+)
+from whosin.validation import read_list, read_path, shorten_value
 
 if TYPE_CHECKING:
-    from whosin.mechanisms.noise import Axis
+    from whosin.mechanisms.additive_noise import Axis
+
+
+# What the entries of a channel are, for certificates: rationals, floats, exponents or balls.
+#
+# Contract: `at` is the entry itself, up to one factor common to all worlds: a FLINT rational, or an
+# Arb ball where e^x enters. `ratio` is exact, or just above where balls are (F12).
+
+
+Weighted = Iterable[tuple[int, Fraction]]
+
+
+class Entries(ABC):
+    """The entries of a channel: worlds × outputs."""
+
+    in_balls = False
+    """Whether entries are balls: then each is computed when it is asked for, and takes longer."""
+
+    @abstractmethod
+    def at(self, world: int, output: int) -> Any:
+        """One entry, a FLINT rational or an Arb ball."""
+
+    @abstractmethod
+    def rows(self, labels: Array) -> Entries:
+        """Rows taken by number."""
+
+    @abstractmethod
+    def ratio(self, top: Weighted, bottom: Weighted, output: int) -> Fraction | float:
+        """Σ weight · entry over one set of worlds, over another. 0/0 is 1 and x/0 infinite."""
+
+    def log_ratio(self, top: int, bottom: int, output: int) -> Fraction | None:
+        """ln of the ratio of two entries where it is a rational number by construction."""
+        return None
+
+
+class Floats(Entries):
+    """Binary fractions: what the floats of a table are."""
+
+    def __init__(self, table: Array) -> None:
+        self.table = table
+
+    def at(self, world: int, output: int) -> Any:
+        return flint_float(self.table[world, output])
+
+    def rows(self, labels: Array) -> Entries:
+        return type(self)(self.table[labels])
+
+    def ratio(self, top: Weighted, bottom: Weighted, output: int) -> Fraction | float:
+        one, two = (self._sum(worlds, output) for worlds in (top, bottom))
+        if two == 0:
+            return float("inf") if one else Fraction(1)
+        return one / two
+
+    def _sum(self, worlds: Weighted, output: int) -> Fraction:
+        if isinstance(worlds, tuple) and len(worlds) == 1:
+            world, weight = worlds[0]
+            return exact_fraction(self.at(world, output)) * weight
+        total = flint_rational(0)
+        for world, weight in worlds:
+            total += self.at(world, output) * flint_rational(weight)
+        return rational(total)
+
+
+class Rationals(Floats):
+    """A table of FLINT rationals: levels may be shown as ratios."""
+
+    def at(self, world: int, output: int) -> Any:
+        return self.table[world, output]
+
+
+class Powers(Floats):
+    """a^(n − d) b^d with rational a and b, where a table says how many of the n factors are b.
+
+    Each entry is a rational of its own, however small it is, made when it is asked for.
+    """
+
+    def __init__(self, table: Array, factors: tuple[Any, Any], count: int) -> None:
+        super().__init__(table)
+        self.factors, self.count = factors, count
+
+    def at(self, world: int, output: int) -> Any:
+        (one, two), others = self.factors, int(self.table[world, output])
+        return one ** (self.count - others) * two**others
+
+    def rows(self, labels: Array) -> Entries:
+        return Powers(self.table[labels], self.factors, self.count)
+
+
+class Balls(Entries):
+    """Arb balls around entries, from a function of world and output."""
+
+    in_balls = True
+
+    def __init__(self, ball: Callable[[int, int], Any]) -> None:
+        self.ball = ball
+
+    def at(self, world: int, output: int) -> Any:
+        return self.ball(world, output)
+
+    def rows(self, labels: Array) -> Entries:
+        return Balls(lambda world, output: self.at(int(labels[world]), output))
+
+    def ratio(self, top: Weighted, bottom: Weighted, output: int) -> Fraction | float:
+        above, below = (
+            ball_sum((self.at(world, output), weight) for world, weight in worlds)
+            for worlds in (top, bottom)
+        )
+        return divide_up(above, below)
+
+
+class Exponents(Balls):
+    """e to rational powers, from a function of world and output."""
+
+    def __init__(self, exponent: Callable[[int, int], Fraction]) -> None:
+        super().__init__(lambda world, output: ball_exp(exponent(world, output)))
+        self.exponent = exponent
+
+    def rows(self, labels: Array) -> Entries:
+        return Exponents(lambda world, output: self.exponent(int(labels[world]), output))
+
+    def log_ratio(self, top: int, bottom: int, output: int) -> Fraction | None:
+        return self.exponent(top, output) - self.exponent(bottom, output)
+
+
+# Reading tables of probabilities: a row for each world, and names for the outputs.
+
+
+ROW_SUM_TOLERANCE = 1e-9
+MOST_NAMED = 10**18
+
+
+def read_stochastic(
+    probabilities: object, rows: int, why: str, name: Callable[[int], str]
+) -> tuple[Array, Array | None]:
+    """Read a table whose rows are distributions: floats, and exact rationals where it has them.
+
+    Args:
+        rows: how many there must be; `why` says where that number comes from.
+        name: what to call a row in a message.
+    """
+    floats, exact = _read_entries(probabilities, rows, why)
+    _check_rows(floats, exact, name)
+    return floats, exact
+
+
+def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Array | None]:
+    """(floats, exact rationals or nothing), both worlds × outputs."""
+    try:
+        array = np.asarray(probabilities)
+    except ValueError:
+        raise InvalidInput("probabilities", "rows of equal length", "unequal rows") from None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
+    if array.shape[0] != rows:
+        wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
+        raise InvalidInput("number of rows", wanted, array.shape[0])
+    if array.dtype.kind == "f":
+        doubles = np.ascontiguousarray(array, dtype=np.float64)
+        # What is possible stays possible: extended floats reach further down.
+        return (array if ((doubles == 0) & (array > 0)).any() else doubles), None
+    if array.dtype.kind in "iu":
+        exact = flint_array(array.ravel(), array.shape)
+        return np.ascontiguousarray(array, dtype=np.float64), exact
+    # A list that mixes floats with strings comes out as text: go back to what was given.
+    entries = (
+        array.ravel() if array.dtype == object else np.array(probabilities, dtype=object).ravel()
+    )
+    for number, entry in enumerate(entries):
+        if isinstance(entry, float) and not np.isfinite(entry):
+            row, column = divmod(number, array.shape[1])
+            raise InvalidInput(f"probability in row {row}, column {column}", "a number", entry)
+    exact = flint_array(entries, array.shape)
+    try:
+        floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
+    except OverflowError:
+        raise InvalidInput("probabilities", "between 0 and 1", "a number above 10^300") from None
+    return floats, exact if is_exact(*entries) else None
+
+
+def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) -> None:
+    for bad, wrong in ((np.isnan(floats), "a number"), (floats < 0, "at least 0")):
+        if bad.any():
+            row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            raise InvalidInput(
+                f"probability in {name(int(row))}, column {column}", wrong, floats[row, column]
+            )
+    if exact is not None:
+        sums = exact.sum(axis=1)
+        off = np.flatnonzero(sums != 1)
+        if len(off):
+            total = rational(sums[off[0]])
+            by = f"{total} (off by {total - 1}, about {float(total - 1):+.3g})"
+            raise InvalidInput(f"sum of {name(int(off[0]))}", "1", by)
+        return
+    totals = floats.sum(axis=1)
+    worst = int(np.argmax(np.abs(totals - 1)))
+    if not abs(totals[worst] - 1) <= ROW_SUM_TOLERANCE:
+        by = f"{totals[worst]:.12g} (off by {totals[worst] - 1:+.3g})"
+        raise InvalidInput(f"sum of {name(worst)}", "1", by)
+
+
+def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashable, ...]:
+    if outputs is None:
+        return tuple(range(count))
+    if isinstance(outputs, str) or not isinstance(outputs, Sequence):
+        raise InvalidInput("outputs", "a list of names", repr(outputs))
+    names = tuple(map(_output_name, outputs))
+    if len(names) != count:
+        raise InvalidInput("outputs", f"{count} names, one for each column", len(names))
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        accepted = "hashable names: text, numbers, tuples"
+        raise InvalidInput("outputs", accepted, "another object") from None
+    if distinct != count:
+        raise InvalidInput("outputs", "distinct names", "a name twice")
+    return names
+
+
+def _output_name(name: Any) -> Any:
+    """A name of a file as Python has it: a list is a tuple, a decimal a float."""
+    if isinstance(name, Spelled):
+        return float(name)
+    return tuple(map(_output_name, name)) if isinstance(name, list) else name
+
+
+# What a channel file holds: its space and its probabilities, as people spell them.
+
+
+def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
+    """The worlds, and the counts of people where a file has a row for each count."""
+    kind = data.get("kind")
+    people = {"kind", "entities"}
+    fields = {"subsets": people, "counts": people, "records": {"kind", "rows", "values"}}
+    if not isinstance(kind, str) or kind not in fields:
+        raise InvalidInput("space kind", "'subsets', 'counts' or 'records'", repr(kind))
+    check_keys(data, sorted(fields[kind]), "space")
+    if kind != "records":
+        entities = data.get("entities")
+        if not isinstance(entities, list | int):
+            raise InvalidInput("entities", "a list of names or a number", repr(entities))
+        space = Subsets(entities)
+        return space, Count().lattice(space) if kind == "counts" else None
+    rows, values = data.get("rows"), data.get("values")
+    if not isinstance(rows, int) or not isinstance(values, int):
+        raise InvalidInput("rows and values", "whole numbers", f"{rows!r} and {values!r}")
+    return Records(rows, values), None
+
+
+def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
+    """A space as a channel file has it."""
+    if isinstance(space, Records):
+        return {"kind": "records", "rows": space.rows, "values": space.values}
+    plain = space.entities == tuple(range(space.size))
+    entities = space.size if plain else read_names(space.entities, "entities")
+    return {"kind": "counts" if counted else "subsets", "entities": entities}
+
+
+def read_names(names: Iterable[object], field: str) -> list[object]:
+    """Names that JSON has: text, numbers, and tuples of these as lists.
+
+    Raises:
+        InvalidInput: there is another one.
+    """
+    result: list[object] = []
+    for name in names:
+        if not isinstance(name, str | int | float | tuple | None):
+            raise InvalidInput(
+                field, "text, numbers or tuples of these in a file", shorten_value(name)
+            )
+        result.append(read_names(name, field) if isinstance(name, tuple) else name)
+    return result
+
+
+def read_decimals(probabilities: object) -> object:
+    """Read decimals as the people who wrote them meant them, where every row then sums to 1.
+
+    In a table of more than `MOST_SPELLED` entries decimals are the floats nearest to them."""
+    if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
+        raise InvalidInput("probabilities", "a list of lists", type(probabilities).__name__)
+    for number, row in enumerate(probabilities):
+        for column, entry in enumerate(row):
+            if isinstance(entry, bool) or not isinstance(entry, int | float | str):
+                where = f"probability in row {number}, column {column}"
+                raise InvalidInput(where, "a number or a string such as '1/3'", repr(entry))
+    if sum(map(len, probabilities)) > MOST_SPELLED:
+        return probabilities
+    try:
+        meant = [[_read_meant(entry) for entry in row] for row in probabilities]
+        sums = [sum(rational(entry) for entry in row) for row in meant]
+    except InvalidInput:
+        return probabilities
+    quoted = any(type(entry) is str for row in probabilities for entry in row)
+    if quoted or all(total == 1 for total in sums):
+        return meant
+    return [[float(v) if isinstance(v, Spelled) else v for v in row] for row in probabilities]
+
+
+def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
+    if isinstance(entry, float) and np.isfinite(entry):
+        return Fraction(repr(entry))
+    return rational(str(entry)) if isinstance(entry, Spelled) else entry
+
+
+# A finite channel: a row of output probabilities for each world.
+#
+# Contract: rows are in world order (`Subsets`: bit i of the row's number is entity i; `Records`:
+# row
+# 0 is the most significant digit), or in the order of a lattice that says which worlds are alike. A
+# channel of rationals stays exact; a channel of floats is taken as the binary fractions it holds.
+# Noise with a density is represented by its densities at the points that decide (F10): all
+# rows share one normaliser, which cancels in every ratio.
+
 
 EXACT_WORK = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
@@ -62,8 +382,8 @@ class Channel(Mechanism):
         if not isinstance(space, Subsets | Records):
             raise InvalidInput("space", "Subsets(…) or Records(…)", repr(space))
         rows = lattice.worlds if lattice is not None else space.worlds
-        why = _describe(space) if lattice is None else "one for each class of worlds"
-        floats, exact = stochastic(probabilities, rows, why, _row_names(space, lattice))
+        why = _describe_space(space) if lattice is None else "one for each class of worlds"
+        floats, exact = read_stochastic(probabilities, rows, why, _row_names(space, lattice))
         self.space = space
         self.lattice = lattice or (
             CountLattice.single(space) if isinstance(space, Subsets) else None
@@ -113,6 +433,18 @@ class Channel(Mechanism):
         self.axes, self.outputs = None, tuple(outputs)
         return self
 
+    @classmethod
+    def from_powers(
+        cls, space: Space, floats: Array, entries: Powers, outputs: Sequence[Hashable]
+    ) -> Channel:
+        """A table with a row for each world, whose rows are known to be distributions: entries that
+        are powers of rationals, and the same in floats to search in."""
+        self = cls.__new__(cls)
+        self.space, self.likelihoods, self.entries = space, floats, entries
+        self.lattice = CountLattice.single(space) if isinstance(space, Subsets) else None
+        self.axes, self.outputs = None, tuple(outputs)
+        return self
+
     def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
         counted = isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
         if self.is_density or not counted or self.lattice.space.size != people:  # type: ignore[union-attr]
@@ -127,11 +459,11 @@ class Channel(Mechanism):
         """Tabulate a function from a world to {output: probability}."""
         require_table("a table over all worlds", need_space(space, "a function").worlds, 1)
         if not callable(function):
-            raise InvalidInput("function", "a function of a world", excerpt(function))
+            raise InvalidInput("function", "a function of a world", shorten_value(function))
         rows = [function(world) for world in space]
         for row in rows:
             if not isinstance(row, Mapping):
-                raise InvalidInput("function", "one that returns a mapping", excerpt(row))
+                raise InvalidInput("function", "one that returns a mapping", shorten_value(row))
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 
@@ -139,7 +471,7 @@ class Channel(Mechanism):
     def load(cls, path: str | Path) -> Channel:
         """Read a channel file. "a/b" strings are exact; decimals too, up to `MOST_SPELLED`
         entries, beyond which they are the floats nearest to them."""
-        data = read_json(path_of(path), "channel file", spelled=True)
+        data = read_json(read_path(path), "channel file", spelled=True)
         return cls.from_dict(data)
 
     @classmethod
@@ -154,8 +486,8 @@ class Channel(Mechanism):
             )
         if "probabilities" not in data:
             raise InvalidInput("probabilities", "a list with a row for each world", "nothing")
-        space, lattice = space_from(data["space"])
-        probabilities = decimals(data["probabilities"])
+        space, lattice = read_space(data["space"])
+        probabilities = read_decimals(data["probabilities"])
         return cls(space, probabilities, data.get("outputs"), lattice=lattice)
 
     def save(self, path: str | Path) -> None:
@@ -173,23 +505,23 @@ class Channel(Mechanism):
             probabilities = [[str(entry) for entry in row] for row in table.exact]
         data = {
             "space": space_data(self.space, counted=counted),
-            "outputs": named(self.outputs, "outputs"),
+            "outputs": read_names(self.outputs, "outputs"),
             "probabilities": probabilities,
         }
-        path_of(path).write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_file(read_path(path), json.dumps(data, ensure_ascii=False) + "\n")
 
     def index(self, world: object) -> int:
         """The number of a world: who is in (one name, or a list), or the rows' values."""
         if isinstance(self.space, Subsets):
             return self.space.index([world] if isinstance(world, str | int) else world)  # type: ignore[arg-type]
-        return self.space.index(tuple(listed(world, "world", "a list of the rows' values")))
+        return self.space.index(tuple(read_list(world, "world", "a list of the rows' values")))
 
     def _row(self, world: object) -> int:
         """The row of a world, or of the class that it is in."""
         if self.lattice is None or self.lattice.is_single:
             return self.index(world)
         assert isinstance(self.space, Subsets)
-        names = [world] if isinstance(world, str | int) else listed(world, "world", "a list")
+        names = [world] if isinstance(world, str | int) else read_list(world, "world", "a list")
         return self.lattice.class_of(self.space.position(name) for name in names)
 
     def sampler(
@@ -231,7 +563,7 @@ class Channel(Mechanism):
         affordable = self.likelihoods.size * axes <= EXACT_WORK
         if self.exact is not None and (affordable or self._is_narrow):
             return self.exact
-        return widened(self.likelihoods) if self._is_narrow else self.likelihoods
+        return widen_floats(self.likelihoods) if self._is_narrow else self.likelihoods
 
     @property
     def rationals(self) -> Array:
@@ -239,7 +571,12 @@ class Channel(Mechanism):
         are."""
         if self.exact is not None:
             return self.exact
-        return flint_array(self.likelihoods.ravel(), self.likelihoods.shape)
+        if not isinstance(self.entries, Powers):
+            return flint_array(self.likelihoods.ravel(), self.likelihoods.shape)
+        shape = rows, columns = self.likelihoods.shape
+        return flint_array(
+            (self.entries.at(r, c) for r in range(rows) for c in range(columns)), shape
+        )
 
     @cached_property
     def wide(self) -> Array:
@@ -250,11 +587,13 @@ class Channel(Mechanism):
         """
         if not self._is_narrow:
             return self.likelihoods
-        array = widened(self.likelihoods)
+        array = widen_floats(self.likelihoods)
         if self.exact is None:
             return array
-        for entry in np.argwhere((array < smallest(self.likelihoods.dtype)) & (self.exact != 0)):
-            array[tuple(entry)] = extended(self.exact[tuple(entry)])
+        for entry in np.argwhere(
+            (array < smallest_float(self.likelihoods.dtype)) & (self.exact != 0)
+        ):
+            array[tuple(entry)] = extended_float(self.exact[tuple(entry)])
         if ((array == 0) & (self.exact != 0)).any():
             raise Unsupported("a likelihood is below the smallest number there is")
         return array
@@ -316,7 +655,7 @@ def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
     return [channel.on_worlds() for channel in channels]
 
 
-def _describe(space: Space) -> str:
+def _describe_space(space: Space) -> str:
     if isinstance(space, Subsets):
         return f"2^{space.size} for {space.size} entities"
     return f"{space.values}^{space.rows} for {space.rows} rows of {space.values} values"

@@ -18,7 +18,7 @@ import numpy as np
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces import Count, Subsets
-from whosin.spaces.memory import require_table
+from whosin.spaces.arrays import require_table
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
@@ -83,7 +83,7 @@ class CountTable:
                     weights.append(total[column])
         exact = not any(isinstance(weight, float) for weight in weights)
         entries = np.empty(len(weights), dtype=object if exact else float)
-        entries[:] = list(map(_flint if exact else _float, weights))
+        entries[:] = list(map(_weight_flint if exact else _weight_float, weights))
         return cls(number, np.array(counts), np.array(columns), entries, tuple(column_of))
 
     @classmethod
@@ -153,7 +153,7 @@ class CountTable:
         """The same counts, with each output turned into others."""
         spread = [list(stage(output)) for output in self.outputs]
         exact = self.exact and not any(isinstance(w, float) for row in spread for _, w in row)
-        number = _flint if exact else _float
+        number = _weight_flint if exact else _weight_float
         spread = [[(output, number(weight)) for output, weight in row] for row in spread]
         weights = self.weights if exact else self.floats
         ends = self.starts
@@ -196,9 +196,9 @@ def _power(exponent: int) -> int:
     return pow(BASE, exponent, PRIME)
 
 
-def _float(weight: Any) -> float:
+def _weight_float(weight: Any) -> float:
     return weight if isinstance(weight, float) else float(rational(weight))
 
 
-def _flint(weight: Any) -> Any:
+def _weight_flint(weight: Any) -> Any:
     return weight if hasattr(weight, "q") else flint_rational(weight)

@@ -1,27 +1,56 @@
-"""Choosing the best of many, privately: OpenDP's noisy top-k and noisy max.
-
-Contract: only positions are released, never noisy scores. Each score gets exponential noise of the
-scale (permute-and-flip; McKenna and Sheldon 2020), drawn exactly by OpenDP from its own secure
-randomness, and the largest win. With scores that change by at most Δ each between neighbours, one
-selection costs ε = 2Δ/scale, k of them k times that; half of it if all scores move the same way
-(`monotonic`). With Gumbel noise instead (`gumbel`; the exponential mechanism), a selection has the
-same ε and costs less ρ of zero-concentrated DP, (Δ/scale)²/2, since the range of its privacy loss
-is bounded (Cesar and Rogers 2021). The figures are OpenDP's own privacy maps, rounded up.
-"""
+"""Private selection (OpenDP's noisy max and top-k), and exact draws from lists and coins."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from itertools import accumulate
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational, round_up
-from whosin.extras import needs
-from whosin.validation import whole
+from whosin.exact import Array, ball, ball_exp, probability, rational, read_ranged, round_up
+from whosin.extras import require_extras
+from whosin.noise.source import (
+    SYSTEM_SOURCE,
+    Inversion,
+    Real,
+    Shape,
+    Size,
+    Source,
+    checked_source,
+    count_draws,
+    is_below,
+    shape_draws,
+)
+from whosin.validation import read_list, read_whole
+
+# Choosing the best of many, privately: OpenDP's noisy top-k and noisy max.
+#
+# Contract: only positions are released, never noisy scores. Each score gets exponential noise of
+# the
+# scale (permute-and-flip; McKenna and Sheldon 2020), drawn exactly by OpenDP from its own secure
+# randomness, and the largest win. With scores that change by at most Δ each between neighbours, one
+# selection costs ε = 2Δ/scale, k of them k times that; half of it if all scores move the same way
+# (`monotonic`). With Gumbel noise instead (`gumbel`; the exponential mechanism), a selection has
+# the
+# same ε and costs ρ = ε²/8 of zero-concentrated DP, a quarter of what ε alone proves. The figures
+# are
+# OpenDP's own privacy maps, rounded up.
+#
+# *Why ε²/8.* The largest of the scores with Gumbel noise is i with probability e^(qᵢ/s)/Σⱼ e^(qⱼ/s)
+# (Gumbel), so between neighbours with changes dᵢ the privacy loss at i is dᵢ/s plus a constant: all
+# losses lie in an interval of the length (max d − min d)/s ≤ 2Δ/s = ε, or Δ/s where all dᵢ have one
+# sign (bounded range; Dong, Durfee and Rogers 2020). A loss Z under P with E[e^(−Z)] = 1, in an
+# interval of length ε, has ln E[e^((α−1)Z)] ≤ (α−1)E[Z] + (α−1)²ε²/8 and, at −1 in place of α−1,
+# E[Z] ≤ ε²/8 (Hoeffding's lemma), so its Rényi divergence is at most ε²/8 + (α−1)ε²/8 = α·ε²/8
+# (Cesar and Rogers 2021). The k largest are k such selections in turn, each among what is left
+# (Durfee and Rogers 2019), and cost k times that. Exponential noise has no such range: there a loss
+# of ε and one of −ε can meet.
 
 
 def noisy_max(
@@ -63,7 +92,7 @@ def top_k(
     if not np.isfinite(values).all():
         raise InvalidInput("scores", "finite", "a value that is not")
     width = _positive_float(scale, "scale")
-    count = whole(k, "k", 1, values.size)
+    count = read_whole(k, "k", 1, values.size)
     kind = "f64" if values.dtype.kind == "f" else "i64"
     chosen = _measurement(kind, count, width, False, negate, gumbel)(values)
     return np.asarray(chosen, dtype=np.int64)
@@ -82,22 +111,25 @@ def selection_epsilon(
         monotonic: whether all scores move the same way.
     """
     change = _positive_float(sensitivity, "sensitivity")
-    count, width = whole(k, "k", 1), _positive_float(scale, "scale")
+    count, width = read_whole(k, "k", 1), _positive_float(scale, "scale")
     return float(_measurement("f64", count, width, monotonic, False).map(change))
 
 
-def selection_rho(sensitivity: object, scale: object, k: int = 1) -> float:
-    """The ρ of zero-concentrated DP that `top_k` with Gumbel noise costs: k(Δ/scale)²/2; never
-    less.
+def selection_rho(
+    sensitivity: object, scale: object, k: int = 1, *, monotonic: bool = False
+) -> float:
+    """The ρ of zero-concentrated DP that `top_k` with Gumbel noise costs: kε²/8 for the ε of one
+    selection, so k(Δ/scale)²/2, or a quarter of that if monotonic; never less.
 
     Args:
         sensitivity: Δ, the most that one score can change.
         scale: of the noise.
         k: how many positions are selected.
+        monotonic: whether all scores move the same way.
     """
     change = _positive_float(sensitivity, "sensitivity")
-    count, width = whole(k, "k", 1), _positive_float(scale, "scale")
-    return float(_measurement("f64", count, width, False, False, True).map(change))
+    count, width = read_whole(k, "k", 1), _positive_float(scale, "scale")
+    return float(_measurement("f64", count, width, monotonic, False, True).map(change))
 
 
 def _positive_float(value: object, field: str) -> float:
@@ -111,7 +143,7 @@ def _positive_float(value: object, field: str) -> float:
 def _measurement(
     kind: str, k: int, scale: float, monotonic: bool, negate: bool, gumbel: bool = False
 ) -> Any:
-    needs("selection")
+    require_extras("selection")
     # Not through opendp.prelude, which imports scikit-learn: seconds, for nothing that is used.
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_noisy_top_k
@@ -129,3 +161,208 @@ def _measurement(
         scale=scale,
         negate=negate,
     )
+
+
+# Draws from a list of exact probabilities, and randomised responses.
+#
+# Contract: outcome i has the i-th probability, exactly; the probabilities are rational and add up
+# to
+# 1 (floats are read by their decimals, so write 1/3 as a Fraction or "1/3").
+
+
+@overload
+def categorical(
+    probabilities: Sequence[object],
+    size: None = None,
+    *,
+    dtype: npt.DTypeLike = np.int64,
+    source: Source = SYSTEM_SOURCE,
+) -> int: ...
+@overload
+def categorical(
+    probabilities: Sequence[object],
+    size: Shape,
+    *,
+    dtype: npt.DTypeLike = np.int64,
+    source: Source = SYSTEM_SOURCE,
+) -> Array: ...
+def categorical(
+    probabilities: Sequence[object],
+    size: Size = None,
+    *,
+    dtype: npt.DTypeLike = np.int64,
+    source: Source = SYSTEM_SOURCE,
+) -> Array | int:
+    """Positions of the list, each with its probability, exactly.
+
+    Args:
+        probabilities: numbers from 0 up whose sum is exactly 1.
+        size: how many, or a shape; None for one Python integer.
+        dtype: the integer type of the draws.
+    """
+    table = _table(_read_probabilities(probabilities, "probabilities"))
+    count = count_draws(size)
+    kind = _code_type(dtype, len(probabilities))
+    return shape_draws(table.draw(checked_source(source), count).astype(kind), size)
+
+
+def randomized_response(
+    codes: npt.ArrayLike, rows: Sequence[Sequence[object]], *, source: Source = SYSTEM_SOURCE
+) -> Array:
+    """Each code replaced by a draw from its row: code c becomes j with probability rows[c][j].
+
+    If rows[c][j] ≤ e^ε rows[c'][j] for all c, c' and j, each answer is ε-locally differentially
+    private (Warner 1965 is the case of two codes).
+
+    Args:
+        codes: integers from 0 to the number of rows − 1.
+        rows: for each code the probabilities of the answers, as in `categorical`.
+    """
+    read_list(rows, "rows", "a list of the probabilities of each code's answers")
+    values = np.asarray(codes)
+    if values.dtype.kind not in "iu" or not len(rows):
+        raise InvalidInput("codes", "an array of integers, and rows not empty", values.dtype)
+    if values.size and not 0 <= values.min() <= values.max() < len(rows):
+        raise InvalidInput("codes", f"integers from 0 to {len(rows) - 1}", "another one")
+    read = [_read_probabilities(row, f"rows[{code}]") for code, row in enumerate(rows)]
+    _code_type(values.dtype, max(len(row) for row in read))
+    answers = np.empty_like(values)
+    source = checked_source(source)
+    for code, row in enumerate(read):
+        positions = np.nonzero(values == code)
+        answers[positions] = _table(row).draw(source, positions[0].size)
+    return answers
+
+
+def _read_probabilities(probabilities: Sequence[object], field: str) -> tuple[Fraction, ...]:
+    if isinstance(probabilities, str) or not hasattr(probabilities, "__len__"):
+        raise InvalidInput(field, "a list of probabilities", repr(probabilities))
+    read = tuple(probability(value, f"{field}[{i}]") for i, value in enumerate(probabilities))
+    if sum(read) != 1:
+        raise InvalidInput(field, "probabilities that add up to exactly 1", f"a sum of {sum(read)}")
+    return read
+
+
+def _code_type(dtype: npt.DTypeLike, outcomes: int) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu" or np.iinfo(kind).max < outcomes - 1:
+        raise InvalidInput("dtype", f"an integer type that holds {outcomes - 1}", kind)
+    return kind
+
+
+@lru_cache(maxsize=256)
+def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
+    sums = list(accumulate(probabilities))[:-1]
+
+    def thresholds(precision: int) -> list[Any]:
+        from flint import ctx
+
+        with ctx.workprec(precision):
+            return list(map(ball, sums))
+
+    return Inversion(thresholds, np.arange(len(probabilities)))
+
+
+# Coins: Bernoulli draws with a rational or a certified-real probability.
+#
+# Contract: P(1) is the probability, exactly. A real is given as a function from a precision in bits
+# to an Arb ball that contains it; `exp_minus(x)` is e^(−x) for a rational x ≥ 0. `bernoulli_exp`
+# draws one coin for each of many exponents that are known as floats with a relative error, using
+# nothing but IEEE arithmetic where that decides, and the exact exponent where it does not.
+
+
+FEW_OUTCOMES = 64
+"""Up to this many coins are compared one by one, without a table."""
+SCREEN_MARGIN = 2.0**-44
+"""More than the rounding errors of the sums below; exponents come within this relative error."""
+
+
+@overload
+def bernoulli(probability: object, size: None = None, *, source: Source = SYSTEM_SOURCE) -> int: ...
+@overload
+def bernoulli(probability: object, size: Shape, *, source: Source = SYSTEM_SOURCE) -> Array: ...
+def bernoulli(
+    probability: object, size: Size = None, *, source: Source = SYSTEM_SOURCE
+) -> Array | int:
+    """Coins: 1 with the probability, exactly, and otherwise 0.
+
+    Args:
+        probability: a number in [0, 1] (a float is read by its decimals), or a certified
+            real: a function from a precision in bits to an Arb ball, such as `exp_minus(x)`.
+        size: how many, or a shape; None for one Python integer.
+    """
+    real, count = _read_real(probability), count_draws(size)
+    source = checked_source(source)
+    if count <= FEW_OUTCOMES:
+        coins = np.array([is_below(source, real) for _ in range(count)], dtype=np.int64)
+    else:
+        coins = _table_coins(real).draw(source, count).astype(np.int64)
+    return shape_draws(coins, size)
+
+
+def exp_minus(exponent: object) -> Real:
+    """e^(−x) as a certified real, for a rational x ≥ 0."""
+    number = rational(exponent, "exponent")
+    if number < 0:
+        raise InvalidInput("exponent", "a number from 0 up", exponent)
+    return lambda precision: ball_exp(-number, precision)
+
+
+def _read_real(probability: object) -> Real:
+    if not callable(probability):
+        return _rational(read_ranged(probability, "probability", "between 0 and 1"))
+    from flint import arb
+
+    result = probability(128)
+    if not isinstance(result, arb) or not result.is_finite() or result < 0 or result > 1:
+        accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
+        raise InvalidInput("probability", accepted, repr(result))
+    return probability
+
+
+@lru_cache(maxsize=64)
+def _rational(number: Fraction) -> Real:
+    """The rational as a certified real; the same function each time, so that its table is kept."""
+    from flint import ctx
+
+    def real(precision: int) -> Any:
+        with ctx.workprec(precision):
+            return ball(number)
+
+    return real
+
+
+@lru_cache(maxsize=32)
+def _table_coins(real: Real) -> Inversion:
+    return Inversion(lambda precision: [real(precision)], np.array([1, 0]))
+
+
+def bernoulli_exp(exponents: Array, exact: Callable[[int], Fraction], source: Source) -> Array:
+    """For each exponent y ≥ 0 a coin with P(True) = e^(−y).
+
+    The sums 1 − y + y²/2 − … ± y^n/n! lie below e^(−y) for odd n and above it for even n (Taylor's
+    theorem), so U is certainly below or above unless it falls between the two.
+
+    Args:
+        exponents: floats within a relative error of 2^-45 of the true exponents.
+        exact: the true exponent at a position.
+    """
+    words = source.words(32, exponents.size)
+    low = _taylor_exp(exponents * (1 + SCREEN_MARGIN), 7) - SCREEN_MARGIN
+    high = _taylor_exp(exponents * (1 - SCREEN_MARGIN), 8) + SCREEN_MARGIN
+    # A sum is off by many times its largest term's unit: beyond 1 the exact path decides.
+    near = exponents <= 1
+    below = near & (words + 1.0 <= low * 2.0**32)
+    unsure = np.flatnonzero(~(below | (near & (words >= high * 2.0**32))))
+    for index in unsure:
+        real = exp_minus(exact(int(index)))
+        below[index] = is_below(source, real, int(words[index]), 32)
+    return below
+
+
+def _taylor_exp(exponents: Array, order: int) -> Array:
+    """Σ_{i ≤ order} (−y)^i/i!, by Horner's rule."""
+    total = np.ones_like(exponents)
+    for step in range(order, 0, -1):
+        total = 1 - exponents / step * total
+    return total

@@ -1,20 +1,26 @@
-"""Where random bits come from: the operating system, and nowhere else in a release.
-
-Contract: the package has one source, `SYSTEM`. It has no state, so nothing can be seeded, and a
-forked process does not repeat its parent. Tests pass a `Source` of their own by keyword; an object
-that merely looks like one (a NumPy generator) is refused, and a test reads the code to see that no
-other room passes one.
-"""
+"""Random bits from the operating system, uniform integers, and exact inversion."""
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array
+from whosin.exact import Array, rational
+from whosin.validation import read_whole
+
+# Where random bits come from: the operating system, and nowhere else in a release.
+#
+# Contract: the package has one source, `SYSTEM_SOURCE`. It has no state, so nothing can be seeded,
+# and a forked process does not repeat its parent. Tests pass a `Source` of their own by keyword; an
+# object that merely looks like one (a NumPy generator) is refused, and a test reads the code to see
+# that no other room passes one.
 
 
 class Source(ABC):
@@ -22,7 +28,7 @@ class Source(ABC):
 
     @abstractmethod
     def draw(self, count: int) -> bytes:
-        """`count` random bytes."""
+        """Return `count` random bytes from the system."""
 
     def words(self, bits: int, count: int) -> Array:
         """Random words of 8, 16, 32 or 64 bits."""
@@ -40,7 +46,7 @@ class SystemSource(Source):
         return os.urandom(count)
 
 
-SYSTEM = SystemSource()
+SYSTEM_SOURCE = SystemSource()
 
 
 def checked_source(source: object) -> Source:
@@ -48,3 +54,242 @@ def checked_source(source: object) -> Source:
     if not isinstance(source, Source):
         raise InvalidInput("source", "a whosin.noise.Source", type(source).__name__)
     return source
+
+
+# Reading scales and shapes.
+#
+# Contract: a float scale is read by its decimals, as it was written. Scales stay below 2^52, where
+# a
+# draw that does not fit into 64 bits has a chance below 2^-1400 (and is an error, never a wrong
+# number).
+
+
+Shape: TypeAlias = int | Sequence[int]
+Size: TypeAlias = Shape | None
+
+PARAMETERS_LARGEST = 2**52
+
+
+def read_positive(value: object, field: str, largest: int = PARAMETERS_LARGEST) -> Fraction:
+    """A number above 0 and at most the largest, exactly."""
+    accepted = f"a number above 0 and at most 2^{largest.bit_length() - 1}"
+    try:
+        number = rational(value, field)
+    except InvalidInput:
+        raise InvalidInput(field, accepted, repr(value)) from None
+    if isinstance(value, bool | np.bool_) or not 0 < number <= largest:
+        raise InvalidInput(field, accepted, value)
+    return number
+
+
+def read_shape(size: object) -> tuple[int, ...]:
+    """The shape that a size stands for; None, one draw, is ()."""
+    lengths: Sequence[Any] = ()
+    if size is not None:
+        lengths = size if isinstance(size, Sequence) else (size,)
+    whole = all(
+        isinstance(length, int | np.integer) and not isinstance(length, bool) and length >= 0
+        for length in lengths
+    )
+    if isinstance(size, str | bytes) or not whole:
+        raise InvalidInput("size", "None, an integer from 0 up or a tuple of these", repr(size))
+    if math.prod(int(length) for length in lengths) > 2**40:
+        raise InvalidInput("size", "at most 2^40 draws in all", repr(size))
+    return tuple(int(length) for length in lengths)
+
+
+def count_draws(size: object) -> int:
+    """How many draws a size stands for."""
+    return math.prod(read_shape(size))
+
+
+def shape_draws(draws: Array, size: object) -> Array | int:
+    """Draws in the shape asked for; a single one as a Python integer."""
+    return int(draws[0]) if size is None else draws.reshape(read_shape(size))
+
+
+# Uniform integers.
+#
+# Contract: each of 0, …, n − 1 has probability 1/n, exactly: words are kept where all n
+# outcomes have equally many of them, and the few others are drawn again.
+
+
+MAX_INTEGER = 2**63
+
+
+@overload
+def uniform(n: int, size: None = None, *, source: Source = SYSTEM_SOURCE) -> int: ...
+@overload
+def uniform(n: int, size: Shape, *, source: Source = SYSTEM_SOURCE) -> Array: ...
+def uniform(n: int, size: Size = None, *, source: Source = SYSTEM_SOURCE) -> Array | int:
+    """Integers from 0 to n − 1, each with probability 1/n, exactly.
+
+    Args:
+        n: how many values there are, from 1 to 2^63.
+        size: how many draws, or a shape; None for one Python integer.
+    """
+    below_n = read_whole(n, "n", 1, MAX_INTEGER)
+    return shape_draws(draw_below(below_n, count_draws(size), checked_source(source)), size)
+
+
+def draw_below(n: int, count: int, source: Source) -> Array:
+    """A number of uniform integers below n."""
+    bits = next(bits for bits in (8, 16, 32, 64) if n << 4 <= 1 << bits or bits == 64)
+    fair = (1 << bits) // n * n
+    words = source.words(bits, count)
+    if fair < 1 << bits:
+        words = words.copy()
+        unfair = np.flatnonzero(words >= fair)
+        while unfair.size:
+            again = source.words(bits, unfair.size)
+            words[unfair] = again
+            unfair = unfair[again >= fair]
+    remainders: Array = (words % words.dtype.type(n)).astype(np.int64)
+    return remainders
+
+
+# A uniform number U in [0, 1) known by its first bits, compared with certified reals.
+#
+# Contract: `word` of `bits` bits says U ∈ [word, word + 1) / 2^bits. A real T is known by Arb balls
+# of any precision. `bracket_thresholds` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is
+# below the word, and T > U once the lower end is above it. Neither: draw more bits. U = T has
+# probability 0, so this ends with probability 1 even if T is a binary fraction that its balls never
+# pin down.
+#
+# FLINT's precision is global to the process. Another thread that lowers it makes a ball wider,
+# never
+# wrong: the next round draws more bits at the right precision.
+
+
+Real: TypeAlias = Callable[[int], Any]
+"""A real number: precision in bits → an Arb ball that contains it."""
+
+BIT_STEP = 64
+
+
+def bracket_thresholds(balls: Iterable[Any], bits: int) -> list[tuple[int, int]]:
+    """For each ball, integers that enclose ⌊2^bits T⌋ for every T in it, cut to those of a word."""
+    from flint import ctx
+
+    last, result = (1 << bits) - 1, []
+    with ctx.workprec(bits + BIT_STEP):  # an end is rounded outwards, to this precision
+        for ball in balls:
+            low, high = _floor_bits(ball.lower(), bits), _floor_bits(ball.upper(), bits)
+            result.append((min(max(low, 0), last), min(max(high, 0), last)))
+    return result
+
+
+def _floor_bits(end: Any, bits: int) -> int:
+    mantissa, exponent = end.man_exp()
+    whole, shift = int(mantissa), int(exponent) + bits
+    if shift >= 0:
+        return whole << min(shift, 2 * bits)
+    return whole >> min(-shift, whole.bit_length() + 1)
+
+
+def count_below(
+    source: Source, word: int, bits: int, reals: Callable[[int], list[Any]], low: int, high: int
+) -> int:
+    """#{i : T_i ≤ U} for increasing T, given that it lies in [low, high], drawing bits until it is
+    certain."""
+    while low < high:
+        word, bits = word << BIT_STEP | source.integer(BIT_STEP), bits + BIT_STEP
+        ends = bracket_thresholds(reals(bits + BIT_STEP)[low:high], bits)
+        low, high = (
+            low + sum(above < word for _, above in ends),
+            low + sum(below <= word for below, _ in ends),
+        )
+    return low
+
+
+def is_below(source: Source, real: Real, word: int = 0, bits: int = 0) -> bool:
+    """Whether U < T, for U that continues the word."""
+    return count_below(source, word, bits, lambda precision: [real(precision)], 0, 1) == 0
+
+
+# Exact inversion of a cumulative distribution, a million words at a time.
+#
+# Contract: with thresholds 0 ≤ T_0 ≤ T_1 ≤ … ≤ 1 and a uniform U, outcome number #{i : T_i ≤ U} is
+# drawn: outcome i has probability T_i − T_{i−1}, exactly. U is read lazily: its first 16 bits pick
+# the outcome from a guide of 2^16 cells, unless a threshold may lie in that cell; then 64 bits are
+# compared with the thresholds' brackets by binary search; and a word that a threshold may still
+# split goes on, with more and more bits, in `lazy`.
+
+
+BLOCK_WORDS = 1 << 16
+"""Words drawn at a time: few enough to stay in the cache."""
+
+
+class Inversion:
+    """A distribution on a list of integers, given by certified cumulative thresholds.
+
+    `thresholds(precision)` gives the balls of all T_i, one fewer than outcomes. `first_bits` and
+    `word_bits` are 16 and 64; tests make them small, to go through all words.
+    """
+
+    def __init__(
+        self,
+        thresholds: Callable[[int], list[Any]],
+        outcomes: Array,
+        first_bits: int = 16,
+        word_bits: int = 64,
+    ) -> None:
+        self.thresholds, self.first_bits, self.word_bits = thresholds, first_bits, word_bits
+        ends = bracket_thresholds(thresholds(word_bits + BIT_STEP), word_bits)
+        pairs = np.array(ends, dtype=np.uint64).reshape(-1, 2)
+        # The thresholds increase, so their brackets may be made to.
+        self.below = np.maximum.accumulate(pairs[:, 0])
+        self.above = np.minimum.accumulate(pairs[::-1, 1])[::-1].copy()
+        self.outcomes = _narrow_type(outcomes)
+        self.undecided = np.iinfo(self.outcomes.dtype).min
+        self.guide = self._guide()
+
+    def _guide(self) -> Array:
+        """The outcome of each cell of the first word, or `undecided`."""
+        shift, cells = np.uint64(self.word_bits - self.first_bits), 1 << self.first_bits
+        passed = np.bincount((self.above >> shift).astype(np.int64), minlength=cells)
+        reached = np.bincount((self.below >> shift).astype(np.int64), minlength=cells)
+        certain = np.cumsum(passed) - passed  # thresholds surely at or below the cell's start
+        possible = np.cumsum(reached)  # all but those surely at or beyond its end
+        guide: Array = self.outcomes[certain]
+        guide[certain != possible] = self.undecided
+        return guide
+
+    def draw(self, source: Source, count: int) -> Array:
+        """A number of independent outcomes."""
+        drawn = np.empty(count, dtype=self.guide.dtype)
+        for start in range(0, count, BLOCK_WORDS):
+            block = drawn[start : start + BLOCK_WORDS]
+            first = source.words(self.first_bits, block.size)
+            np.take(self.guide, first, out=block, mode="clip")
+            late = np.flatnonzero(block == self.undecided)
+            if late.size:
+                block[late] = self._settle(source, first[late])
+        return drawn
+
+    def _settle(self, source: Source, first: Array) -> Array:
+        """The outcomes of words that the guide does not decide, with more bits of each."""
+        missing = self.word_bits - self.first_bits
+        width = next(bits for bits in (8, 16, 32, 64) if bits >= missing)
+        rest = source.words(width, first.size).astype(np.uint64) >> np.uint64(width - missing)
+        words = first.astype(np.uint64) << np.uint64(missing) | rest
+        low = np.searchsorted(self.above, words, side="left")
+        high = np.searchsorted(self.below, words, side="right")
+        for index in np.flatnonzero(low != high):
+            low[index] = count_below(
+                source,
+                int(words[index]),
+                self.word_bits,
+                self.thresholds,
+                int(low[index]),
+                int(high[index]),
+            )
+        settled: Array = self.outcomes[low]
+        return settled
+
+
+def _narrow_type(outcomes: Array) -> Array:
+    """The outcomes in the smallest type that holds them and one value more: less cache."""
+    largest = int(np.abs(outcomes).max())
+    kind = next(kind for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+    return np.asarray(outcomes, dtype=kind)

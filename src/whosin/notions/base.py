@@ -1,4 +1,4 @@
-"""What every notion can do, and how a worst case becomes a certified level (F12)."""
+"""What every notion can do, `Level` and `Witness`, and certified worst cases (F12)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,171 @@ import contextlib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from whosin import beliefs
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, Number, Rational, flint_rational, is_exact, rational, round_up
+from whosin.exact import (
+    Array,
+    Number,
+    Rational,
+    exact_fraction,
+    flint_rational,
+    is_exact,
+    rational,
+    round_up,
+)
 from whosin.families import Family, Worst
-from whosin.families.underflow import possible
+from whosin.families.base import possible_classes
 from whosin.mechanisms import Channel
-from whosin.notions.level import Level, Witness
+from whosin.notebook_display import Displayed
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
-from whosin.spaces.width import FLOOR, Underflow, scaled
-from whosin.validation import listed
+from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, scale_columns
+from whosin.validation import read_list, shorten_result
+
+# Results: a level of privacy with the case that attains it.
+
+
+CLAIM_TOLERANCE = 1e-12
+INFINITE_WORDS = ("inf", "infinity", "∞")
+"""How an infinite claim is written."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The worst case: who learns what about whom, and how.
+
+    Attributes:
+        entity: the person concerned (None on records).
+        output: what is seen.
+        prior, posterior: the belief that the entity is in the data, before and after.
+        ratio: r = Pr[output | in] / Pr[output | out].
+        attained: False where the level is a limit; `distribution` is then a prior close to it.
+        row, known, values: on records, the row, the other rows' values, and the two values of the
+            row that the ratio compares.
+        rows_known: for Bayesian semantic privacy, which rows are known.
+        guess, strategy: for leakages, the best guess before, and the best one for each output;
+            `prior` and `posterior` are then what they are worth. For a ratio of two worlds, the
+            likelier one.
+        against: the world that it is compared with.
+        group: for groups of rows, the two values that each row of the group has.
+    """
+
+    output: Hashable
+    prior: Number
+    posterior: Number
+    ratio: Number
+    attained: bool = True
+    entity: Hashable | None = None
+    adversary: Callable[[], Prior] | None = field(default=None, repr=False, compare=False)
+    row: int | None = None
+    known: dict[int, int] | None = None
+    values: tuple[int, int] | None = None
+    rows_known: tuple[int, ...] | None = None
+    guess: Hashable | None = None
+    strategy: dict[Hashable, Hashable] | None = None
+    against: Hashable | None = None
+    group: dict[int, tuple[int, int]] | None = None
+
+    def __repr__(self) -> str:
+        names = ("entity", "row", "output", "prior", "posterior", "ratio", "values", "guess")
+        return shorten_result(self, *names, *(() if self.attained else ("attained",)))
+
+    @cached_property
+    def distribution(self) -> Prior | None:
+        """The adversary's prior, built when it is asked for."""
+        return None if self.adversary is None else self.adversary()
+
+
+@dataclass(frozen=True)
+class Level(Displayed):
+    """How much a mechanism leaks under a notion.
+
+    Attributes:
+        value: γ, ε in nats or ρ; a fraction where all inputs are exact; may be infinite.
+        witness: the case behind it; None when the family leaves nobody uncertain, or when the value
+            is a bound and no prior of the family was found.
+        exact: whether `value` is the tight level; otherwise it is an upper bound.
+        theorems: the numbers of the theorems it rests on.
+        lower: for a bound, the level that the witness does attain; for averages a lower bound.
+        notion: what was measured.
+        note: what the level leaves out, in a sentence; empty where it leaves out nothing.
+        nearer: where the level is a limit, the case of the same kind that is above a given claim.
+        prior: for an average over all priors, the one that attains `lower`.
+    """
+
+    value: Number
+    witness: Witness | None
+    exact: bool
+    theorems: tuple[str, ...]
+    lower: Number | None = None
+    notion: object = field(default=None, repr=False)
+    note: str = ""
+    nearer: Callable[[Fraction], Witness] | None = field(default=None, repr=False, compare=False)
+    prior: Prior | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return shorten_result(self, "value", "exact", "lower", "witness", "theorems", "note")
+
+    def holds(self, at_most: object) -> bool | None:
+        """Whether the level is at most a claim: True, False, or None where it is undecided.
+
+        A bound that is above the claim refutes nothing: only a case above the claim does, and
+        `refutation` has it. Compared exactly for exact values, and otherwise up to one part in
+        10^12, the accuracy of floating-point input.
+        """
+        claim = _read_claim(at_most)
+        if _is_at_most(self.value, claim):
+            return True
+        if self.exact:
+            return False
+        return None if self.lower is None or _is_at_most(self.lower, claim) else False
+
+    def refutation(self, at_most: object) -> Witness | None:
+        """The case whose level is above the claim; None where the claim is not refuted, and for
+        averages, which no single case attains."""
+        if self.holds(at_most) is not False or self.witness is None:
+            return None
+        if self.witness.attained or self.nearer is None:
+            return self.witness
+        return self.nearer(rational(at_most, "claim"))
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+def _read_claim(value: object) -> Fraction | float:
+    """A claim, which may be infinite."""
+    if isinstance(value, float) and math.isnan(value):
+        raise InvalidInput("claim", "a number", value)
+    if isinstance(value, str) and value.strip().lower() in INFINITE_WORDS:
+        return math.inf
+    return math.inf if value == math.inf else rational(value, "claim")
+
+
+def _is_at_most(level: Number, claim: Fraction | float) -> bool:
+    if claim == math.inf or level == math.inf:
+        return claim == math.inf
+    if isinstance(level, float):
+        return Fraction(level) <= Fraction(claim) * (1 + Fraction(CLAIM_TOLERANCE))
+    return bool(level <= claim)
+
+
+# What every notion can do, and how a worst case becomes a certified level (F12).
+
 
 EXACT_WORLDS = 1 << 16
 """Above this many worlds a certificate sums in floats, with a bound on the rounding."""
 EXACT_ENTRIES = 1 << 20
 """Up to this many likelihoods are searched in rationals where floats do not reach."""
-SLACK = Fraction(1, 2**48)
+SEARCH_SLACK = Fraction(1, 2**48)
 
 
 class Notion(ABC):
@@ -103,7 +244,7 @@ class OfPriors(Notion):
 
     def __init__(self, prior: Prior | Iterable[Prior]) -> None:
         accepted = "a prior on records, or a list of them"
-        priors = prior if isinstance(prior, Prior) else listed(prior, "prior", accepted)
+        priors = prior if isinstance(prior, Prior) else read_list(prior, "prior", accepted)
         object.__setattr__(self, "prior", priors)
         if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
             raise InvalidInput("prior", accepted, repr(prior))
@@ -131,14 +272,14 @@ class Certificate:
     log: Fraction | None = None
 
 
-def on_subsets(channel: Channel, notion: str) -> Lattice:
+def subset_lattice(channel: Channel, notion: str) -> Lattice:
     """The lattice of a channel about subsets, or an error that says what is missing."""
     if not isinstance(channel.space, Subsets) or channel.lattice is None:
         raise Unsupported(f"{notion} is about entities being in or out: it needs Subsets")
     return channel.lattice
 
 
-def certify(channel: Channel, worst: Worst, positive: bool) -> Certificate:
+def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate:
     """Recompute the ratio of a worst case from the channel's own entries, in exact arithmetic.
 
     positive: Pr[o|t] / Pr[o|¬t]; otherwise the inverse.
@@ -158,12 +299,12 @@ def certify(channel: Channel, worst: Worst, positive: bool) -> Certificate:
             return Certificate(_float_ratio(channel, prior, worst, positive), False)
     present, absent = prior.given(lattice, worst.entity, flint_rational)
     top_mass, bottom_mass = (present, absent) if positive else (absent, present)
-    ratio = channel.ratio(_weighted(top_mass), _weighted(bottom_mass), worst.output)
+    ratio = channel.ratio(_positive_masses(top_mass), _positive_masses(bottom_mass), worst.output)
     return Certificate(ratio, exact and is_exact(*prior.parameters))
 
 
-def _weighted(mass: Any) -> list[tuple[int, Fraction]]:
-    return [(int(world), rational(mass[world])) for world in np.flatnonzero(mass != 0)]
+def _positive_masses(mass: Any) -> list[tuple[int, Fraction]]:
+    return [(int(world), exact_fraction(mass[world])) for world in np.flatnonzero(mass != 0)]
 
 
 def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -> Fraction | float:
@@ -174,18 +315,18 @@ def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -
     present, absent = prior.given(channel.lattice, worst.entity, float)
     column = channel.likelihoods[:, worst.output]
     inside, outside = (math.fsum(mass * column) for mass in (present, absent))
-    if min(inside, outside) < FLOOR * min(1.0, float(column.max())):
-        worlds = possible(prior, channel.lattice, worst.entity)
+    if min(inside, outside) < MIN_LIKELIHOOD * min(1.0, float(column.max())):
+        worlds = possible_classes(prior, channel.lattice, worst.entity)
         for total, some in zip((inside, outside), worlds, strict=True):
-            if total < FLOOR * min(1.0, float(column.max())) and (column[some] > 0).any():
+            if total < MIN_LIKELIHOOD * min(1.0, float(column.max())) and (column[some] > 0).any():
                 raise Underflow
     top, bottom = (inside, outside) if positive else (outside, inside)
     if bottom == 0:
         return math.inf if top else Fraction(1)
-    return Fraction(top) / Fraction(bottom) * (1 + _rounding(channel.lattice))
+    return Fraction(top) / Fraction(bottom) * (1 + _rounding_bound(channel.lattice))
 
 
-def _rounding(lattice: Lattice) -> Fraction:
+def _rounding_bound(lattice: Lattice) -> Fraction:
     """More than the relative error of a ratio of two sums over the worlds of a lattice."""
     return Fraction(4 * lattice.space.size + 32, 2**53)
 
@@ -194,29 +335,29 @@ def worst_case(
     channel: Channel, family: Family, positive: bool
 ) -> tuple[Worst, Certificate, beliefs.WorstBelief] | None:
     """The family's worst case on a channel, certified, at the worst belief it allows."""
-    lattice = on_subsets(channel, "membership privacy")
+    lattice = subset_lattice(channel, "membership privacy")
     family.check(lattice.space)
-    result = _trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
+    result = _search_trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
     best: Worst | None = None
     best_score: Any = None
     for worst in result:
-        ratio = worst.ratio if worst.ratio == math.inf else rational(worst.ratio)
+        ratio = worst.ratio if worst.ratio == math.inf else exact_fraction(worst.ratio)
         score = beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive)).gamma
         if best is None or score > best_score:
             best, best_score = worst, score
     if best is None:
         return None
-    certificate = certify(channel, best, positive)
+    certificate = certify_worst(channel, best, positive)
     ratio = certificate.ratio
-    searched = best.ratio if best.ratio == math.inf else rational(best.ratio)
+    searched = best.ratio if best.ratio == math.inf else exact_fraction(best.ratio)
     if best.present is None and not certificate.exact and 1 < searched < math.inf:
         # Sums were searched in floats: another output may be worse by their rounding.
-        ratio = max(ratio, searched * (1 + _rounding(lattice)))
+        ratio = max(ratio, searched * (1 + _rounding_bound(lattice)))
     ends = beliefs.sides(best.low, best.high, positive)
     return best, certificate, beliefs.worst_belief(ratio, *ends)
 
 
-def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
+def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
     """Search the likelihoods as they are; where a sum underflows, with scaled columns; and where
     that does not help, in exact rationals.
 
@@ -227,7 +368,7 @@ def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[W
     with contextlib.suppress(Underflow):
         return search(array)
     with contextlib.suppress(Underflow):
-        return search(scaled(array))
+        return search(scale_columns(array))
     if channel.likelihoods.size > EXACT_ENTRIES:
         raise Unsupported(
             "under these priors some outputs are less likely than the smallest number there is; "
@@ -236,7 +377,7 @@ def _trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[W
     return search(channel.rationals)
 
 
-def witness(
+def make_witness(
     channel: Channel,
     worst: Worst,
     certificate: Certificate,

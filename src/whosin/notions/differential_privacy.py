@@ -1,25 +1,86 @@
-"""Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2)."""
+"""Differential privacy on subsets and records: groups, sampling, identifiability, metrics."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
+
+from whosin.documents import check_keys, read_object
 from whosin.errors import InvalidInput, UnknownName, Unsupported
-from whosin.exact import log_up, round_up
+from whosin.exact import (
+    Array,
+    ball,
+    ball_up,
+    certificate_precision,
+    log_up,
+    rational,
+    read_ranged,
+    round_up,
+)
+from whosin.families import OneOf
 from whosin.families.fixed_size import worst_swap
 from whosin.families.independent import largest_addition
-from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, certify, on_subsets, witness
-from whosin.notions.certain import value_witness
-from whosin.notions.groups import group_case
-from whosin.notions.level import Level
+from whosin.mechanisms import Channel, Sampled, read_channel
+from whosin.notions.base import (
+    Level,
+    Notion,
+    Witness,
+    certify_worst,
+    exact_or_up,
+    make_witness,
+    subset_lattice,
+    worst_case,
+)
+from whosin.notions.certificates import bracket_level, value_witness
+from whosin.notions.gains import world_name
 from whosin.spaces import Records, Space
-from whosin.spaces.search import exceeds, first_at_least, largest_ratio
-from whosin.validation import whole
+from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
+from whosin.validation import read_list, read_whole
 
-HALF = Fraction(1, 2)
+# Groups of rows: the tables that differ in at most g rows.
+#
+# B_j(x) is the least likelihood over the tables that differ from x in at most j rows. Row after
+# row,
+# B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g m^n K).
+
+
+def least_in_group(array: Array, space: Records, group: int) -> Array:
+    """For each table and output the least likelihood among tables that differ in at most `group`
+    rows; worlds × outputs."""
+    steps = [array.copy() for _ in range(group + 1)]
+    for row in range(space.rows):
+        for j in range(group, 0, -1):  # from the largest: B_{j−1} has not seen this row yet
+            view, below = (space.axis(each, row) for each in (steps[j], steps[j - 1]))
+            np.minimum(view, below.min(axis=1, keepdims=True), out=view)
+    return steps[group]
+
+
+def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
+    """((the likelier world, the other), output) with the largest ratio within a group."""
+    space, array = channel.space, channel.searchable
+    assert isinstance(space, Records)
+    group = min(group, space.rows)
+    least = least_in_group(array, space, group)
+    world, output = first_at_least(array, least, largest_ratio(array, least))
+    column = array[:, output]
+    worlds = np.flatnonzero(column == least[world, output])
+    differing = np.zeros(len(worlds), dtype=int)
+    for row in range(space.rows):
+        stride = space.stride(row)
+        differing += worlds // stride % space.values != world // stride % space.values
+    return (world, int(worlds[differing <= group][0])), output
+
+
+# Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2).
+
+
+ONE_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -52,7 +113,7 @@ class DifferentialPrivacy(Notion):
             raise UnknownName("relation", str(self.relation), ("add-remove", "replace"))
         if self.direction not in ("both", "positive", "negative"):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
-        object.__setattr__(self, "group", whole(self.group, "group", 1))
+        object.__setattr__(self, "group", read_whole(self.group, "group", 1))
         if self.group > 1 and self.relation != "replace":
             raise InvalidInput("group", "1 unless relation is 'replace', on records", self.group)
 
@@ -64,12 +125,12 @@ class DifferentialPrivacy(Notion):
         return replace(self, direction="both") if self.relation == "replace" else self
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = as_channel(mechanism, space)
+        channel = read_channel(mechanism, space)
         if isinstance(channel.space, Records):
             return self._on_records(channel) if self.group == 1 else self._of_groups(channel)
         if self.group > 1:
             raise Unsupported("groups are rows of records: they need Records")
-        lattice = on_subsets(channel, "differential privacy")
+        lattice = subset_lattice(channel, "differential privacy")
         positive = True
         if self.relation == "replace":
             worst = next(worst_swap(channel.searchable, lattice), None)
@@ -78,11 +139,11 @@ class DifferentialPrivacy(Notion):
         else:
             sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
             worst, positive = largest_addition(channel.searchable, lattice, sides[self.direction])
-        certificate = certify(channel, worst, positive)
+        certificate = certify_worst(channel, worst, positive)
         log = certificate.log
         value = round_up(log) if log is not None else log_up(certificate.ratio)
         value = max(value, 0.0)  # rows of floats that sum to 1 only nearly can give a ratio below 1
-        case = witness(channel, worst, certificate, HALF, positive=positive)
+        case = make_witness(channel, worst, certificate, ONE_HALF, positive=positive)
         return Level(value, case, True, (), notion=self)
 
     def _on_records(self, channel: Channel) -> Level:
@@ -94,7 +155,7 @@ class DifferentialPrivacy(Notion):
         for row in range(space.rows):
             view = space.axis(array, row)
             value = largest_ratio(view.max(axis=1), view.min(axis=1))
-            if exceeds(value, best):
+            if exceeds_best(value, best):
                 best, chosen = value, row
         view = space.axis(array, chosen)
         before, rest = first_at_least(view.max(axis=1), view.min(axis=1), best)
@@ -124,3 +185,281 @@ class DifferentialPrivacy(Notion):
         row = min(group, default=0)
         case = value_witness(channel.outputs[output], ratio, row, pairs[row], known, exact)
         return Level(max(log_up(ratio), 0.0), replace(case, group=group), True, (), notion=self)
+
+
+# Differential privacy under sampling (Li13 Definition 5.8).
+
+
+@dataclass(frozen=True)
+class SampledDifferentialPrivacy(Notion):
+    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP. The level is ε in nats.
+
+    Args:
+        beta: the probability with which each entity is sampled, above 0 and at most 1.
+        direction: "both", "positive" or "negative", as for differential privacy.
+    """
+
+    beta: object
+    direction: str = "both"
+    unit: ClassVar[str] = "ε"
+    short_names: ClassVar[tuple[str, ...]] = ("dps", "sampled-dp")
+
+    @property
+    def title(self) -> str:
+        return f"Differential privacy under sampling with probability {self.beta}"
+
+    def __post_init__(self) -> None:
+        read_ranged(self.beta, "beta", "above 0 and at most 1")
+        if self.direction not in ("both", "positive", "negative"):
+            raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+
+    def canonical(self) -> Notion:
+        beta = rational(self.beta)
+        if beta == 1:  # a sample of everyone
+            return DifferentialPrivacy("add-remove", self.direction)
+        return replace(self, beta=beta)
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        sampled = Sampled(read_channel(mechanism, space), self.beta)
+        level = DifferentialPrivacy("add-remove", self.direction).measure(sampled)
+        return replace(level, notion=self)
+
+
+# Differential identifiability (Lee and Clifton 2012; Li13 Definition 5.4).
+
+
+@dataclass(frozen=True)
+class DifferentialIdentifiability(Notion):
+    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ. The level is ρ.
+
+    Args:
+        m: the number of candidates, at least 2.
+        literal: the paper's own reading of the family (erratum E2).
+    """
+
+    m: int
+    literal: bool = False
+    unit: ClassVar[str] = "ρ"
+    short_names: ClassVar[tuple[str, ...]] = ("di",)
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} with {self.m} candidates"
+
+    def __post_init__(self) -> None:
+        OneOf(self.m, self.literal)
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = read_channel(mechanism, space)
+        result = worst_case(channel, OneOf(self.m, self.literal), positive=True)
+        assert result is not None
+        worst, certificate, _ = result
+        case = make_witness(channel, worst, certificate, worst.low, positive=True)
+        return Level(case.posterior, case, True, (), notion=self)
+
+
+# Metric privacy (d-privacy; Chatzikokolakis et al. 2013): how much may depend on how far.
+
+
+METRIC_NAMES = ("hamming", "difference")
+MAX_CASES = 1 << 12
+"""Worlds of a metric that is written out."""
+NEAR_RATIO = 2.0**-38
+"""More than the relative error of a logarithm of a ratio of floats."""
+
+Pairs = tuple[Array, Array, list[Any], Array]
+"""Worlds, worlds, their distances (exact), and in floats."""
+
+
+@dataclass(frozen=True)
+class MetricPrivacy(Notion):
+    """ln Pr[y|x] − ln Pr[y|x'] ≤ ε d(x, x') for all worlds, in nats per unit of distance.
+
+    Args:
+        metric: "hamming" (rows or entities that differ), "difference" (on records the sum of
+            |x_i − x_i'|), or a list of lists: the distance between any two worlds, in world order;
+            infinity (or "inf") where nothing is asked. It must be symmetric and 0 from a world to
+            itself; worlds at distance 0 must look alike.
+    """
+
+    metric: object = "hamming"
+    unit: ClassVar[str] = "ε"
+    about_records: ClassVar[None] = None  # type: ignore[misc]
+    short_names: ClassVar[tuple[str, ...]] = ("d-privacy",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metric, str):
+            if self.metric not in METRIC_NAMES:
+                raise UnknownName("metric", self.metric, METRIC_NAMES)
+        else:
+            object.__setattr__(self, "metric", _read_metric_matrix(self.metric))
+
+    @property
+    def title(self) -> str:
+        name = self.metric if isinstance(self.metric, str) else "a metric on worlds"
+        return f"Metric privacy ({name})"
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = read_channel(mechanism, space)
+        if self.metric == "hamming":
+            relation = "replace" if isinstance(channel.space, Records) else "add-remove"
+            return replace(DifferentialPrivacy(relation).measure(channel), notion=self)
+        channel = channel.on_worlds()
+        channel.need_finite("metric privacy")
+        search = _Search(channel)
+        for pairs in _deciding_pairs(self.metric, channel.space):
+            search.add(pairs)
+        return search.level(self)
+
+
+def read_metric(text: str | Path) -> object:
+    """A metric by its name, or from a file: an object with `distances`, a list of lists."""
+    if str(text) in METRIC_NAMES:
+        return str(text)
+    if not str(text).endswith(".json"):
+        raise UnknownName("metric", str(text), (*METRIC_NAMES, "a file that ends in .json"))
+    data = read_object(Path(text), "metric")
+    check_keys(data, ("distances",), "metric")
+    return data.get("distances")
+
+
+def _read_metric_matrix(metric: object) -> tuple[tuple[Fraction | float, ...], ...]:
+    accepted = "hamming, difference, or rows with the distance to each world"
+    rows = [read_list(row, "metric", accepted) for row in read_list(metric, "metric", accepted)]
+    if not rows or any(len(row) != len(rows) for row in rows):
+        sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
+        raise InvalidInput(
+            "metric", "the same number of rows and columns, one for each world", sizes
+        )
+    result = tuple(tuple(_read_distance(each) for each in row) for row in rows)
+    for one, row in enumerate(result):
+        if row[one] != 0:
+            raise InvalidInput("metric", "0 from a world to itself", f"world {one}")
+        for two, distance in enumerate(row):
+            if distance != result[two][one]:
+                pair = f"two distances of worlds {one} and {two}"
+                raise InvalidInput("metric", "symmetric", pair)
+    return result
+
+
+def _read_distance(value: object) -> Fraction | float:
+    if value in (math.inf, "inf"):
+        return math.inf
+    return read_ranged(value, "metric", "at least 0")
+
+
+def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
+    """Pairs of worlds that decide: all of them, or where steps of distance 1 lead everywhere, those
+    (a ratio along a path is a product of its steps)."""
+    if not isinstance(metric, str):
+        yield from _listed_pairs(metric, space)
+        return
+    if not isinstance(space, Records):
+        raise Unsupported("differences are between values of rows: this metric needs Records")
+    worlds = np.arange(space.worlds)
+    for row in range(space.rows):
+        stride = space.stride(row)
+        value = worlds // stride % space.values
+        first = worlds[value + 1 < space.values]
+        yield first, first + stride, [1] * len(first), np.ones(len(first))
+
+
+def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
+    if len(metric) != space.worlds:
+        raise InvalidInput("metric", f"{space.worlds} rows, one for each world", len(metric))
+    if space.worlds > MAX_CASES:
+        raise Unsupported(f"a metric that is written out has at most {MAX_CASES:,} worlds")
+    for one, row in enumerate(metric):
+        others = np.array([two for two in range(one) if row[two] != math.inf], dtype=int)
+        if others.size:
+            distances = [row[two] for two in others]
+            floats = np.array([float(each) for each in distances])
+            yield np.full(len(others), one), others, distances, floats
+
+
+class _Search:
+    """The pairs and outputs whose level may be the largest, found in floats.
+
+    The logarithm of a ratio near 1 is taken of its distance from 1, so that floats are compared
+    with a relative error alone; entries that are rationals were rounded once, which is the
+    absolute part.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel, self.table = channel, channel.wide
+        self.rounding = 0.0 if channel.exact is None else 2.0**-49
+        self.least, self.whole = 0.0, True
+        self.cases: list[tuple[float, Any, tuple[int, int, int]]] = []
+
+    def add(self, pairs: Pairs) -> None:
+        """Keep what may be largest among these pairs."""
+        first, second, distances, floats = pairs
+        top = np.maximum(self.table[first], self.table[second])
+        bottom = np.minimum(self.table[first], self.table[second])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = np.log(top) - np.log(bottom)
+            away = np.where(top <= 2 * bottom, np.log1p((top - bottom) / bottom), far)
+            error = away * NEAR_RATIO + self.rounding
+            high, low = (each / floats[:, None] for each in (away + error, away - error))
+        if self.channel.exact is not None:
+            alike = (self.channel.exact[first] == self.channel.exact[second]).astype(bool)
+        else:
+            alike = top == bottom
+        high, low = (np.where(alike | np.isnan(each), 0.0, each) for each in (high, low))
+        self.least = max(self.least, float(low.max(initial=0.0)))
+        largest = np.argwhere((high >= self.least) & (high > 0))
+        if self.least == math.inf:
+            largest = largest[:1]
+        for pair, y in largest:
+            if len(self.cases) >= MAX_CASES:
+                self.cases = [case for case in self.cases if case[0] >= self.least]
+                self.whole &= len(self.cases) < MAX_CASES
+            if len(self.cases) < MAX_CASES:
+                indices = (int(first[pair]), int(second[pair]), int(y))
+                self.cases.append((float(high[pair, y]), distances[pair], indices))
+            else:
+                self.most = max(getattr(self, "most", 0.0), float(high[pair, y]))
+
+    def level(self, notion: Notion) -> Level:
+        """The largest level, certified; a bracket where too many cases tie to look at each."""
+        best: tuple[float, tuple[int, int, int]] | None = None
+        for high, distance, case in self.cases:
+            if high >= self.least:
+                value = _level_per_distance(self.channel, distance, case)
+                if best is None or value > best[0]:
+                    best = value, case
+        if best is None:
+            return Level(0.0, None, True, (), notion=notion)
+        most = best[0] if self.whole else max(best[0], math.nextafter(self.most, math.inf))
+        exact, lower = bracket_level(most, best[0])
+        return Level(most, _pair_witness(self.channel, best[1]), exact, (), lower, notion=notion)
+
+
+def _level_per_distance(channel: Channel, distance: Any, case: tuple[int, int, int]) -> float:
+    """|ln of the ratio| / distance, rounded up."""
+    one, two, output = case
+    top, bottom = channel.entries.at(one, output), channel.entries.at(two, output)
+    if top == bottom:
+        return 0.0
+    if distance == 0 or top == 0 or bottom == 0:
+        return math.inf
+    with certificate_precision():
+        return ball_up(abs(ball(top / bottom).log()) / ball(distance))
+
+
+def _pair_witness(channel: Channel, case: tuple[int, int, int]) -> Witness:
+    """Two worlds, as likely as each other before, and the output that tells them apart."""
+    one, two, output = case
+    if channel.entries.at(one, output) < channel.entries.at(two, output):
+        one, two = two, one
+    top, bottom = (rational(channel.entries.at(world, output)) for world in (one, two))
+    ratio = math.inf if bottom == 0 else top / bottom
+    exact = channel.exact is not None
+    return Witness(
+        output=channel.outputs[output],
+        prior=exact_or_up(Fraction(1, 2), exact),
+        posterior=exact_or_up(top / (top + bottom), exact),
+        ratio=exact_or_up(ratio, exact),
+        guess=world_name(channel.space, one),
+        against=world_name(channel.space, two),
+    )

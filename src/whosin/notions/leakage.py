@@ -1,31 +1,108 @@
-"""g-leakage: how much an output helps someone who guesses (Alvim et al. 2012).
-
-V(π) = max over guesses w of Σ_x π_x g(w, x) before the output, Σ_y max_w Σ_x π_x A(y|x) g(w, x)
-after it. All in rationals.
-"""
+"""g-leakage, maximal leakage and pointwise maximal leakage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, product
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
-from whosin.exact import Array, flint_rational, is_exact, rational
-from whosin.families import AnyPrior, Explicit, Family, FixedProbability
-from whosin.mechanisms import Channel, as_channel
-from whosin.notions.base import Notion, exact_or_up
-from whosin.notions.gains import GainFunction, Tries, gain_of
-from whosin.notions.level import Level, Witness
-from whosin.notions.maximal_leakage import largest_likelihoods
-from whosin.priors import Independent, Prior, Uniform
-from whosin.spaces import CountLattice, Records, Space, Subsets
-from whosin.spaces.width import products
-from whosin.validation import listed
+import numpy as np
 
-FORMS = ("multiplicative", "additive")
-TRIED = tuple(Fraction(step, 8) for step in range(1, 8))
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.exact import Array, exact_fraction, flint_rational, is_exact, log_up, rational
+from whosin.families import AnyPrior, Explicit, Family, FixedProbability
+from whosin.mechanisms import Channel, read_channel
+from whosin.notions.base import Level, Notion, OfPriors, Witness, exact_or_up
+from whosin.notions.gains import GainFunction, Tries, read_gain_function, world_name
+from whosin.priors import FixedSize, Independent, Prior, Uniform, WorldTable
+from whosin.spaces import CountLattice, Records, Space, Subsets
+from whosin.spaces.arrays import scaled_products
+from whosin.validation import read_list
+
+# Maximal leakage: the most that any guesser gains, whatever is guessed (Issa et al. 2020).
+
+
+@dataclass(frozen=True)
+class MaximalLeakage(Notion):
+    """ln Σ_y max_x Pr[y|x], in nats: over all priors and gains no guess becomes better by a larger
+    factor. Worlds that are all alike before, one of which is guessed, attain it."""
+
+    unit: ClassVar[str] = "nats"
+    averages: ClassVar[bool] = True
+    about_records: ClassVar[None] = None  # type: ignore[misc]
+
+    @property
+    def title(self) -> str:
+        return "Maximal leakage (any prior, any gain)"
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = read_channel(mechanism, space)
+        channel.need_finite("maximal leakage")
+        values, rows = largest_likelihoods(channel)
+        factor = max(sum(values, Fraction(0)), Fraction(1))
+        count, exact = channel.likelihoods.shape[0], channel.exact is not None
+        case = Witness(
+            output=None,
+            prior=exact_or_up(Fraction(1, count), exact),
+            posterior=exact_or_up(factor / count, exact),
+            ratio=exact_or_up(factor, exact),
+            guess=row_name(channel, 0),
+            strategy={
+                name: row_name(channel, row)
+                for name, row, value in zip(channel.outputs, rows, values, strict=True)
+                if value
+            },
+            adversary=lambda: WorldTable(dict.fromkeys(row_worlds(channel), Fraction(1, count))),
+        )
+        return Level(log_up(factor), case, True, (), notion=self)
+
+
+def largest_likelihoods(channel: Channel) -> tuple[list[Fraction], list[int]]:
+    """For each output the largest likelihood, exactly, and the row that has it."""
+    wide = channel.wide
+    near = wide >= wide.max(axis=0) * (1 - 2.0**-50)
+    values, rows = [], []
+    for output in range(wide.shape[1]):
+        listed = np.flatnonzero(near[:, output])
+        if channel.exact is None:
+            listed = listed[np.argmax(wide[listed, output])][None]
+        best = max((channel.entries.at(int(row), output), -int(row)) for row in listed)
+        values.append(rational(best[0]))
+        rows.append(-best[1])
+    return values, rows
+
+
+def row_name(channel: Channel, row: int) -> Hashable:
+    """A world of a channel's row, as people write it."""
+    lattice = channel.lattice
+    if lattice is None or lattice.is_single:
+        return world_name(channel.space, row)
+    assert isinstance(channel.space, Subsets)
+    present = lattice.representative(row)
+    return tuple(channel.space.entities[entity] for entity in present)
+
+
+def row_worlds(channel: Channel) -> list[int]:
+    """One world for each row."""
+    lattice = channel.lattice
+    if lattice is None or lattice.is_single:
+        return list(range(channel.likelihoods.shape[0]))
+    rows = range(channel.likelihoods.shape[0])
+    return [sum(1 << entity for entity in lattice.representative(row)) for row in rows]
+
+
+# g-leakage: how much an output helps someone who guesses (Alvim et al. 2012).
+#
+# V(π) = max over guesses w of Σ_x π_x g(w, x) before the output, Σ_y max_w Σ_x π_x A(y|x) g(w, x)
+# after it. All in rationals.
+
+
+LEAKAGE_FORMS = ("multiplicative", "additive")
+MOST_ENTRIES = 1 << 22
+"""All priors of a family are tried up to this many entries of the channel for all of them."""
+TRIED_BELIEFS = tuple(Fraction(step, 8) for step in range(1, 8))
 """Beliefs within a family's range that are tried for a lower end."""
 
 
@@ -37,8 +114,9 @@ class Leakage(Notion):
         gain: what a guess is worth: rows of numbers (guesses × worlds), a `GainFunction`, or its
             spelling, such as "identity", "tries=3" or "singling-out=1/4".
         prior: a prior, a list of priors, or a family; then the largest of their leakages counts,
-            exactly for lists, and for any prior where the world itself is guessed in one try.
-            For other families it is a bracket.
+            exactly for lists, for families of so few priors that all can be tried (uninformed; one
+            belief for everyone who is uncertain), and for any prior where the world itself is
+            guessed in one try. For other families it is a bracket.
         form: "multiplicative" (a factor of at least 1) or "additive" (a difference).
     """
 
@@ -53,12 +131,12 @@ class Leakage(Notion):
         self, gain: object, prior: Prior | Iterable[Prior] | Family, form: str = "multiplicative"
     ) -> None:
         accepted = "a prior, a list of priors or a family"
-        priors = prior if isinstance(prior, Prior | Family) else listed(prior, "prior", accepted)
+        priors = prior if isinstance(prior, Prior | Family) else read_list(prior, "prior", accepted)
         if isinstance(priors, tuple) and not _are_priors(priors):
             raise InvalidInput("prior", accepted, repr(prior))
-        if form not in FORMS:
-            raise UnknownName("form", str(form), FORMS)
-        object.__setattr__(self, "gain", gain_of(gain))
+        if form not in LEAKAGE_FORMS:
+            raise UnknownName("form", str(form), LEAKAGE_FORMS)
+        object.__setattr__(self, "gain", read_gain_function(gain))
         object.__setattr__(self, "prior", priors)
         object.__setattr__(self, "form", form)
 
@@ -79,16 +157,23 @@ class Leakage(Notion):
         return Leakage(self.gain, distinct[0] if len(distinct) == 1 else distinct, self.form)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = as_channel(mechanism, space).on_worlds()
+        channel = read_channel(mechanism, space).on_worlds()
         channel.need_finite("leakage")
         self.gain.check(channel.space)
         if self.priors:
             result = self._largest(channel, self.priors)
             return Level(*result, True, (), notion=self)
         assert isinstance(self.prior, Family)
-        tried = list(_members(self.prior, channel.space))
+        listed = _all_priors(self.prior, channel)
+        if listed:
+            return Level(*self._largest(channel, listed), True, (), notion=self)
+        tried = list(_sample_members(self.prior, channel.space))
         value, case = self._largest(channel, tried) if tried else (None, None)
-        if isinstance(self.prior, AnyPrior) and self.gain == Tries(1) and self.form == FORMS[0]:
+        if (
+            isinstance(self.prior, AnyPrior)
+            and self.gain == Tries(1)
+            and self.form == LEAKAGE_FORMS[0]
+        ):
             assert value is not None  # the uniform prior attains it
             return Level(value, case, True, (), notion=self)
         most = self._most(channel)
@@ -99,15 +184,15 @@ class Leakage(Notion):
 
     def _largest(self, channel: Channel, priors: Iterable[Prior]) -> tuple[Any, Witness]:
         cases = [self._case(channel, prior) for prior in priors]
-        return max(cases, key=lambda case: rational(case[0]))
+        return max(cases, key=lambda case: exact_fraction(case[0]))
 
     def _case(self, channel: Channel, prior: Prior) -> tuple[Any, Witness]:
         """The leakage of one prior, and the guesses that attain it."""
-        before, guess, after, strategy = vulnerabilities(channel, prior, self.gain)
+        before, guess, after, strategy = measure_vulnerabilities(channel, prior, self.gain)
         exact = channel.exact is not None and is_exact(*prior.parameters) and self.gain.exact
         ratio = after / before if before else Fraction(1)
-        least = Fraction(1) if self.form == FORMS[0] else Fraction(0)
-        value = max(ratio if self.form == FORMS[0] else after - before, least)
+        least = Fraction(1) if self.form == LEAKAGE_FORMS[0] else Fraction(0)
+        value = max(ratio if self.form == LEAKAGE_FORMS[0] else after - before, least)
         case = Witness(
             output=None,
             prior=exact_or_up(before, exact),
@@ -123,7 +208,7 @@ class Leakage(Notion):
         """What no prior exceeds: the factor of maximal leakage. With V after ≤ factor · V before
         and V after ≤ M, the largest gain, a difference is at most M(1 − 1/factor)."""
         factor = sum(largest_likelihoods(channel)[0], Fraction(0))
-        if self.form == FORMS[0]:
+        if self.form == LEAKAGE_FORMS[0]:
             return exact_or_up(factor, channel.exact is not None)
         matrix = getattr(self.gain, "matrix", ((Fraction(1),),))
         most = max(max(row) for row in matrix)
@@ -134,7 +219,7 @@ def _are_priors(listed: tuple[object, ...]) -> bool:
     return bool(listed) and all(isinstance(each, Prior) for each in listed)
 
 
-def vulnerabilities(
+def measure_vulnerabilities(
     channel: Channel, prior: Prior, gain: GainFunction
 ) -> tuple[Fraction, Hashable, Fraction, dict[Hashable, Hashable]]:
     """(V before, the best guess, V after, the best guess for each possible output), exactly.
@@ -142,25 +227,25 @@ def vulnerabilities(
     Args:
         channel: one with a row for every world.
     """
-    mass = masses(prior, channel.space)
-    weights, array = products(mass, channel.wide)
+    mass = world_masses(prior, channel.space)
+    weights, array = scaled_products(mass, channel.wide)
     before, guess = gain.best(weights, mass.__getitem__, channel.space)
     after, strategy = flint_rational(0), {}
     for output, name in enumerate(channel.outputs):
         near = weights * array[:, output]
         if not near.any():
             continue
-        value, best = gain.best(near, _weight(channel, mass, output), channel.space)
+        value, best = gain.best(near, _output_weight(channel, mass, output), channel.space)
         after += value
         strategy[name] = best
     return rational(before), guess, rational(after), strategy
 
 
-def _weight(channel: Channel, mass: Array, output: int) -> Callable[[int], Any]:
+def _output_weight(channel: Channel, mass: Array, output: int) -> Callable[[int], Any]:
     return lambda world: mass[world] * channel.entries.at(world, output)
 
 
-def masses(prior: Prior, space: Space) -> Array:
+def world_masses(prior: Prior, space: Space) -> Array:
     """The probability of each world, as FLINT rationals."""
     if isinstance(space, Records):
         return prior.on_records(space, flint_rational)
@@ -168,7 +253,31 @@ def masses(prior: Prior, space: Space) -> Array:
     return prior.mass(CountLattice.single(space), flint_rational)
 
 
-def _members(family: Family, space: Space) -> Iterable[Prior]:
+def _all_priors(family: Family, channel: Channel) -> list[Prior]:
+    """All priors of a family; none where they are too many, or not finitely many."""
+    space, most = channel.space, max(1, MOST_ENTRIES // channel.likelihoods.size)
+    if not isinstance(space, Subsets):
+        return []
+    family.check(space)
+    low, high = family.beliefs
+    if family.complete:
+        cases = family.extreme_priors(CountLattice.single(space))
+        found = dict.fromkeys(prior(low) for _, prior in islice(cases, space.size * most + 1))
+        return list(found) if len(found) <= most else []
+    if low != high or 3**space.size > most:
+        return []
+    # Whoever is uncertain is as likely as anyone else who is, and everyone else is known.
+    listed: list[Prior] = []
+    for beliefs in product((Fraction(0), Fraction(1), low), repeat=space.size):
+        if family.relation == "add-remove":
+            listed.append(Independent(list(beliefs)))
+        else:
+            sure, unsure = beliefs.count(1), sum(0 < belief < 1 for belief in beliefs)
+            listed += [FixedSize(list(beliefs), sure + chosen) for chosen in range(unsure + 1)]
+    return [prior for prior in listed if family.contains(prior, space)]
+
+
+def _sample_members(family: Family, space: Space) -> Iterable[Prior]:
     """Some priors of a family, for the lower end of a bracket."""
     if isinstance(family, AnyPrior):
         yield Uniform()
@@ -178,6 +287,76 @@ def _members(family: Family, space: Space) -> Iterable[Prior]:
     family.check(space)
     low, high = family.beliefs
     whole = family.canonical()
-    for belief in sorted({low, high, *(low + (high - low) * step for step in TRIED)}):
+    for belief in sorted({low, high, *(low + (high - low) * step for step in TRIED_BELIEFS)}):
         if 0 < belief < 1 and whole.includes(FixedProbability(belief).canonical()):
             yield Independent(belief)
+
+
+# Pointwise maximal leakage: the worst output for any gain (Saeidian et al. 2023).
+
+
+Case = tuple[Fraction, int, int, Any]
+"""(ratio, world, output, the world's mass)."""
+
+
+@dataclass(frozen=True, init=False)
+class PointwiseLeakage(OfPriors):
+    """max over outputs y of ln max over possible worlds x of Pr[y|x] / Pr[y], in nats: after no
+    output has any guess of any secret become better by a larger factor.
+
+    Args:
+        prior: a prior, or a list of them; then the largest of their levels counts.
+    """
+
+    unit: ClassVar[str] = "nats"
+    about_records: ClassVar[None] = None  # type: ignore[assignment, misc]
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel = read_channel(mechanism, space).on_worlds()
+        channel.need_finite("pointwise leakage")
+        cases = (
+            (_largest_likelihood_ratio(channel, world_masses(prior, channel.space)), prior)
+            for prior in self.priors
+        )
+        (ratio, world, output, mass), prior = max(cases, key=lambda case: case[0][0])
+        exact = channel.exact is not None and is_exact(*prior.parameters)
+        before = rational(mass)
+        case = Witness(
+            output=channel.outputs[output],
+            prior=exact_or_up(before, exact),
+            posterior=exact_or_up(before * ratio, exact),
+            ratio=exact_or_up(ratio, exact),
+            guess=world_name(channel.space, world),
+            adversary=_constant_prior(prior),
+        )
+        return Level(log_up(max(ratio, Fraction(1))), case, True, (), notion=self)
+
+
+def _constant_prior(prior: Prior) -> Any:
+    return lambda: prior
+
+
+def _largest_likelihood_ratio(channel: Channel, mass: Array) -> Case:
+    """The largest ratio of a likelihood to its output's probability. Which output has it is
+    searched in floats; those within their rounding are computed again."""
+    possible = np.array([bool(each != 0) for each in mass])
+    weights, array = scaled_products(mass, channel.wide)
+    used = array[possible]
+    sums = (weights[possible, None] * used).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near = np.where(sums > 0, used.max(axis=0) / sums, 0.0)
+    rounding = (len(mass) + 16) * 2.0**-50
+    outputs = np.flatnonzero(near >= near.max() * (1 - rounding))
+    return max(
+        (_output_case(channel, mass, possible, int(output)) for output in outputs),
+        key=lambda case: case[0],
+    )
+
+
+def _output_case(channel: Channel, mass: Array, possible: Array, output: int) -> Case:
+    worlds = [int(world) for world in np.flatnonzero(possible)]
+    entries = {world: channel.entries.at(world, output) for world in worlds}
+    total = sum((mass[world] * entries[world] for world in worlds[1:]), mass[worlds[0]] * 0)
+    total += mass[worlds[0]] * entries[worlds[0]]
+    world = max(worlds, key=lambda each: entries[each])
+    return rational(entries[world] / total), world, output, mass[world]

@@ -1,28 +1,38 @@
-"""A notion from its name and words, for the command and the page."""
+"""Notions from words and from chain or block files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from whosin import vocabulary
 from whosin.documents import read_object
-from whosin.errors import UnknownName, at
-from whosin.families import read_family
-from whosin.notions import NOTIONS
+from whosin.errors import InvalidInput, UnknownName, at
+from whosin.exact import rational
+from whosin.families import Explicit, read_family
+from whosin.mechanisms import Composed, Laplace, Mechanism
+from whosin.notions import NOTION_KINDS
 from whosin.notions.base import Notion
+from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
+from whosin.notions.differential_privacy import read_metric
 from whosin.notions.gains import read_gain
-from whosin.notions.metric_privacy import read_metric
-from whosin.priors.files import prior_of
-from whosin.validation import of_kind
-from whosin.words import describe, takes, words_said
+from whosin.notions.membership import PositiveMembership
+from whosin.priors import MarkovChain
+from whosin.priors.table import read_blocks, read_chains, read_prior
+from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
+from whosin.validation import check_kind
+from whosin.vocabulary import describe_object, match_fields, words_said
 
-READERS: dict[str, Callable[[Any], object]] = {
+# A notion from its name and words, for the command and the page.
+
+
+WORD_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
     "metric": read_metric,
-    "prior-file": lambda file: prior_of(
+    "prior-file": lambda file: read_prior(
         read_object(Path(file), Path(file).name, "a prior, in JSON")
     ),
 }
@@ -31,31 +41,85 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 def notion_names() -> dict[str, type[Notion]]:
     """Every notion by its name, and by its short names."""
-    short = {each: kind for kind in NOTIONS.values() for each in kind.short_names}
-    return {**NOTIONS, **short}
+    short = {each: kind for kind in NOTION_KINDS.values() for each in kind.short_names}
+    return {**NOTION_KINDS, **short}
 
 
 def read_notion(name: str, data: Mapping[str, object]) -> Notion:
     """A notion with the words that it takes; others said with it are refused."""
-    of_kind(name, str, "notion")
-    words = vocabulary.NOTION
+    check_kind(name, str, "notion")
+    words = vocabulary.NOTION_WORDS
     if name not in notion_names():
         raise UnknownName("notion", name, notion_names())
     kind = notion_names()[name]
     said = words_said(data, words, "notion")
     with at("notion"):
-        for word, read in READERS.items():
-            if word in (takes(kind, words) or ()):
+        for word, read in WORD_READERS.items():
+            if word in (match_fields(kind, words) or ()):
                 value = said.get(word, words[word].default)
                 if value:
                     with at(word):
                         said[word] = read(value)
-        return describe(kind, f"the notion {name}", said, words)
+        return describe_object(kind, f"the notion {name}", said, words)
 
 
 def plain_words(notion: Notion) -> dict[str, object]:
     """The words that read a notion back, apart from its family and a prior's file."""
-    taken = takes(type(notion), vocabulary.NOTION) or {}
+    taken = match_fields(type(notion), vocabulary.NOTION_WORDS) or {}
     words = [word for word in taken if word not in ("family", "prior-file")]
     values = {word: getattr(notion, taken[word].name) for word in words}
     return {word: getattr(value, "spelled", value) for word, value in values.items()}
+
+
+# What a chain file or a block file asks to be measured (the priors in them: `priors.table`).
+#
+# A chain file adds "query": "sum", "count" or "histogram", and "scale"; "weights" says what each
+# value adds to a sum, and a list of scales stands for several releases, seen together. A block file
+# adds "scale", of Laplace noise on the number of people present.
+
+
+@dataclass(frozen=True)
+class ChainFile:
+    """Series that follow a Markov chain, and what is asked of them."""
+
+    chains: tuple[MarkovChain, ...]
+    space: Records
+    statistic: Statistic
+    query: str
+    scale: object
+
+    def mechanism(self) -> Laplace | Composed:
+        """The noisy query; several releases of it where the file lists several scales."""
+        if self.scale is None or self.scale == []:
+            raise InvalidInput("scale", "given in the chain file", "nothing")
+        if isinstance(self.scale, list):
+            return Composed([Laplace(self.statistic, scale) for scale in self.scale])
+        return Laplace(self.statistic, self.scale)
+
+
+def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
+    """Read a chain file; `query` overrides what it asks."""
+    chains, space = read_chains(data)
+    asked = query or data.get("query", "sum")
+    statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
+    if not isinstance(asked, str) or asked not in statistics:
+        raise UnknownName("query", str(asked), statistics)
+    if "weights" in data and asked != "sum":
+        raise InvalidInput("weights", f"left out for a {asked}", repr(data["weights"]))
+    statistics[asked].weights(space)
+    return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
+
+
+def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | None:
+    """What a chain or block file asks to be measured; nothing for other files."""
+    if "chain" in data or "chains" in data:
+        series = chain_file(data)
+        one = series.chains[0] if len(series.chains) == 1 else series.chains
+        return BayesianDifferentialPrivacy(one), series.mechanism(), series.space
+    if "blocks" in data:
+        prior, people = read_blocks(data)
+        if "scale" not in data:
+            raise InvalidInput("scale", "given in the block file", "nothing")
+        noisy = Laplace(Count(), rational(data["scale"], "scale"))
+        return PositiveMembership(Explicit([prior])), noisy, Subsets(people)
+    return None

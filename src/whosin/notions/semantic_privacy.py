@@ -1,4 +1,4 @@
-"""Semantic privacy (Kasiviswanathan and Smith 2014)."""
+"""Semantic privacy (Kasiviswanathan and Smith 2014) and Bayesian semantic privacy (Zhao17)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import (
     Array,
     ball_ratio_upper,
+    certificate_precision,
     flint_rational,
-    precisely,
     quarter_tanh_up,
     rational,
     round_up,
 )
-from whosin.notions.base import Notion
-from whosin.notions.certain import Certain, Nearest, level_of, on_records
-from whosin.notions.level import Level, Witness
-from whosin.spaces import Space
-from whosin.validation import whole
+from whosin.mechanisms import Channel
+from whosin.notions import certificates
+from whosin.notions.base import Level, Notion, OfOnePrior, Witness
+from whosin.notions.bsp_interior import Sides, between_centres
+from whosin.notions.certificates import Certain, Nearest, level_from_ratio, record_channel
+from whosin.spaces import Records, Space
+from whosin.validation import read_whole
+
+# Semantic privacy (Kasiviswanathan and Smith 2014).
 
 
 @dataclass(frozen=True)
@@ -47,25 +53,27 @@ class SemanticPrivacy(Notion):
     about_records: ClassVar[bool] = True  # type: ignore[misc]
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel, records = on_records(mechanism, space)
-        whole(self.default, "default", 0, records.values - 1)
+        channel, records = record_channel(mechanism, space)
+        read_whole(self.default, "default", 0, records.values - 1)
         near, view = Nearest(), channel.wide
         for row in range(records.rows):
             along = records.axis(view, row)
-            result = ratios(along, along[:, self.default : self.default + 1])
+            result = default_ratios(along, along[:, self.default : self.default + 1])
             table = result.reshape(records.worlds, -1)
-            spread = spread_of(np.fmax.reduce(table), np.fmin.reduce(table))
+            spread = ratio_spread(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda position, row=row: (row, position[0]))  # type: ignore[misc]
         even = np.full(records.worlds, flint_rational(1))
         certain = Certain(channel, even)
         upper, attained, (row, output) = near.certified(
-            partial(_spread, certain, self.default), lambda _case: records.worlds, certain.budget
+            partial(_row_spread, certain, self.default),
+            lambda _case: records.worlds,
+            certain.budget,
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
-        return level_of(self, quarter_tanh_up, upper, attained, case, ("T15",))
+        return level_from_ratio(self, quarter_tanh_up, upper, attained, case, ("T15",))
 
 
-def _spread(
+def _row_spread(
     certain: Certain, default: int, case: tuple[int, int]
 ) -> tuple[Fraction | float, tuple[int, int]]:
     """max r / min r of one row and output, recomputed."""
@@ -79,13 +87,13 @@ def _spread(
     return exact_spread(pairs), case
 
 
-def ratios(values: Array, default: Array) -> Array:
+def default_ratios(values: Array, default: Array) -> Array:
     """r, with 0/0 passed over (NaN): that world has no weight in either posterior."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(values / default)
 
 
-def spread_of(most: Array, least: Array) -> Array:
+def ratio_spread(most: Array, least: Array) -> Array:
     """max r / min r, at least 1: infinite where max r is, or min r is 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = np.where(np.isposinf(most), np.inf, most / least)
@@ -99,7 +107,7 @@ def exact_spread(pairs: list[tuple[Any, Any]]) -> Fraction | float:
         return math.inf
     if not kept:
         return Fraction(1)
-    with precisely():
+    with certificate_precision():
         result = [top / bottom for top, bottom in kept]
         if all(hasattr(ratio, "p") for ratio in result):
             least = min(result)
@@ -124,4 +132,155 @@ def semantic_witness(
         ratio=spread if isinstance(spread, float) else round_up(spread),
         row=row,
         rows_known=known,
+    )
+
+
+# Bayesian semantic privacy (Zhao 2017, Definition 2).
+
+
+@dataclass(frozen=True)
+class BayesianSemanticPrivacy(OfOnePrior):
+    """Semantic privacy when only some rows are known and the others follow a prior: the same level
+    for every set of known rows, with the likelihoods of the table of known rows.
+
+    It compares with a world in which a row is at the default, so the prior must give the default a
+    chance. Known rows for which it gives none are passed over; the level's `note` says so, and T15
+    does not lead back to Bayesian differential privacy. A prior under which nothing at all can be
+    compared is refused.
+
+    Args:
+        prior: a prior on records.
+        default: the value that stands for "no data".
+    """
+
+    default: int = 0
+    unit: ClassVar[str] = "level"
+    short_names: ClassVar[tuple[str, ...]] = ("bayesian-semantic",)
+
+    def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        channel, records = record_channel(mechanism, space)
+        read_whole(self.default, "default", 0, records.values - 1)
+        mass = self.prior.on_records(records, flint_rational)
+        note = _left_out(mass, records, self.default)
+        near, sides = _search_spreads(channel, mass, self.default)
+        certain = Certain(channel, mass)
+        upper, reached, (row, pattern, output) = near.certified(
+            partial(_spread_bayesian_semantic_privacy, certain, self.default),
+            lambda _case: records.worlds,
+            certain.budget,
+        )
+        name = channel.outputs[output]
+        if channel.is_density:
+            worst = between_centres(
+                channel, mass, self.default, sides, upper, partial(pattern_rows, records)
+            )
+            upper = worst.upper
+            if worst.attained > reached:
+                reached, row, pattern, name = (
+                    worst.attained,
+                    worst.row,
+                    worst.pattern,
+                    worst.output,
+                )
+        case = semantic_witness(reached, row, name, pattern_rows(records, pattern, row))
+        theorems = () if note else ("T15",)
+        return level_from_ratio(self, quarter_tanh_up, upper, reached, case, theorems, note)
+
+
+def _search_spreads(channel: Channel, mass: Array, default: int) -> tuple[Nearest, list[Sides]]:
+    """The cases with the largest spreads, and for each row max r and min r of every set of known
+    rows and output."""
+    space = channel.space
+    assert isinstance(space, Records)
+    near = Nearest()
+    parts: list[list[Sides]] = [[] for _ in range(space.rows)]
+    for start, table in certificates.conditional_likelihoods(channel.wide, mass, space):
+        for row in range(space.rows):
+            view = certificates.row_axis(table, space, row)
+            result = default_ratios(view[:, : space.values], view[:, default : default + 1])
+            sides = _spreads_by_pattern(result, space, row)
+            near.add(
+                ratio_spread(*sides),
+                lambda position, row=row, start=start: (row, position[0], start + position[1]),  # type: ignore[misc]
+            )
+            if channel.is_density:
+                parts[row].append(sides)
+    joined = [tuple(np.concatenate(side, axis=1) for side in zip(*p, strict=True)) for p in parts]
+    return near, joined  # type: ignore[return-value]
+
+
+def _spreads_by_pattern(ratios: Array, space: Records, row: int) -> Sides:
+    """For each set of known rows (a bit a row, the first most significant) max r and min r over
+    everything that may be known there: 2^(n−1) × outputs."""
+    outputs = ratios.shape[-1]
+    sides = []
+    for extreme in (np.fmax, np.fmin):
+        table, done = ratios.reshape(-1), 1
+        for other in range(space.rows):
+            length = space.values if other == row else space.values + 1
+            view = table.reshape(done, length, -1)
+            known = extreme.reduce(view[:, : space.values], axis=1)
+            if other == row:
+                table = known.reshape(-1)
+            else:
+                table = np.stack([view[:, -1], known], axis=1).reshape(-1)
+                done *= 2
+        sides.append(table.reshape(-1, outputs))
+    return sides[0], sides[1]
+
+
+def pattern_rows(space: Records, pattern: int, row: int) -> tuple[int, ...]:
+    """The known rows of a pattern, ascending."""
+    others = [other for other in range(space.rows) if other != row]
+    return tuple(sorted(o for index, o in enumerate(reversed(others)) if pattern >> index & 1))
+
+
+def _spread_bayesian_semantic_privacy(
+    certain: Certain, default: int, case: tuple[int, int, int]
+) -> tuple[Fraction | float, tuple[int, int, int]]:
+    """max r / min r of one row, set of known rows and output, recomputed."""
+    row, pattern, output = case
+    known = pattern_rows(certain.space, pattern, row)
+    pairs = []
+    for others in product(range(certain.space.values), repeat=len(known)):
+        fixed = dict(zip(known, others, strict=True))
+        without = certain.likelihood({**fixed, row: default}, output)
+        if without is None:
+            continue
+        for value in range(certain.space.values):
+            result = certain.likelihood({**fixed, row: value}, output)
+            if result is not None:
+                pairs.append((result, without))
+    return exact_spread(pairs), case
+
+
+def _left_out(mass: Array, space: Records, default: int) -> str:
+    """A sentence on the rows that are not compared with the default in every case; empty where all
+    are.
+
+    Raises:
+        InvalidInput: none is, in any case.
+    """
+    possible = certificates.possible_conditions(mass, space)
+    missing, compared = [], False
+    for row in range(space.rows):
+        view = certificates.row_axis(possible[:, None], space, row)[:, : space.values, :, 0]
+        other = np.delete(view, default, axis=1).any(axis=1)
+        if (other & ~view[:, default]).any():
+            missing.append(row)
+        compared |= bool((other & view[:, default]).any())
+    if missing and not compared:
+        raise InvalidInput(
+            "default",
+            "a value that the prior allows beside others: Bayesian semantic privacy compares with "
+            "it. Choose a possible value, give this one a small probability, or measure "
+            "BayesianDifferentialPrivacy, which compares the possible values with each other",
+            f"{default}, which has probability 0",
+        )
+    if not missing:
+        return ""
+    rows = ", ".join(map(str, missing))
+    return (
+        f"The prior rules out the default {default} in row {rows} for some of what may be known: "
+        "those cases are passed over, and no level of Bayesian differential privacy follows (T15)."
     )

@@ -4,17 +4,11 @@ Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.priors.base import Prior
-from whosin.priors.blocks import Blocks
-from whosin.priors.box import Box
-from whosin.priors.exchangeable import Exchangeable
-from whosin.priors.fixed_size import FixedSize
-from whosin.priors.hull import Hull
-from whosin.priors.independent import Independent
-from whosin.priors.markov_chain import MarkovChain
-from whosin.priors.network import Network
+from whosin.priors.correlated import Blocks, MarkovChain, Network
+from whosin.priors.independent import Exchangeable, FixedSize, Independent, Uniform
+from whosin.priors.sets import Box, Hull
 from whosin.priors.sets import PriorSet as PriorSet
 from whosin.priors.table import WorldTable
-from whosin.priors.uniform import Uniform
 
 Table = WorldTable
 """Its short name, for scripts."""
@@ -32,3 +26,7 @@ __all__ = [
     "Uniform",
     "WorldTable",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

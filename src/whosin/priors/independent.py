@@ -1,4 +1,4 @@
-"""Entities are present independently of each other (Li13, distribution family 4.3)."""
+"""Priors without dependence beyond the size: independent, fixed size, uniform, exchangeable."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Array, probability, rational
-from whosin.priors.base import AsNumber, Prior
-from whosin.priors.records import distribution
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.memory import require_table
-from whosin.spaces.records import Records
-from whosin.spaces.subsets import Subsets
+from whosin.exact import Array, flint_rational, probability, rational
+from whosin.priors.base import (
+    SUM_TOLERANCE,
+    AsNumber,
+    Prior,
+    convert_array,
+    normalise,
+    read_distribution,
+)
+from whosin.spaces.arrays import require_table
+from whosin.spaces.quotients import CountLattice, Lattice
+from whosin.spaces.worlds import Records, Subsets
+from whosin.validation import read_list, read_whole
+
+# Entities are present independently of each other (Li13, distribution family 4.3).
 
 
 @dataclass(frozen=True, init=False)
@@ -36,7 +45,7 @@ class Independent(Prior):
             rows = tuple(tuple(row) if _is_list(row) else (row,) for row in values)
             object.__setattr__(self, "p", rows)
             for number, row in enumerate(rows):
-                distribution(row, f"distribution of row {number}")
+                read_distribution(row, f"distribution of row {number}")
             return
         object.__setattr__(self, "p", values)
         if not self._exact:
@@ -88,7 +97,7 @@ class Independent(Prior):
                 continue
             if not isinstance(row, tuple) or len(row) != space.values:
                 raise InvalidInput("p", f"a distribution over {space.values} values", repr(row))
-            read[id(row)] = distribution(row, f"distribution of row {number}")
+            read[id(row)] = read_distribution(row, f"distribution of row {number}")
         return [read[id(row)] for row in listed]
 
     def check(self, space: Subsets) -> None:
@@ -117,3 +126,174 @@ class Independent(Prior):
 
 def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+# An independent prior given the size of the data (Li13, distribution family 4.6).
+
+
+@dataclass(frozen=True, init=False)
+class FixedSize(Prior):
+    """Independent(p) conditioned on |T| = size.
+
+    Args:
+        p: one probability for everyone, or one for each entity: relative odds, not beliefs.
+        size: the known number of entities present.
+    """
+
+    p: object
+    size: int
+
+    def __init__(self, p: object, size: int) -> None:
+        object.__setattr__(
+            self, "p", p if isinstance(p, str) or not isinstance(p, Iterable) else tuple(p)
+        )
+        object.__setattr__(self, "size", read_whole(size, "size", 0))
+        _ = self._odds
+
+    @cached_property
+    def _odds(self) -> Independent:
+        return Independent(self.p)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return self._odds.parameters
+
+    def _total(self, beliefs: tuple[Fraction, ...], size: int) -> Fraction:
+        """Pr[|T| = size] under the independent prior."""
+        unsure = [flint_rational(p) for p in beliefs if 0 < p < 1]
+        wanted = size - sum(p == 1 for p in beliefs)
+        if not unsure or not 0 <= wanted <= len(unsure):
+            return Fraction(wanted == 0)
+        counted = CountLattice(Subsets(len(unsure)), (tuple(range(len(unsure))),))
+        return rational(counted.independent(unsure)[wanted])
+
+    def check(self, space: Subsets) -> None:
+        self._odds.check(space)
+        if not self._total(self._odds.beliefs(space), self.size):
+            raise InvalidInput("size", "possible under p", self.size)
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        self.check(lattice.space)
+        beliefs = [number(p) for p in self._odds.beliefs(lattice.space)]
+        return lattice.independent(beliefs, size=self.size)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        beliefs = [number(p) for p in self._odds.beliefs(lattice.space)]
+        present, absent = (
+            lattice.independent(
+                [*beliefs[:entity], number(sure), *beliefs[entity + 1 :]], self.size
+            )
+            for sure in (1, 0)
+        )
+        return present, absent
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        self.check(space)
+        beliefs = self._odds.beliefs(space)
+        fixed = (*beliefs[:entity], Fraction(1), *beliefs[entity + 1 :])
+        whole = self._total(beliefs, self.size)
+        return beliefs[entity] * self._total(fixed, self.size) / whole
+
+
+# The uninformed adversary: every world is equally likely (Li13, distribution family 5.1).
+
+
+_FAIR_COIN = Independent(Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class Uniform(Prior):
+    """Pr[T] = 2^−n: a fair coin for each entity."""
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return ()
+
+    def check(self, space: Subsets) -> None:
+        """Makes sense on every space."""
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        return _FAIR_COIN.mass(lattice, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        return _FAIR_COIN.given(lattice, entity, number)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        require_table("a table over all records", space.worlds, 1, space.values)
+        return np.full(space.worlds, number(Fraction(1, space.worlds)))
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        return Fraction(1, 2)
+
+
+# All entities are alike: only the number of those present has a distribution of its own.
+
+
+@dataclass(frozen=True, init=False)
+class Exchangeable(Prior):
+    """Pr[T] = sizes[|T|] / C(n, |T|).
+
+    Args:
+        sizes: Pr[|T| = 0], …, Pr[|T| = n].
+    """
+
+    sizes: tuple[object, ...]
+
+    def __init__(self, sizes: Iterable[object]) -> None:
+        object.__setattr__(self, "sizes", read_list(sizes, "sizes", "a list of numbers"))
+        total = sum(self._exact, Fraction(0))
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise InvalidInput("sizes", "numbers with sum 1", f"sum {float(total):.12g}")
+
+    @cached_property
+    def _exact(self) -> tuple[Fraction, ...]:
+        return tuple(probability(value, "sizes") for value in self.sizes)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return self.sizes
+
+    def check(self, space: Subsets) -> None:
+        if len(self.sizes) != space.size + 1:
+            raise InvalidInput("sizes", f"{space.size + 1} numbers", len(self.sizes))
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        self.check(lattice.space)
+        grid = lattice if isinstance(lattice, CountLattice) else CountLattice.single(lattice.space)
+        size = lattice.space.size
+        each = [mass / comb(size, k) for k, mass in enumerate(self._exact)]
+        ways = np.ones(1, dtype=object)
+        for length in grid.lengths:
+            row = np.array([comb(length - 1, count) for count in range(length)], dtype=object)
+            ways = np.multiply.outer(row, ways).ravel()
+        weights = ways * np.array(each, dtype=object)[grid.totals()]
+        if grid is not lattice:
+            spread = np.zeros(lattice.worlds, dtype=object)
+            np.add.at(spread, lattice.labels(), weights)
+            weights = spread
+        return convert_array(weights, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        if not isinstance(lattice, CountLattice):
+            return self.as_table(lattice.space).given(lattice, entity, number)
+        kind = lattice.kind_of[entity]
+        members = len(lattice.kinds[kind])
+        mass = self.mass(lattice, rational)
+        share = np.arange(lattice.worlds) // lattice.strides[kind] % lattice.lengths[kind]
+        # Exactly first: given an unlikely entity, floats may be too small to be divided.
+        sides = [normalise(mass * counts.astype(object)) for counts in (share, members - share)]
+        return convert_array(sides[0], number), convert_array(sides[1], number)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """With two values: `sizes` is the distribution of the number of rows with value 1."""
+        if space.values != 2:
+            raise InvalidInput("values", "2 for an exchangeable prior", space.values)
+        if len(self.sizes) != space.rows + 1:
+            raise InvalidInput("sizes", f"{space.rows + 1} numbers", len(self.sizes))
+        each = [mass / comb(space.rows, k) for k, mass in enumerate(self._exact)]
+        ones = np.array([sum(world) for world in space])
+        return convert_array(np.array(each, dtype=object)[ones], number)
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        self.check(space)
+        return sum((k * mass for k, mass in enumerate(self._exact)), Fraction(0)) / space.size

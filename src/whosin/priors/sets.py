@@ -1,22 +1,27 @@
-"""Sets of priors on records: each row's distribution lies anywhere in a set (Wang14 asks for it).
-
-Rows are independent, and each takes any member of its set. A set is not a prior: what asks for a
-single one is refused, since few quantities are settled at a set's corners.
-"""
+"""Sets of priors on records: mixtures of a list (`Hull`) and bounds by value (`Box`)."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array
-from whosin.priors.base import AsNumber
-from whosin.priors.records import RecordPrior
-from whosin.spaces.records import Records
+from whosin.exact import Array, is_exact, probability, rational
+from whosin.priors.base import SUM_TOLERANCE, AsNumber, RecordPrior, read_distribution
+from whosin.priors.independent import Independent
+from whosin.spaces.worlds import Records
+from whosin.validation import read_list
+
+# Sets of priors on records: each row's distribution lies anywhere in a set (Wang14 asks for it).
+#
+# Rows are independent, and each takes any member of its set. A set is not a prior: what asks for a
+# single one is refused, since few quantities are settled at a set's corners.
+
 
 Row = tuple[Fraction, ...]
 
@@ -90,13 +95,234 @@ class PriorSet(RecordPrior):
         )
 
 
-def ratio_of(top: Fraction, bottom: Fraction) -> Fraction | float | None:
+def odds_ratio(top: Fraction, bottom: Fraction) -> Fraction | float | None:
     """Odds as `RowSet.odds` has them."""
     if top == 0:
         return None
     return top / bottom if bottom else math.inf
 
 
-def nested(value: Any) -> bool:
+def is_nested(value: Any) -> bool:
     """Whether it is a list."""
     return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+# All distributions between two bounds for each value, for each row.
+
+
+ACCEPTED_DISTRIBUTIONS = "a probability for each value, or a list of them for each row"
+
+
+@dataclass(frozen=True)
+class WithinBounds(RowSet):
+    """low ≤ p ≤ high, Σ p = 1; not empty."""
+
+    low: Row
+    high: Row
+
+    @cached_property
+    def sums(self) -> tuple[Fraction, Fraction]:
+        return sum(self.low, Fraction(0)), sum(self.high, Fraction(0))
+
+    @property
+    def values(self) -> int:
+        return len(self.low)
+
+    def odds(self, value: int, other: int) -> Fraction | float | None:
+        return odds_ratio(*self._pair(value, other))
+
+    def farthest(self, value: int, other: int) -> Row:
+        top, bottom = self._pair(value, other)
+        return self._filled({value: top, other: bottom})
+
+    def likeliest(self, value: int) -> Row:
+        most = min(self.high[value], 1 - self.sums[0] + self.low[value])
+        return self._filled({value: most})
+
+    def worst(self, costs: Sequence[Any]) -> Row:
+        return self._filled({}, sorted(range(self.values), key=lambda value: -costs[value]))
+
+    def _pair(self, a: int, b: int) -> tuple[Fraction, Fraction]:
+        """p(a), p(b) with the largest ratio: b as unlikely as it can be, then a as likely."""
+        least, most = self.sums
+        bottom = max(self.low[b], 1 - (most - self.high[b]))  # a and the rest at their most
+        top = min(self.high[a], 1 - (least - self.low[a] - self.low[b]) - bottom)
+        return top, bottom
+
+    def _filled(self, fixed: dict[int, Fraction], order: Sequence[int] | None = None) -> Row:
+        """A member with these probabilities; what is left goes to the other values in order."""
+        row = [fixed.get(value, low) for value, low in enumerate(self.low)]
+        left = 1 - sum(row, Fraction(0))
+        for value in range(self.values) if order is None else order:
+            if value not in fixed:
+                more = min(self.high[value] - row[value], left)
+                row[value] += more
+                left -= more
+        return tuple(row)
+
+
+@dataclass(frozen=True, init=False)
+class Box(PriorSet):
+    """Rows are independent, and the distribution of each lies between bounds, value by value.
+
+    Args:
+        low, high: the bounds of each value's probability, for every row; or lists of bounds, one
+            for each row.
+    """
+
+    low: tuple[Any, ...]
+    high: tuple[Any, ...]
+
+    def __init__(self, low: Iterable[Any], high: Iterable[Any]) -> None:
+        for field, given in (("low", low), ("high", high)):
+            entries = read_list(given, field, ACCEPTED_DISTRIBUTIONS)
+            plain = tuple(tuple(entry) if is_nested(entry) else entry for entry in entries)
+            if isinstance(given, str) or not plain or len(set(map(is_nested, plain))) != 1:
+                raise InvalidInput(field, ACCEPTED_DISTRIBUTIONS, repr(given))
+            object.__setattr__(self, field, plain)
+        if len(self.low) != len(self.high) or is_nested(self.low[0]) != is_nested(self.high[0]):
+            raise InvalidInput("low and high", "lists of the same shape", "different shapes")
+        _ = self.sets  # reads and checks every number
+
+    @cached_property
+    def by_row(self) -> bool:
+        """Whether it lists bounds for each row."""
+        return is_nested(self.low[0])
+
+    @cached_property
+    def sets(self) -> tuple[RowSet, ...]:
+        if not self.by_row:
+            return (_read_bounds(self.low, self.high, ""),)
+        pairs = enumerate(zip(self.low, self.high, strict=True))
+        return tuple(_read_bounds(*pair, f" of row {number}") for number, pair in pairs)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        both = self.low + self.high
+        return tuple(entry for row in both for entry in row) if self.by_row else both
+
+    def canonical(self) -> Box:
+        def exact(side: Any) -> tuple[Any, ...]:
+            return tuple(tuple(map(rational, e)) if self.by_row else rational(e) for e in side)
+
+        return Box(exact(self.low), exact(self.high))
+
+
+def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> WithinBounds:
+    below = tuple(probability(value, f"low{where}") for value in low)
+    above = tuple(probability(value, f"high{where}") for value in high)
+    if not below or len(below) != len(above):
+        accepted = "the same number of probabilities in low and in high"
+        raise InvalidInput(f"low and high{where}", accepted, f"{len(below)} and {len(above)}")
+    for value, (least, most) in enumerate(zip(below, above, strict=True)):
+        if least > most:
+            got = f"{float(least):g} above {float(most):g} for value {value}"
+            raise InvalidInput(f"low{where}", "at most high", got)
+    slack = Fraction(0) if is_exact(*low, *high) else SUM_TOLERANCE
+    least, most = sum(below, Fraction(0)), sum(above, Fraction(0))
+    if least > 1 + slack or most < 1 - slack:
+        got = f"sums {float(least):.12g} and {float(most):.12g}: no distribution is between them"
+        raise InvalidInput(f"low and high{where}", "low with sum at most 1, high at least 1", got)
+    if least > 1:  # floats that miss a sum of 1
+        below = tuple(value / least for value in below)
+        above = tuple(map(max, below, above))
+    if most < 1:
+        above = tuple(value / most for value in above)
+    return WithinBounds(below, above)
+
+
+# All mixtures of listed distributions, for each row.
+
+
+HULL_ACCEPTED = "a list of distributions over values, or one such list a row"
+
+
+@dataclass(frozen=True)
+class Mixtures(RowSet):
+    """The mixtures of these distributions. A ratio of two linear functions is largest at one of
+    the points."""
+
+    points: tuple[Row, ...]
+
+    @property
+    def values(self) -> int:
+        return len(self.points[0])
+
+    def odds(self, value: int, other: int) -> Fraction | float | None:
+        point = self.farthest(value, other)
+        return odds_ratio(point[value], point[other])
+
+    def farthest(self, value: int, other: int) -> Row:
+        def order(point: Row) -> Fraction | float:
+            odds = odds_ratio(point[value], point[other])
+            return -math.inf if odds is None else odds
+
+        return max(self.points, key=order)
+
+    def likeliest(self, value: int) -> Row:
+        return max(self.points, key=lambda point: point[value])
+
+    def worst(self, costs: Sequence[Any]) -> Row:
+        def mean(point: Row) -> Any:
+            return sum(type(cost)(p) * cost for p, cost in zip(point, costs, strict=True))
+
+        return max(self.points, key=mean)
+
+
+@dataclass(frozen=True, init=False)
+class Hull(PriorSet):
+    """Rows are independent, and the distribution of each is any mixture of the listed ones.
+
+    Args:
+        points: distributions over the values of a row, for every row; or a list of them for each
+            row. `Independent` with one distribution means that distribution.
+    """
+
+    points: tuple[Any, ...]
+
+    def __init__(self, points: Iterable[Any]) -> None:
+        given = tuple(map(_plain_tuples, read_list(points, "points", HULL_ACCEPTED)))
+        object.__setattr__(self, "points", given)
+        if not given or not all(map(is_nested, given)):
+            raise InvalidInput("points", HULL_ACCEPTED, repr(points))
+        _ = self.sets  # reads and checks every number
+
+    @cached_property
+    def by_row(self) -> bool:
+        """Whether it lists points for each row."""
+        return any(is_nested(entry) for entry in self.points[0])
+
+    @cached_property
+    def sets(self) -> tuple[RowSet, ...]:
+        if not self.by_row:
+            return (_read_mixtures(self.points, "points"),)
+        return tuple(_read_mixtures(row, f"points of row {n}") for n, row in enumerate(self.points))
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        rows = self.points if self.by_row else (self.points,)
+        return tuple(entry for row in rows for point in row for entry in point)
+
+    def canonical(self) -> Hull:
+        def exact(row: Any) -> tuple[Row, ...]:
+            return tuple(tuple(map(rational, point)) for point in row)
+
+        return Hull(tuple(map(exact, self.points)) if self.by_row else exact(self.points))
+
+
+def _read_mixtures(points: Any, field: str) -> Mixtures:
+    if not points or not all(map(is_nested, points)):
+        raise InvalidInput(field, HULL_ACCEPTED, repr(points))
+    read = tuple(read_distribution(point, field) for point in points)
+    if len({len(point) for point in read}) != 1:
+        raise InvalidInput(field, "distributions over the same values", "different lengths")
+    return Mixtures(read)
+
+
+def _plain_tuples(entry: Any) -> Any:
+    """Tuples all the way down."""
+    if isinstance(entry, Independent):
+        if entry.by_row or not isinstance(entry.p, tuple):
+            raise InvalidInput("points", HULL_ACCEPTED, repr(entry))
+        return entry.p
+    return tuple(map(_plain_tuples, entry)) if is_nested(entry) else entry

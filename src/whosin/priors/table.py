@@ -1,4 +1,4 @@
-"""A prior written out world by world."""
+"""A prior written out world by world, and priors from files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
-from whosin.exact import Array, probability
-from whosin.priors.base import TOLERANCE, AsNumber, Prior
+from whosin.documents import check_keys
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import Array, probability, rational
+from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
+from whosin.priors.correlated import Blocks, MarkovChain
+from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.spaces import Lattice, Records, Space, Subsets
-from whosin.validation import listed
+from whosin.validation import read_list, read_whole
+
+# A prior written out world by world.
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -33,13 +38,13 @@ class WorldTable(Prior):
         if isinstance(probabilities, Mapping):
             support, length = dict(probabilities), None
         else:
-            values = listed(probabilities, "probabilities", "a list of numbers, or a mapping")
+            values = read_list(probabilities, "probabilities", "a list of numbers, or a mapping")
             support = {world: value for world, value in enumerate(values) if value}
             length = len(values)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "length", length)
         total = sum((probability(v, "probabilities") for v in support.values()), Fraction(0))
-        if abs(total - 1) > TOLERANCE:
+        if abs(total - 1) > SUM_TOLERANCE:
             raise InvalidInput("probabilities", "numbers with sum 1", f"sum {float(total):.12g}")
 
     @property
@@ -99,3 +104,158 @@ class WorldTable(Prior):
         table = self.worlds(space)
         inside = sum((m for w, m in table.items() if w >> entity & 1), Fraction(0))
         return inside / sum(table.values())
+
+
+# Priors on records from files: a prior, a series that follows a chain, blocks of people.
+#
+# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
+# A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with
+# a
+# list. A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
+# "probability": "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked
+# of
+# them is `notions.reading`. Numbers are read as they are spelled.
+
+
+MOST_PEOPLE = 100_000
+"""People in the blocks of a file."""
+MOST_ROWS = 100_000
+"""Rows of a chain; ten thousand take some seconds."""
+PRIOR_KINDS: dict[str, tuple[Any, ...]] = {
+    "independent": (Independent, "p"),
+    "uniform": (Uniform,),
+    "exchangeable": (Exchangeable, "sizes"),
+    "markov-chain": (MarkovChain, "initial", "transition"),
+    "table": (
+        lambda given: WorldTable([rational(p, "probabilities") for p in given]),
+        "probabilities",
+    ),
+}
+"""How a prior is made, and from which lists of its file."""
+
+
+def read_prior(data: dict[str, Any]) -> Prior:
+    """The prior on records in a prior file's data."""
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in PRIOR_KINDS:
+        raise UnknownName("kind of the prior", str(kind), PRIOR_KINDS)
+    made, *keys = PRIOR_KINDS[kind]
+    check_keys(data, ("kind", *keys), "prior")
+    prior: Prior = made(*(_read_list(data, key) for key in keys))
+    return prior
+
+
+def _read_list(data: dict[str, Any], key: str) -> list[Any]:
+    result = data.get(key)
+    if not isinstance(result, list):
+        raise InvalidInput(key, "a list", repr(result))
+    return result
+
+
+def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
+    """The chains of a chain file, and the rows they are about."""
+    check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
+    if ("chain" in data) == ("chains" in data):
+        got = "both" if "chain" in data else "none"
+        raise InvalidInput("keys of the chain file", "chain or chains, one of the two", got)
+    listed = data.get("chains", [data.get("chain")])
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("chains", "a list of chains", repr(listed))
+    chains = tuple(_read_chain(each) for each in listed)
+    if len({chain.values for chain in chains}) > 1:
+        raise InvalidInput("chains", "of one number of values", "several")
+    rows = read_whole(data.get("rows"), "rows", 1, MOST_ROWS, ": how long the series is")
+    space = Records(rows, chains[0].values)
+    for chain in chains:
+        chain.check_records(space)
+    return chains, space
+
+
+def _read_chain(data: object) -> MarkovChain:
+    if not isinstance(data, dict):
+        raise InvalidInput("chain", "an object with initial and transition", repr(data))
+    check_keys(data, ("initial", "transition", "kind"), "chain")
+    return MarkovChain(_read_list(data, "initial"), _read_list(data, "transition"))
+
+
+def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
+    """The prior of a block file, and how many people it is about."""
+    check_keys(data, ("blocks", "query", "scale"), "block file")
+    if data.get("query", "count") != "count":
+        raise InvalidInput("query", "count", repr(data["query"]))
+    listed = data.get("blocks")
+    if not isinstance(listed, list) or not listed:
+        raise InvalidInput("blocks", "a list of blocks", listed)
+    blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
+    people = 0
+    for number, block in enumerate(listed):
+        if not isinstance(block, dict):
+            raise InvalidInput(f"block {number}", "an object", repr(block))
+        check_keys(block, ("size", "copies", "sets"), "block")
+        size = read_whole(block.get("size"), f"size of block {number}", 1)
+        copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
+        if people + size * copies > MOST_PEOPLE:
+            raise InvalidInput("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
+        sets = block.get("sets")
+        if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
+            raise InvalidInput(f"sets of block {number}", "a list of objects", repr(sets))
+        for _ in range(copies):
+            table = {}
+            for each in sets:
+                check_keys(each, ("present", "probability"), "set")
+                present = each.get("present")
+                if not isinstance(present, list) or any(
+                    not isinstance(who, int) or not 0 <= who < size for who in present
+                ):
+                    raise InvalidInput("present", f"people from 0 to {size - 1}", repr(present))
+                table[tuple(people + who for who in present)] = each.get("probability")
+            blocks.append((range(people, people + size), table))
+            people += size
+    return Blocks(blocks), people
+
+
+def read_record_prior(
+    data: dict[str, Any], rows: int | None = None, values: int | None = None
+) -> tuple[Prior, Records]:
+    """The one prior of a prior, chain or block file, on the rows that the file or the caller says.
+
+    Args:
+        rows, values: what the file leaves open; where it says so itself, the same or nothing.
+    """
+    prior: Prior
+    if "chain" in data or "chains" in data:
+        chains, space = read_chains(data)
+        if len(chains) != 1:
+            raise InvalidInput("chains", "one chain: a single prior", len(chains))
+        prior, sizes = chains[0], (space.rows, space.values)
+    elif "blocks" in data:
+        prior, people = read_blocks(data)
+        sizes = (people, 2)
+    else:
+        prior = read_prior(data)
+        sizes = _prior_sizes(prior, rows, values)
+    for field, asked, inside in (("rows", rows, sizes[0]), ("values", values, sizes[1])):
+        if asked is not None and asked != inside:
+            raise InvalidInput(field, f"{inside}, as the file says, or left out", asked)
+    return prior, Records(*sizes)
+
+
+def _prior_sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[int, int]:
+    """How many rows of how many values a prior is about, where it says so."""
+    count: int | None = rows
+    m = 2 if values is None else values
+    if isinstance(prior, Exchangeable):
+        count, m = len(prior.sizes) - 1, 2
+    elif isinstance(prior, MarkovChain):
+        m = prior.values
+    elif isinstance(prior, Independent):
+        listed: Any = prior.p
+        if isinstance(listed[0], tuple):
+            count, m = len(listed), len(listed[0])
+        else:
+            m = len(listed)
+    elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
+        count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
+    if count is None:
+        raise InvalidInput("rows", "given: the file does not say how many rows", "nothing")
+    return count, m

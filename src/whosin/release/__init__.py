@@ -1,13 +1,15 @@
 """Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown."""
 
 from whosin.release.answer import Answer, Release
-from whosin.release.columns.dates import Dates
-from whosin.release.columns.domains import Range, Values
+from whosin.release.cost import CostEstimate
+from whosin.release.dates import Dates
+from whosin.release.domains import Range, Values
 from whosin.release.engines import DuckDB, Engine, Spark
-from whosin.release.prices.pricing import Offer
+from whosin.release.features import Feature
 from whosin.release.queries import (
     QUERIES,
     Count,
+    Deviation,
     Histogram,
     Keys,
     Marginals,
@@ -22,16 +24,17 @@ from whosin.release.queries import (
     Top,
     Variance,
 )
-from whosin.release.related.features import Feature
-from whosin.release.related.further import FurtherTable, LookupTable
+from whosin.release.related_tables import FurtherTable, LookupTable
 from whosin.release.session import Session
 from whosin.release.table import Table
 
 __all__ = [
     "QUERIES",
     "Answer",
+    "CostEstimate",
     "Count",
     "Dates",
+    "Deviation",
     "DuckDB",
     "Engine",
     "Feature",
@@ -43,7 +46,6 @@ __all__ = [
     "Maximum",
     "Mean",
     "Median",
-    "Offer",
     "Quantile",
     "Query",
     "Range",
@@ -58,3 +60,7 @@ __all__ = [
     "Values",
     "Variance",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

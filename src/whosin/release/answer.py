@@ -1,4 +1,4 @@
-"""Answers: what may be shown, with its error and its price."""
+"""Answers as data, and the mark for those too noisy to read."""
 
 from __future__ import annotations
 
@@ -11,22 +11,88 @@ from itertools import product
 from typing import Any
 
 from whosin.errors import UnknownName
-from whosin.exact import decimals, round_up
-from whosin.ledger import Standing, units
-from whosin.ledger.charge import Cost
+from whosin.exact import format_decimals, rational, round_up
+from whosin.ledger import BudgetState, encoding
+from whosin.ledger.budget import Cost
 from whosin.notebook_display import Displayed
-from whosin.release.columns.cells import free
-from whosin.release.noisy_cells import note, too_noisy
-from whosin.release.what_counts import statement
+from whosin.release.contribution_bounds import bounds_statement
+from whosin.release.groups import free_column_name
+from whosin.release.queries import QUERIES
+from whosin.release.queries.base import POINT
 
-SEVERAL = (
+# Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by.
+#
+# Contract: this looks at an answer that was paid for and at nothing else. Amounts (counts, sums)
+# are
+# measured by themselves, as statistical offices do: a relative standard error above 30%, taken as
+# how
+# far the farther end of the interval is from the value, over 1.96. That is a little more than
+# Laplace
+# noise has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points
+# of a column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
+# declared range, of which their interval may cover at most a quarter.
+
+
+NOISY_LEVEL = 0.3
+"""The relative standard error above which a cell is marked."""
+NORMAL_QUANTILE = 1.96
+MOST_OF_RANGE = 0.25
+"""The share of a column's range above which the interval of a point of it is marked."""
+NOISY_MARK = "*"
+
+
+def too_noisy(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    level: float = NOISY_LEVEL,
+    ends: tuple[float, float] | None = None,
+) -> tuple[bool, ...]:
+    """For each row whether its interval is too wide; nothing for answers without intervals.
+
+    Args:
+        level: the largest relative standard error of an amount.
+        ends: of the declared range, for points of a column.
+    """
+    if not {"value", "low", "high"} <= set(columns):
+        return ()
+    at = [columns.index(name) for name in ("value", "low", "high")]
+    marks = []
+    for value, low, high in ([row[index] for index in at] for row in rows):
+        if ends is not None:
+            marks.append(high - low > MOST_OF_RANGE * (ends[1] - ends[0]))
+        else:
+            marks.append(max(value - low, high - value) / NORMAL_QUANTILE > level * abs(value))
+    return tuple(marks)
+
+
+def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: bool = False) -> str:
+    """What the mark means, where there is one."""
+    if not any(marks):
+        return ""
+    many = "" if len(marks) == 1 else f" ({sum(marks):,} of {len(marks):,} cells)"
+    why = f"a relative standard error above {level:.0%}"
+    if of_range:
+        why = "the interval covers more than a quarter of the column's range"
+    return f"{NOISY_MARK} Too noisy to read: {why}{many}."
+
+
+# Answers: what may be shown, with its error and its price.
+
+
+SEVERAL_TABLES_NOTE = (
     "Each cell is between low and high with 95% probability, and all cells of a table between "
     "all_low and all_high with 95% probability. The tables agree with each other; whole is a "
     "version of whole numbers from 0 up, with one total in all tables, and is biased."
 )
 """What an answer with several tables says about them."""
 
-LEARNED = (
+CUT_OFF = (
+    "A mean is kept within its range: where the interval reaches an end of the range, the mean is "
+    "biased away from that end."
+)
+"""What the answer with a mean near an end of its range says about it."""
+
+SYNTHETIC_NOTE = (
     "The rows are nobody's: they were drawn from a model of noisy tables. On average over its "
     "{tables} tables of up to {columns} columns, {distance} of the rows would have to move for "
     "a table to be the true one, give or take {within} with 95% probability."
@@ -68,7 +134,7 @@ class Answer(Displayed):
         for each in self.details["tables"]:
             keys = product(*(labels[column] for column in each["columns"]))
             rows = self.rows[start : start + each["cells"]]
-            headings = [free(column, self.columns[2:]) for column in each["columns"]]
+            headings = [free_column_name(column, self.columns[2:]) for column in each["columns"]]
             result.append(
                 replace(
                     self,
@@ -112,23 +178,37 @@ class Answer(Displayed):
 
     @property
     def noisy(self) -> tuple[bool, ...]:
-        """For each row whether it is too noisy to read: a relative standard error above 30%, or an
-        interval that is the whole range of a mean. Nothing for answers without intervals."""
+        """For each row whether it is too noisy to read: a relative standard error above 30%, or of
+        a mean, median or quantile an interval over more than a quarter of the column's range.
+        Nothing for answers without intervals."""
         return too_noisy(self.columns, self.rows, ends=self._ends)
 
     @property
     def _ends(self) -> tuple[float, float] | None:
-        """Of the range that a mean is in."""
+        """Of the range that a mean, median or quantile is in."""
         counted, column = self.question.get("counted"), self.question.get("column")
-        if self.question.get("query") != "mean" or counted is None or column is None:
+        kind = QUERIES.get(str(self.question.get("query")))
+        if kind is None or kind.scale != POINT or counted is None or column is None:
             return None
-        low, high = counted["ranges"][column]
-        return float(low), float(high)
+        factor, offset = (
+            float(rational(self.question.get(key, plain)))
+            for key, plain in (("factor", 1), ("offset", 0))
+        )
+        low, high = sorted(float(end) * factor + offset for end in counted["ranges"][column])
+        return low, high
+
+    @property
+    def _at_end(self) -> bool:
+        """Whether the interval of a mean reaches an end of the range."""
+        if self._ends is None or "low" not in self.columns:
+            return False
+        (low, high), at = self._ends, [self.columns.index(name) for name in ("low", "high")]
+        return any(row[at[0]] <= low or row[at[1]] >= high for row in self.rows)
 
     @property
     def noisy_note(self) -> str:
         """What the mark of noisy rows means; empty where there are none."""
-        return note(self.noisy)
+        return noisy_note(self.noisy, of_range=self._ends is not None)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -142,18 +222,22 @@ class Answer(Displayed):
         """What counts in the answer, in words: whose rows, how many, between which ends; and that
         the interval does not cover what this leaves out."""
         counted = self.question.get("counted")
-        said = "" if counted is None else statement(counted, "low" in self.columns)
+        said = "" if counted is None else bounds_statement(counted, "low" in self.columns)
+        if self._at_end:
+            said += f" {CUT_OFF}"
         if "all_low" in self.columns:
-            return f"{said} {SEVERAL}"
+            return f"{said} {SEVERAL_TABLES_NOTE}"
         if self.details and "quality" in self.details:
             quality = dict(self.details["quality"])
             quality["distance"] = f"{quality['distance']:.1%}"
-            quality["within"] = f"{decimals(100 * quality['within'], 1, 'up')}%"
-            return f"{said} {LEARNED.format(**quality)}{_chosen(self.details)}"
+            quality["within"] = f"{format_decimals(100 * quality['within'], 1, 'up')}%"
+            return (
+                f"{said} {SYNTHETIC_NOTE.format(**quality)}{_describe_chosen_tables(self.details)}"
+            )
         return said
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data for JSON."""
         data: dict[str, Any] = {
             "title": self.title,
             "question": dict(self.question),
@@ -172,7 +256,7 @@ class Answer(Displayed):
         import pyarrow as pa
 
         columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
-        arrays = [pa.array(_alike(list(column))) for column in columns]
+        arrays = [pa.array(_align_types(list(column))) for column in columns]
         made = pa.table(dict(zip(self.columns, arrays, strict=True)))
         return made.replace_schema_metadata({"whosin": json.dumps(self.about, ensure_ascii=False)})
 
@@ -195,7 +279,7 @@ class Release(Displayed):
 
     request: str
     answers: tuple[Answer, ...]
-    standing: Standing
+    standing: BudgetState
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -212,7 +296,7 @@ class Release(Displayed):
         return self.answers[key]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data for JSON."""
         return {
             "request": self.request,
             "answers": [answer.to_dict() for answer in self.answers],
@@ -222,17 +306,17 @@ class Release(Displayed):
 
 def cost_data(cost: Cost) -> dict[str, float | None]:
     """A cost as plain data: ε and ρ in nats, δ as a probability, rounded up; None for infinite."""
-    scales = {"epsilon": units.EPSILON_UNITS, "rho": units.EPSILON_UNITS}
+    scales = {"epsilon": encoding.EPSILON_UNITS, "rho": encoding.EPSILON_UNITS}
     amounts = {key: getattr(cost, key) for key in ("epsilon", "rho", "delta")}
     return {
         key: None
-        if amount >= units.INFINITE
-        else round_up(Fraction(amount, scales.get(key, units.DELTA_UNITS)))
+        if amount >= encoding.INFINITE_UNITS
+        else round_up(Fraction(amount, scales.get(key, encoding.DELTA_UNITS)))
         for key, amount in amounts.items()
     }
 
 
-def _alike(values: Sequence[Any]) -> Sequence[Any]:
+def _align_types(values: Sequence[Any]) -> Sequence[Any]:
     """Values of one type: numbers as they are, anything mixed as texts."""
     kinds = {type(value) for value in values}
     if kinds <= {int, float}:
@@ -240,7 +324,7 @@ def _alike(values: Sequence[Any]) -> Sequence[Any]:
     return values if len(kinds) == 1 else [str(value) for value in values]
 
 
-def _chosen(details: Mapping[str, Any]) -> str:
+def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     """Which tables a learned one was made from, besides those of single columns."""
     chosen = details.get("chosen", {}).get("tables", ())
     named = list(dict.fromkeys(" × ".join(each) for each in chosen if len(each) > 1))

@@ -1,97 +1,265 @@
-"""A table as a budget is bound to it: see `whosin.ledger.binding`."""
+"""A table as a budget is registered for it: fingerprints of its rows, and its description."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, at
 from whosin.exact import rational
-from whosin.ledger import chain
-from whosin.ledger.binding import Binding
-from whosin.release.columns.domains import Domain, Range, Values
+from whosin.ledger import encoding
+from whosin.ledger.binding import Registration
+from whosin.release.contribution_bounds import ContributionBounds
+from whosin.release.domains import Domain, Range, Values
+from whosin.release.engines import DuckDB
+from whosin.release.engines.base import file_kind, list_files
+from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.queries import Query
-from whosin.release.related.further import Further, FurtherTable
-from whosin.release.scans.bounding import Bounds
-from whosin.release.scans.fingerprint import fingerprint
+from whosin.release.related_tables import Further, FurtherTable
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
-KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
-NUMBERS = ("lower", "upper", "step", "edges")
+# Fingerprints of a source, so that the same rows are recognised under another name.
+#
+# Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends
+# on
+# what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at
+# where
+# there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called;
+# equal
+# rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
+# spelled alike. Where neither can be had, there is the `place`. For a table on a server this says
+# which server, database and table it is, by whatever name it is reached; `table` is the number
+# under
+# which the server keeps it, whatever it is called and whatever becomes of its rows.
 
 
-def binding_of(table: Table, queries: Iterable[Query] = (), *, rows: bool = False) -> Binding:
+MAX_WHOLE_BYTES = 16 << 20
+"""Bytes of a source that are all read."""
+BLOCK, BLOCKS = 1 << 16, 64
+"""From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
+MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
+"""The largest files, and the largest tables, whose rows are looked at."""
+FINGERPRINT_MEMORY = "1GB"
+HEX_DIGITS = 8
+"""Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
+
+
+def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
+    """Fingerprints by kind; those of a further table with its name: "bytes:visits".
+
+    Args:
+        rows: look at the rows of files too, to recognise them in a database or another format.
+    """
+    result = _fingerprint_source(table, table.source, rows)
+    for each in table.tables:
+        own = _fingerprint_source(table, each.source, rows)
+        result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
+    return result
+
+
+def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
+    path = str(source) if isinstance(source, str | Path) else None
+    address = read_address(path)
+    if address is not None and address.remote:
+        return _fingerprint_server(address, table, source, rows)
+    files = _local_files(path)
+    result = {} if path is None else fingerprint_of_source(path)
+    if files:
+        rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
+    if rows or not files:
+        counted = _digest_rows(table, source)
+        if counted is not None:
+            result["rows"] = counted
+    return result
+
+
+def _fingerprint_server(
+    address: Address, table: Table, source: object, rows: bool
+) -> dict[str, str]:
+    """Which table of which server it is, however its address is spelled. It is alive, so that its
+    rows may differ the next day; they are looked at where a budget is opened for them."""
+    facts = describe_table(address)
+    result = {"place": _digest_text(facts.identity)}
+    if facts.number is not None:
+        result["table"] = _digest_text(facts.number)
+    if rows and facts.size is not None and facts.size <= MOST_BYTES:
+        counted = _digest_rows(table, source)
+        if counted is not None:
+            result["rows"] = counted
+    return result
+
+
+def fingerprint_of_source(source: str) -> dict[str, str]:
+    """What can be said of a source without opening it as a table: the bytes of its files, or where
+    it lies."""
+    files = _local_files(source)
+    return (
+        {"bytes": _digest_files(files)} if files else {"place": _digest_text(_resolve_path(source))}
+    )
+
+
+def _local_files(source: str | None) -> list[str]:
+    """The local files of a source; none for what lies in a database, in memory or elsewhere."""
+    if source is None or "::" in source or "://" in source:
+        return []
+    try:
+        return list_files(source, file_kind(source))
+    except (OSError, ValueError):
+        return []
+
+
+def _resolve_path(source: str) -> str:
+    file, mark, name = source.partition("::")
+    if not file or "://" in file:
+        return source
+    return f"{Path(file).resolve()}{mark}{name}"
+
+
+def _digest_files(files: list[str]) -> str:
+    """A digest of the contents alone: folders and names may change."""
+    blocks = max(1, BLOCKS // len(files))
+    parts = sorted(
+        _digest_file(Path(file), blocks, MAX_WHOLE_BYTES // len(files)) for file in files
+    )
+    return _digest_text("\n".join(parts))
+
+
+def _digest_file(path: Path, blocks: int, whole: int) -> str:
+    size = path.stat().st_size
+    made = hashlib.sha256(f"{size}\n".encode())
+    with path.open("rb") as file:
+        if size <= max(whole, BLOCK * blocks):
+            while part := file.read(1 << 20):
+                made.update(part)
+        else:
+            for number in range(blocks + 1):
+                file.seek((size - BLOCK) * number // blocks)
+                made.update(file.read(BLOCK))
+    return made.hexdigest()
+
+
+def _digest_rows(table: Table, source: object) -> str | None:
+    """A digest of rows in any order: how many there are, and the sum of their digests."""
+    import ibis
+
+    if isinstance(source, ibis.Table) or table.engine.name != "duckdb":
+        return None
+    try:
+        # An engine of its own: what a row does to it must not show in the answers.
+        with DuckDB(memory=FINGERPRINT_MEMORY) as engine:
+            data = engine.open(source)
+            names = sorted(data.columns, key=lambda name: (name.lower(), name))
+            count = data.count().name("rows").as_table()
+            many = engine.run(count).column("rows")[0].as_py()
+            if many * max(1, len(names)) > MOST_CELLS:
+                return None
+            row = engine.run(_sum_digests(data, names)).to_pylist()[0]
+    except Exception:  # it may say something about rows; without this print there are the others
+        return None
+    header = "\x1f".join(name.lower() for name in names)
+    return _digest_text(f"{header}\n{row['rows']}\n{row['first']}\n{row['second']}")
+
+
+def _sum_digests(data: Any, names: list[str]) -> Any:
+    text = data[names[0]].cast("string").fill_null("")
+    for name in names[1:]:
+        text = text + "\x1f" + data[name].cast("string").fill_null("")
+    digests = data.select(digest=text.hexdigest("md5"))
+    parts = {
+        name: ("0x" + digests["digest"].substr(start, HEX_DIGITS)).cast("int64").sum()
+        for name, start in (("first", 0), ("second", HEX_DIGITS))
+    }
+    return digests.aggregate(rows=digests.count(), **parts)
+
+
+def _digest_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# A table as a budget is bound to it: see `whosin.ledger.binding`.
+
+
+COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
+NUMBER_KEYS = ("lower", "upper", "step", "edges")
+
+
+def register_table(
+    table: Table, queries: Iterable[Query] = (), *, rows: bool = False
+) -> Registration:
     """What a budget for a table is bound to.
 
     Args:
         queries: those that will be asked: a `maximum` among them brings its universe, and a query
             with bounds of its own brings these.
-        rows: look at the rows too, to recognise them under another name (see `fingerprint`).
+        rows: look at the rows too, to recognise them under another name (see `fingerprint_table`).
     """
     asked = tuple(queries)
-    universes = {universe_of(query) for query in asked} - {None}
+    universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
         raise InvalidInput("universe", "the same for every maximum", f"{len(universes)} of them")
-    most = [Bounds(table.rows, table.groups)]
+    most = [ContributionBounds(table.rows, table.groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
             most.append(query.bounds(query.asked_of(table)))
-    return Binding(
-        entity=_entity(table),
+    return Registration(
+        entity=_privacy_unit(table),
         rows=max(bounds.rows for bounds in most),
         groups=max(bounds.groups for bounds in most),
-        domains={name: _plain(domain) for name, domain in table.domains.items()},
-        schema=_schema(table.own),
-        source=fingerprint(table, rows=rows),
-        tables={each.name: _further(table, each) for each in table.tables},
+        domains={name: _plain_domain(domain) for name, domain in table.domains.items()},
+        schema=_schema_kinds(table.own),
+        source=fingerprint_table(table, rows=rows),
+        tables={each.name: _describe_further_table(table, each) for each in table.tables},
         features={each.name: each.to_dict() for each in table.features},
         universe=universes.pop() if universes else None,
     )
 
 
-def question_of(binding: Binding, query: Query, table: Table) -> Binding:
+def register_question(binding: Registration, query: Query, table: Table) -> Registration:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(query.names(table), universe_of(query))
+    asked = binding.about(query.names(table), universe_digest(query))
     return replace(asked, **vars(query.bounds(query.asked_of(table))))
 
 
-def universe_of(query: Query) -> str | None:
+def universe_digest(query: Query) -> str | None:
     """A digest of everyone who could be in, where a query names them."""
     listed = [[str(who), str(value)] for who, value in query.ranked()]
-    return chain.digest(chain.canonical(listed)) if listed else None
+    return encoding.digest_text(encoding.canonical_json(listed)) if listed else None
 
 
-def _entity(table: Table) -> str:
+def _privacy_unit(table: Table) -> str:
     """Whose rows they are: a column that is called like "each row" is not each row."""
     mistakable = not table.by_row and table.entity in (ROW, EACH_ROW)
     return COLUMN + table.entity if mistakable else table.entity
 
 
-def _further(table: Table, declared: Further) -> dict[str, Any]:
+def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     """A further table as plain data; its fingerprints are beside the table's own."""
     opened = table.database.opened[declared.name]
-    data = {"public": declared.public, "schema": _schema(dict(opened.schema()))}
+    data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
         return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
     join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
     return data | {key: value for key, value in join.items() if value is not None}
 
 
-def _schema(kinds: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _kind(kind) for name, kind in kinds.items()}
+def _schema_kinds(kinds: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _column_kind(kind) for name, kind in kinds.items()}
 
 
-def _kind(column_type: Any) -> str:
+def _column_kind(column_type: Any) -> str:
     """A column's type in one word, the same on every engine."""
-    for kind in KINDS:
+    for kind in COLUMN_KINDS:
         if getattr(column_type, f"is_{kind}")():
             return kind
     return "other"
 
 
-def _plain(domain: Domain) -> dict[str, Any]:
+def _plain_domain(domain: Domain) -> dict[str, Any]:
     """A domain as data, equal for equal domains however they were spelled. That a column is
     constant makes bounds of questions smaller, which are compared and charged by themselves."""
     names = [each.name for each in fields(domain) if each.name != "constant"]
@@ -99,13 +267,13 @@ def _plain(domain: Domain) -> dict[str, Any]:
     if isinstance(domain, Values):
         data["parents"] = {each.name: each.to_dict(domain.values) for each in domain.levels}
     if isinstance(domain, Range):
-        data |= {name: _exact(data[name]) for name in NUMBERS if name in data}
+        data |= {name: _exact_value(data[name]) for name in NUMBER_KEYS if name in data}
     # Not by equality: 0 and false are values that a closed domain may count others as.
     empty: tuple[object, ...] = ((), [], {})
     return {name: value for name, value in data.items() if value is not None and value not in empty}
 
 
-def _exact(value: Any) -> Any:
+def _exact_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [str(rational(each)) for each in value]
     return value if value is None else str(Fraction(rational(value)))

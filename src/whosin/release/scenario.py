@@ -16,24 +16,30 @@ from whosin import vocabulary
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, at_keys
-from whosin.extras import needs
+from whosin.extras import require_extras
 from whosin.release.answer import Release
-from whosin.release.engines import ENGINES, DuckDB, Engine
-from whosin.release.engines.base import ENDINGS
-from whosin.release.engines.databases.address import ANY
-from whosin.release.prices.batch_price import price
-from whosin.release.prices.pricing import Offer
+from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.contribution_bounds import ContributionPolicy
+from whosin.release.cost import CostEstimate
+from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
+from whosin.release.engines.base import FILE_ENDINGS
+from whosin.release.engines.database_tables import ADBC_PREFIX
+from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
-from whosin.release.related.features import Feature, read_features
-from whosin.release.related.further import Further, read_tables
+from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
-from whosin.release.sql import queries_in
+from whosin.release.sql import parse_queries
 from whosin.release.table import Table
-from whosin.release.what_counts import Counted
 
-KEYS = {
-    "scenario": (*vocabulary.SCENARIO, *vocabulary.LISTS, "domains", "queries", "title"),
-    **{section: tuple(words) for section, words in vocabulary.SCENARIO.items()},
+SECTION_KEYS = {
+    "scenario": (
+        *vocabulary.SCENARIO_SECTIONS,
+        *vocabulary.SCENARIO_LISTS,
+        "domains",
+        "queries",
+        "title",
+    ),
+    **{section: tuple(words) for section, words in vocabulary.SCENARIO_SECTIONS.items()},
 }
 
 
@@ -55,7 +61,7 @@ class Scenario:
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
         data = self.table
-        engine = _engine(data)
+        engine = _read_engine(data)
         try:
             return Table(
                 data["source"],
@@ -70,7 +76,9 @@ class Scenario:
             )
         except WhosinError as error:
             field = getattr(error, "field", "")
-            error.path = error.path or f"table.{field if field in KEYS['table'] else 'source'}"
+            error.path = (
+                error.path or f"table.{field if field in SECTION_KEYS['table'] else 'source'}"
+            )
             raise
 
     def asking(self, sql: str) -> Scenario:
@@ -78,17 +86,17 @@ class Scenario:
         table = self.open_table()
         try:
             known = (self.dataset,) if self.dataset else ()
-            return replace(self, queries=queries_in(sql, table, known))
+            return replace(self, queries=parse_queries(sql, table, known))
         finally:
             table.engine.close()
 
-    def price(self, table: Table | None = None) -> list[Offer]:
+    def price(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         opened = self.open_table() if table is None else table
         with self.at_budget():
-            return price(opened, self.plan, self.queries, **self.budget)
+            return estimate_batch_cost(opened, self.plan, self.queries, **self.budget)
 
-    def counted(self, table: Table) -> list[Counted]:
+    def counted(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
         result = []
         for index, query in enumerate(self.queries):
@@ -104,7 +112,7 @@ class Scenario:
     @staticmethod
     def at_budget() -> AbstractContextManager[None]:
         """Errors in this block that are about a key of [budget] say so in their path."""
-        return at_keys(KEYS["budget"], "budget")
+        return at_keys(SECTION_KEYS["budget"], "budget")
 
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
@@ -114,6 +122,9 @@ class Scenario:
         table = self.open_table()
         if request is None:
             self.price(table)
+            for index, query in enumerate(self.queries):
+                with at(f"queries[{index}]"), query.at_own_key():
+                    query.require_new_file()
         with self.at_budget():
             return Session(
                 table,
@@ -127,16 +138,17 @@ class Scenario:
             )
 
 
-def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
+def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
     """Read a scenario file.
 
     Args:
         asked: whether its queries are asked; otherwise it needs none, and those it has are left.
+            With None they are asked if it has any.
     """
-    needs("release")
+    require_extras("release")
     file = Path(path)
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
-    if ending == ".json" or ending in ENDINGS.keys() - {".txt"}:
+    if ending == ".json" or ending in FILE_ENDINGS.keys() - {".txt"}:
         accepted = "a .toml file that names a table, an adversary, a target and questions"
         itself = "a JSON file" if ending == ".json" else "a table itself"
         raise InvalidInput("scenario", accepted, f"{file.name}, {itself}")
@@ -145,15 +157,19 @@ def load_scenario(path: str | Path, *, asked: bool = True) -> Scenario:
 
 
 def read_scenario(
-    data: Mapping[str, Any], folder: Path, title: str = "release", *, asked: bool = True
+    data: Mapping[str, Any], folder: Path, title: str = "release", *, asked: bool | None = True
 ) -> Scenario:
     """A scenario from its keys; paths are relative to the folder."""
-    _check(data, "scenario")
+    _check_section(data, "scenario")
+    asked = "queries" in data if asked is None else asked
     for key in ("target", "table", *(("queries",) if asked else ())):
         if key not in data:
             form = "[[queries]]" if key == "queries" else f"[{key}]"
             raise InvalidInput("scenario", f"given with {form}", f"a file without {form}")
-    parts = {key: _part(data, key) for key in ("adversary", "target", "table", "ledger", "budget")}
+    parts = {
+        key: _read_section(data, key)
+        for key in ("adversary", "target", "table", "ledger", "budget")
+    }
     plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
     for key in ("source", "entity"):
@@ -161,14 +177,14 @@ def read_scenario(
             with at(f"table.{key}"):
                 got = repr(table[key]) if key in table else "nothing"
                 raise InvalidInput(key, "given as a text", got)
-    table["source"] = _beside(folder, table["source"])
+    table["source"] = _resolve_path(folder, table["source"])
     listed = data["queries"] if asked else []
     if isinstance(listed, Mapping):
         accepted = "given in double brackets, [[queries]], once for each question"
         raise InvalidInput("queries", accepted, "[queries]")
     if asked and (not isinstance(listed, list) or not listed):
         raise InvalidInput("queries", "one [[queries]] or more", "none")
-    queries = tuple(_query(each, index, folder) for index, each in enumerate(listed))
+    queries = tuple(_read_scenario_query(each, index, folder) for index, each in enumerate(listed))
     _check_names(queries)
     domains = data.get("domains", {})
     if not isinstance(domains, Mapping):
@@ -185,22 +201,22 @@ def read_scenario(
         table,
         domains,
         queries,
-        url if "://" in url else _beside(folder, url),
+        url if "://" in url else _resolve_path(folder, url),
         parts["ledger"].get("dataset"),
         parts["budget"],
-        _tables(data.get("tables", ()), folder),
+        _read_further_tables(data.get("tables", ()), folder),
         read_features(data.get("features", ())),
     )
 
 
-def _tables(given: object, folder: Path) -> tuple[Further, ...]:
+def _read_further_tables(given: object, folder: Path) -> tuple[Further, ...]:
     """Further tables, whose sources lie beside the scenario too."""
     tables = read_tables(given)
     for index, each in enumerate(tables):
         if not isinstance(each.source, str):
             with at(f"tables[{index}].source"):
                 raise InvalidInput("source", "given as a text", repr(each.source)[:80])
-    return tuple(replace(each, source=_beside(folder, each.source)) for each in tables)
+    return tuple(replace(each, source=_resolve_path(folder, each.source)) for each in tables)
 
 
 def _check_names(queries: Sequence[Query]) -> None:
@@ -211,45 +227,45 @@ def _check_names(queries: Sequence[Query]) -> None:
         raise InvalidInput("name of a query", "different from the others'", f"{twice!r} twice")
 
 
-def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _read_section(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = data.get(key, {})
     if not isinstance(part, Mapping):
         raise InvalidInput(key, f"a table: [{key}]", repr(part))
-    _check(part, key)
+    _check_section(part, key)
     return part
 
 
-def _check(data: Mapping[str, Any], part: str) -> None:
+def _check_section(data: Mapping[str, Any], part: str) -> None:
     for key in data:
-        if key not in KEYS[part]:
+        if key not in SECTION_KEYS[part]:
             if part == "scenario":
-                raise UnknownName("key of the scenario", str(key), KEYS[part])
+                raise UnknownName("key of the scenario", str(key), SECTION_KEYS[part])
             with at(part):
-                raise UnknownName("key", str(key), KEYS[part])
+                raise UnknownName("key", str(key), SECTION_KEYS[part])
 
 
-def _engine(data: Mapping[str, Any]) -> Engine:
+def _read_engine(data: Mapping[str, Any]) -> Engine:
     name = data.get("engine", DuckDB.name)
-    if name not in ENGINES:
-        raise UnknownName("engine", str(name), ENGINES)
-    kind = ENGINES[name]
-    for key in {key for each in ENGINES.values() for key in each.keys}.intersection(data):
+    if name not in ENGINE_KINDS:
+        raise UnknownName("engine", str(name), ENGINE_KINDS)
+    kind = ENGINE_KINDS[name]
+    for key in {key for each in ENGINE_KINDS.values() for key in each.keys}.intersection(data):
         if key not in kind.keys:
             raise InvalidInput(key, f"left out with the engine {name}", repr(data[key])[:80])
     return kind(**{key: data[key] for key in kind.keys if key in data})
 
 
-def _beside(folder: Path, name: str) -> str:
+def _resolve_path(folder: Path, name: str) -> str:
     """A path of a scenario, relative to its folder; what is no path stays as it is."""
-    elsewhere = name.startswith(("::", ANY)) or "://" in name
+    elsewhere = name.startswith(("::", ADBC_PREFIX)) or "://" in name
     return name if elsewhere or Path(name).is_absolute() else str(folder / name)
 
 
-def _query(data: object, index: int, folder: Path) -> Query:
+def _read_scenario_query(data: object, index: int, folder: Path) -> Query:
     """A query, whose output lies beside the scenario too."""
     with at(f"queries[{index}]"):
         query = read_query(data, QUERIES)
     path = getattr(query, "path", None)
     if not isinstance(path, str):
         return query
-    return replace(query, path=_beside(folder, path))  # type: ignore[call-arg]
+    return replace(query, path=_resolve_path(folder, path))  # type: ignore[call-arg]

@@ -1,38 +1,74 @@
-"""`Session`: questions to a table under a plan, paid for in a ledger.
-
-Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
-scanned; its answers are stored before they are returned, and a stored one is returned with the
-question that it was stored for. No error, message or refusal depends on the rows. An error after
-the debit names the request that continues without paying again.
-"""
+"""`Session`: ask, estimate, debit, scan, publish; and answers that were stored."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError
-from whosin.ledger import Debit, Ledger, Standing, refusal, units
-from whosin.ledger.budget import Budget
-from whosin.ledger.charge import Charge, Cost
-from whosin.ledger.halting import drawn, stands
-from whosin.ledger.names import read_name
-from whosin.ledger.registration import copied
+from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
+from whosin.ledger.budget import Budget, Charge, Cost
+from whosin.ledger.encoding import read_name
+from whosin.ledger.registry import describe_copy, describe_unanswered, draw_or_suspend
+from whosin.plain_files import remove_unlocked, remove_unlocked_folders
 from whosin.release.answer import Answer, Release
-from whosin.release.engines.base import Progress
-from whosin.release.prices.batch_price import asked_of, price
-from whosin.release.prices.pricing import Offer
+from whosin.release.budget_allocation import estimate_batch_cost, read_queries
+from whosin.release.cost import CostEstimate
+from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
-from whosin.release.registration import binding_of, question_of
-from whosin.release.sql import queries_in
-from whosin.release.stored_answers import answers_of
+from whosin.release.queries.base import FILE_COLUMNS
+from whosin.release.queries.together import apportion_cost, paid_questions
+from whosin.release.registration import register_question, register_table
+from whosin.release.sql import parse_queries
 from whosin.release.table import Table
+
+# Answers as the ledger stores them, to the questions as they were paid for.
+
+
+def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
+    """The answer of a debit, or those of all questions that were paid for at once.
+
+    Args:
+        paid: the debit's entry, as data.
+        stored: its answer, as data.
+        noise: what noise it has, for entries that do not say it.
+    """
+    what, cost = paid["what"], paid["costs"].get(relation)
+    whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
+    several = "answers" in stored
+    asked = paid_questions(what) if several else [dict(what)]
+    answers = stored["answers"] if several else [stored]
+    return [
+        Answer(
+            question.get("name") or question["query"],
+            question,
+            tuple(answer["columns"]),
+            tuple(tuple(row) for row in answer["rows"]),
+            stored.get("noise", noise),
+            own,
+            answer.get("details"),
+        )
+        for question, answer, own in zip(
+            asked, answers, apportion_cost(whole, len(asked)), strict=True
+        )
+    ]
+
+
+# `Session`: questions to a table under a plan, paid for in a ledger.
+#
+# Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
+# scanned; its answers are stored before they are returned, and a stored one is returned with the
+# question that it was stored for. No error, message or refusal depends on the rows. An error after
+# the debit names the request that continues without paying again.
+
 
 LONGEST_REQUEST = 100
 Watch = Callable[[str], Progress | None]
@@ -68,7 +104,7 @@ class Session:
             not the one that the budget is for.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (public parameters, all by name)
         self,
         table: Table,
         plan: Plan,
@@ -90,7 +126,7 @@ class Session:
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
-        self.request = uuid.uuid4().hex if request is None else _request(request)
+        self.request = uuid.uuid4().hex if request is None else _read_request(request)
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
@@ -103,14 +139,14 @@ class Session:
                 f"dataset {self.dataset!r} has no budget here: its curator opens one with whosin "
                 "ledger create"
             )
-        self.binding = binding_of(self.table, queries, rows=amend or not known)
+        self.binding = register_table(self.table, queries, rows=amend or not known)
         if self._paid():
             return
         if amend and known:
             self.ledger.amend(self.dataset, self.binding)
         elif not known:
             for other in self.ledger.copies(self.dataset, self.binding)[:1]:
-                self._note(copied(self.dataset, other), warn=copies == "warn")
+                self._note(describe_copy(self.dataset, other), warn=copies == "warn")
         if not self.curator:
             self._bound()
         standing = self.ledger.admit(
@@ -123,9 +159,9 @@ class Session:
         )
         budget = Budget.of(self.plan)
         if not standing.spendable_units:
-            refusal.session(standing, self.plan, budget)
+            registry.check_session(standing, self.plan, budget)
         if self.share is not None and standing.debits:
-            part = budget.part(self.share).epsilon / units.EPSILON_UNITS
+            part = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
             self._note(
                 f"dataset {self.dataset!r} has ε = {standing.spendable:.6g} left, and this session "
                 f"takes {part:.6g} of it"
@@ -135,7 +171,7 @@ class Session:
         """Someone who may not decide finds everything decided."""
         bound = self.ledger.standing(self.dataset).bound
         if bound is None:
-            raise BudgetRefused(unnamed(self.dataset))
+            raise BudgetRefused(describe_unnamed(self.dataset))
         bound.check(self.dataset, self.binding)
 
     def _note(self, words: str, *, warn: bool = False) -> None:
@@ -144,7 +180,7 @@ class Session:
             warnings.warn(words, stacklevel=4)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetState:
         """Where the dataset stands."""
         return self.ledger.standing(self.dataset)
 
@@ -155,25 +191,33 @@ class Session:
         share: object = None,
         split: str = "weights",
         noise: str = "laplace",
-    ) -> list[Offer]:
+    ) -> list[CostEstimate]:
         """What a batch would cost and how good it would be; nothing is spent, no row is read.
 
         Args:
-            share: the part of the plan's budget for this batch, such as "1/10", at most what is
-                left; the session's own by default. A plan for one query (`calibrate(…, query=…)`)
-                needs none.
+            share: the part of the plan's budget for this batch, such as "1/10"; more than what is
+                left is refused. By default the session's own, or what is left of it. A plan for one
+                query (`calibrate(…, query=…)`) needs none.
             split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
+        own = share is None
         if share is None:
             share = self.share if self.plan.query is None else 1
         if share is None:
             accepted = 'given: the part of the plan for this, such as share="1/10", or share=1 for '
             accepted += "all of it, here or for every batch in Session(…, share=1)"
             raise InvalidInput("share", accepted, "nothing")
-        return price(
-            self.table, self.plan, queries, self._spent, share=share, split=split, noise=noise
+        return estimate_batch_cost(
+            self.table,
+            self.plan,
+            queries,
+            self._spent,
+            share=share,
+            split=split,
+            noise=noise,
+            capped=own,
         )
 
     def release(
@@ -194,11 +238,12 @@ class Session:
                 has resumed the dataset they can be used again.
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
-        asked = asked_of(queries)
+        asked = read_queries(queries)
         offers = self._resumed(asked, share, split, noise)
         if offers is None:
             offers = self.dry_run(asked, share=share, split=split, noise=noise)
-        paid = _paid_offers(offers)
+        paid = paid_offers(offers)
+        self._require_new_files(paid)
         answered = {
             id(offer): iter(self._answers(debit, offer, watch))
             for debit, offer in zip(self._pay(paid), paid, strict=True)
@@ -208,14 +253,22 @@ class Session:
         try:
             return Release(self.request, tuple(answers), self.standing)
         except BaseException as error:
-            raise named(error, self._stands) from None
+            raise add_note(error, self._stands) from None
 
-    def _pay(self, offers: Sequence[Offer]) -> list[Debit]:
+    def _require_new_files(self, offers: Sequence[CostEstimate]) -> None:
+        """What is not paid for yet writes files that are not there yet."""
+        if any(offer.query.writes_file for offer in offers):
+            begun = self._paid()
+            for index, offer in enumerate(offers):
+                if f"{self.request}/{self._asked + index}" not in begun:
+                    offer.query.require_new_file()
+
+    def _pay(self, offers: Sequence[CostEstimate]) -> list[Debit]:
         """All debits in one transaction, or none."""
         charges = {
             f"{self.request}/{self._asked + index}": replace(
                 offer.charge,
-                binding=question_of(self.binding, offer.query, self.table),
+                binding=register_question(self.binding, offer.query, self.table),
             )
             for index, offer in enumerate(offers)
         }
@@ -231,11 +284,11 @@ class Session:
                 stand = not charges.keys().isdisjoint(self._paid())
             except WhosinError:  # whoever cannot look cannot say that nothing was spent
                 unknown = f"request {self.request} continues, and pays once"
-                raise named(error, unknown) from None
+                raise add_note(error, unknown) from None
             if stand:
-                raise named(error, self._stands) from None
+                raise add_note(error, self._stands) from None
             self._begun = []
-            raise named(error, "nothing was debited for this batch") from None
+            raise add_note(error, "nothing was debited for this batch") from None
 
     def _fix_universe(self, charges: Iterable[Charge]) -> None:
         """The first maximum says who could be in, once and for all, if whoever asks may."""
@@ -250,11 +303,11 @@ class Session:
 
     @property
     def _stands(self) -> str:
-        return stands(self.request)
+        return describe_unanswered(self.request)
 
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
-    ) -> list[Offer] | None:
+    ) -> list[CostEstimate] | None:
         """The offers of a batch that failed before and is asked again; it continues where it was.
         Another batch comes after what the failed one had paid."""
         if not self._begun:
@@ -263,7 +316,7 @@ class Session:
             offers = self.dry_run(queries, share=share, split=split, noise=noise)
         except WhosinError:
             offers = []
-        if [offer.charge for offer in _paid_offers(offers)] == self._begun:
+        if [offer.charge for offer in paid_offers(offers)] == self._begun:
             return offers
         self._close_batch()
         return None
@@ -276,7 +329,7 @@ class Session:
 
     def queries_in(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
-        return queries_in(sql, self.table, (self.dataset,))
+        return parse_queries(sql, self.table, (self.dataset,))
 
     def sql(
         self,
@@ -292,24 +345,26 @@ class Session:
         return self.release(asked, share=share, split=split, noise=noise, watch=watch)
 
     def ask(self, query: Query, *, share: object = None, noise: str = "laplace") -> Answer:
-        """Answer one query."""
+        """Answer one query, debited before it is drawn."""
         return self.release(query, share=share, noise=noise)[0]
 
-    def _answers(self, debit: Debit, offer: Offer, watch: Watch | None) -> list[Answer]:
+    def _answers(self, debit: Debit, offer: CostEstimate, watch: Watch | None) -> list[Answer]:
         """The answer of an offer, or those of all queries that it is for."""
         result, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
+            if offer.query.writes_file:
+                remove_drafts(self.ledger, self.dataset, Path(offer.query.path).parent)
             result = self._drawn(debit, offer, watch)
             try:
                 stored = self.ledger.store(debit, result)
             except BaseException as error:
                 if self._unanswered(debit):
                     offer.query.publish(self.table, result, None)
-                raise named(error, self._stands) from None
+                raise add_note(error, self._stands) from None
         missing = offer.query.publish(self.table, result, stored)
         if missing is not None:
             self._note(missing)
-        return answers_of(debit.body, stored, offer.noise, self.plan.relation)
+        return stored_answers(debit.body, stored, offer.noise, self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
@@ -318,16 +373,17 @@ class Session:
         except WhosinError:
             return False
 
-    def _drawn(self, debit: Debit, offer: Offer, watch: Watch | None) -> dict[str, Any]:
+    def _drawn(self, debit: Debit, offer: CostEstimate, watch: Watch | None) -> dict[str, Any]:
         """Scan and draw; a failure halts the dataset."""
 
         def draw() -> dict[str, Any]:
             progress = watch(offer.query.title) if watch is not None else None
             asked = offer.query.asked_of(self.table)
-            data = dict(offer.query.answer(asked, offer, progress))
+            owner = draft_owner(self.ledger, self.dataset)
+            data = dict(offer.query.answer(asked, replace(offer, owner=owner), progress))
             return {**data, "noise": offer.noise}
 
-        return drawn(self.ledger, debit, self.request, draw)
+        return draw_or_suspend(self.ledger, debit, self.request, draw)
 
     @property
     def continues(self) -> bool:
@@ -339,7 +395,7 @@ class Session:
         return self.ledger.requests(self.dataset, f"{self.request}/")
 
 
-def named(error: BaseException, words: str) -> BaseException:
+def add_note(error: BaseException, words: str) -> BaseException:
     """The same error, which says more; an interruption says it too."""
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt(f"interrupted: {words}")
@@ -348,7 +404,35 @@ def named(error: BaseException, words: str) -> BaseException:
     return error
 
 
-def unnamed(dataset: str) -> str:
+def draft_owner(ledger: Ledger, dataset: str) -> str:
+    """What tells the drafts of a dataset in a ledger from those of others."""
+    return hashlib.sha256(f"{ledger.name}\0{dataset}".encode()).hexdigest()[:16]
+
+
+def remove_drafts(ledger: Ledger, dataset: str, folder: Path) -> None:
+    """Remove the drafts of synthetic tables that killed processes left in a folder, unless the
+    ledger has stored them: each is a second table for one debit, and never published."""
+    left = list_drafts(folder, draft_owner(ledger, dataset))
+    if not left:
+        return
+    stored = {each[:DIGEST_LETTERS] for each in _stored_digests(ledger, dataset)}
+    unstored = [path for path, digest in left.items() if digest not in stored]
+    remove_unlocked(unstored)
+    remove_unlocked_folders(unstored)
+
+
+def _stored_digests(ledger: Ledger, dataset: str) -> set[str]:
+    """Of the files that requests have written."""
+    _, _, answers = ledger.evidence(dataset)
+    result = set()
+    for text in answers.values():
+        answer = json.loads(text)
+        if isinstance(answer, dict) and answer.get("columns") == FILE_COLUMNS:
+            result.add(str(answer["rows"][0][FILE_COLUMNS.index("digest")]))
+    return result
+
+
+def describe_unnamed(dataset: str) -> str:
     """That whoever asks would decide what is protected."""
     return (
         f"dataset {dataset!r} was registered without its table: its curator names it with whosin "
@@ -356,12 +440,12 @@ def unnamed(dataset: str) -> str:
     )
 
 
-def _paid_offers(offers: Iterable[Offer]) -> list[Offer]:
+def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
     """What is debited for offers, each once."""
     return list({id(offer.paid): offer.paid for offer in offers}.values())
 
 
-def _request(request: object) -> str:
+def _read_request(request: object) -> str:
     if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
         accepted = f"a text of at most {LONGEST_REQUEST} letters, without a slash"
         raise InvalidInput("request", accepted, repr(request)[:80])

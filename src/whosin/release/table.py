@@ -11,20 +11,25 @@ from typing import Any
 from unicodedata import normalize
 
 from whosin.errors import InvalidInput, at
-from whosin.extras import needs
+from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
-from whosin.release.columns.dates import Dates
-from whosin.release.columns.derived import Cellular, column_of, derive
-from whosin.release.columns.domains import Domain, Range, Values, read_domain
-from whosin.release.columns.levels import UpperLevel, check_levels, levels_of
-from whosin.release.columns.parents import Parents
-from whosin.release.conditions.casts import usable
-from whosin.release.conditions.predicate import unknown_column
+from whosin.release.column_expressions import (
+    Cellular,
+    UpperLevel,
+    base_column,
+    check_levels,
+    declared_levels,
+    derive_column,
+)
+from whosin.release.conditions import unknown_column
+from whosin.release.dates import Dates
+from whosin.release.domains import Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.related.database import Database
-from whosin.release.related.features import read_features
-from whosin.release.related.further import read_tables
-from whosin.validation import whole
+from whosin.release.engines.files import collect_lazy
+from whosin.release.features import read_features
+from whosin.release.related_tables import Database, read_tables
+from whosin.release.row_values import is_usable
+from whosin.validation import read_whole
 
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
@@ -37,8 +42,9 @@ class Table:
     """A table whose rows belong to entities.
 
     Args:
-        source: a Parquet, CSV or Arrow file (or a folder or pattern of them), a frame in memory, or
-            `database.duckdb::table`; on Spark a path, or `::table` for one of the catalogue.
+        source: a Parquet, CSV or Arrow file (or a folder or pattern of them), a frame in memory, a
+            lazy one of Polars, which is collected now, or `database.duckdb::table`; on Spark a
+            path, or `::table` for one of the catalogue.
         entity: the column that says whose row it is; rows without one are dropped. Or "row", if
             each row is one person ("each row" where a column is called row; "column:row" is that
             column).
@@ -60,7 +66,7 @@ class Table:
     are read: their keys must be unique.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (public parameters, all by name)
         self,
         source: object,
         entity: str,
@@ -73,11 +79,11 @@ class Table:
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
     ) -> None:
-        needs("release")
+        require_extras("release")
         given = {"rows": rows, "groups": groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.rows, self.groups = (
-            1 if value is None else whole(value, field, 1, MOST_ROWS)
+            1 if value is None else read_whole(value, field, 1, MOST_ROWS)
             for field, value in given.items()
         )
         if domains is not None and not isinstance(domains, Mapping):
@@ -85,7 +91,9 @@ class Table:
         if engine is not None and not callable(getattr(engine, "open", None)):
             raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
-        self.source, self.tables = source, read_tables(tables)
+        # A lazy frame is run once: what is fingerprinted is what is scanned.
+        self.source, self.tables = collect_lazy(source), read_tables(tables)
+        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in self.tables)
         self.features, self.of_people = read_features(features), False
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
@@ -95,7 +103,7 @@ class Table:
         for field, value in given.items():
             self.bound(field, value)
         if not self.by_row and not (
-            usable(self.type(self.entity)) or self.type(self.entity).is_binary()
+            is_usable(self.type(self.entity)) or self.type(self.entity).is_binary()
         ):
             accepted = "a column of numbers, texts or dates"
             raise InvalidInput("entity", accepted, str(self.type(self.entity)))
@@ -183,7 +191,7 @@ class Table:
     def bound(self, field: str, own: int | None) -> int:
         """How many rows, or cells, of an entity count for a query that has a bound of its own, or
         the table's."""
-        result = int(getattr(self, field)) if own is None else whole(own, field, 1, MOST_ROWS)
+        result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MOST_ROWS)
         if self.by_row and result > 1:
             raise InvalidInput(field, "1, or left out, where each row is one person", result)
         return 1 if self.of_people else result
@@ -219,15 +227,15 @@ class Table:
             domain = self.domains[column]
             assert isinstance(domain, Values)
             return UpperLevel(column, domain, parents)
-        if isinstance(name, str) and name not in self.columns and column_of(name) != name:
-            column = self.column(column_of(name))
-            return derive(name, column, self.domain(column))
+        if isinstance(name, str) and name not in self.columns and base_column(name) != name:
+            column = self.column(base_column(name))
+            return derive_column(name, column, self.domain(column))
         return self.domain(name)
 
     @property
     def levels(self) -> dict[str, tuple[str, Parents]]:
         """The upper levels that were declared, each with its column."""
-        return levels_of(self.domains)
+        return declared_levels(self.domains)
 
     def check(self, expression: Any) -> Any:
         """The expression, if the engine can run it; what it cannot, it refuses before any debit.

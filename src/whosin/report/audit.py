@@ -22,15 +22,15 @@ from whosin.audit import (
     Scores,
     SyntheticAudit,
 )
-from whosin.beliefs import percent, posterior
+from whosin.beliefs import format_percent, posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
-from whosin.exact import as_typed, exp_up, rational
-from whosin.report.charts import COLOURS, belief_chart, of_rows
-from whosin.report.terminal_tables import facts_table
-from whosin.report.text import printable
+from whosin.exact import exp_up, format_typed, rational
+from whosin.report.charts import CHART_COLOURS, belief_chart, rows_chart
+from whosin.report.terminal import facts_table
+from whosin.report.text import printable_name
 
-RATES = (0.1, 0.01, 0.001)
+SHOWN_RATES = (0.1, 0.01, 0.001)
 
 
 def print_audit(
@@ -47,27 +47,27 @@ def print_audit(
     """The bounds, the witness and what becomes of the claim."""
     console = Console(highlight=False)
     console.print(
-        f"[bold]What {printable(name)} leaks[/bold], with {bounds.confidence:.6g} confidence",
+        f"[bold]What {printable_name(name)} leaks[/bold], with {bounds.confidence:.6g} confidence",
         soft_wrap=True,
     )
     table = facts_table()
     delta = f" (granting δ = {bounds.delta:g})" if bounds.delta else ""
-    table.add_row("ε", f"[bold]at least {_down(bounds.epsilon)}[/bold]{delta}")
+    table.add_row("ε", f"[bold]at least {_format_down(bounds.epsilon)}[/bold]{delta}")
     if exact is not None:
-        table.add_row("", f"{_digits(exact['pair'])} by computation, for these inputs")
+        table.add_row("", f"{_format_digits(exact['pair'])} by computation, for these inputs")
         table.add_row(
-            "", f"{_digits(exact['epsilon'])} by computation, over all neighbouring inputs"
+            "", f"{_format_digits(exact['epsilon'])} by computation, over all neighbouring inputs"
         )
     if bounds.epsilon == 0:
         table.add_row("", "nothing was shown")
-    table.add_row("a small belief", f"grows at least × {_down(bounds.gamma)}")
-    after = percent(bounds.posterior(prior), "down")
+    table.add_row("a small belief", f"grows at least × {_format_down(bounds.gamma)}")
+    after = format_percent(bounds.posterior(prior), "down")
     promised = ""
     if plan is not None and claim is not None:
-        most = percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
+        most = format_percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
         promised = f" (the plan: to at most {most}, but for δ)" if bounds.delta else ""
         promised = promised or f" (the plan: to at most {most})"
-    table.add_row(f"from {percent(prior, 'up')}", f"to at least {after} sure{promised}")
+    table.add_row(f"from {format_percent(prior, 'up')}", f"to at least {after} sure{promised}")
     _rows(bounds, table)
     console.print(table)
     for note in getattr(bounds, "notes", ()):
@@ -75,7 +75,7 @@ def print_audit(
     if plan is not None:
         console.print(f"The plan: whoever is looking {plan.target.words()}.")
     if claim is not None:
-        claimed = f"ε ≤ {_claimed(claim, refuted)}" + (
+        claimed = f"ε ≤ {_format_claim(claim, refuted)}" + (
             f", δ = {bounds.delta:g}" if bounds.delta else ""
         )
         if refuted:
@@ -107,11 +107,13 @@ def _rows(bounds: AuditBounds, table: Table) -> None:
 @_rows.register
 def _(audit: Audit, table: Table) -> None:
     if audit.pattern is not None:
-        table.add_row("inputs", printable(audit.pattern))
-    table.add_row("with", _value(audit.with_))
-    table.add_row("without", _value(audit.without))
+        table.add_row("inputs", printable_name(audit.pattern))
+    table.add_row("with", _format_value(audit.with_))
+    table.add_row("without", _format_value(audit.without))
     if audit.epsilon > 0:
         _rows_of_counts(table, audit.counts)
+    if not audit.float_bits:
+        table.add_row("floats", "apart from their bits")
     if audit.timing:
         table.add_row("time", "counts as a part of each output: so long did its call take")
     table.add_row("samples", f"{audit.samples:,} of each world, all stages together")
@@ -119,7 +121,7 @@ def _(audit: Audit, table: Table) -> None:
 
 def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
     for index, count in enumerate(counts):
-        table.add_row(_event_label(index, count, len(counts)), printable(count.event))
+        table.add_row(_event_label(index, count, len(counts)), printable_name(count.event))
         for world, hits, trials in (
             ("with", count.with_hits, count.trials),
             ("without", count.without_hits, count.others),
@@ -137,11 +139,17 @@ def _event_label(index: int, count: EventCount, of: int) -> str:
     return "event, also for γ" if index == 0 else "event for γ"
 
 
+REPLACED_SENTENCE = (
+    "someone in the data, or another in their place: a claim for add-remove allows 2ε"
+)
+
+
 @_rows.register
 def _(scores: Scores, table: Table) -> None:
+    table.add_row("neighbours", REPLACED_SENTENCE)
     if scores.epsilon > 0:
         _rows_of_counts(table, scores.counts)
-    for fpr in RATES:
+    for fpr in SHOWN_RATES:
         try:
             rate = scores.tpr_at(fpr)
         except InvalidInput:
@@ -155,11 +163,18 @@ def _(scores: Scores, table: Table) -> None:
 def _(audit: SyntheticAudit, table: Table) -> None:
     rows = len(audit.membership.members), len(audit.membership.non_members)
     table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
+    table.add_row("neighbours", REPLACED_SENTENCE)
     table.add_row("columns", f"{audit.numbers} of numbers, {audit.words} of words")
-    table.add_row("score", f"{audit.score}, the best of three, which is paid for")
+    table.add_row("score", f"{audit.score}, the best of several, which is paid for")
     for risk in audit.risks:
+        if not risk.trials:
+            table.add_row(risk.name, "nothing to guess by")
+            continue
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
-        table.add_row(risk.name, f"{words}: a risk of at least {percent(risk.low, 'down')}")
+        of = "" if risk.column is None else f" of {printable_name(risk.column)}"
+        table.add_row(
+            risk.name + of, f"{words}: a risk of at least {format_percent(risk.low, 'down')}"
+        )
     verdict = "would pass" if audit.closest_passes else "would not pass"
     words = f"{audit.closest[0]:.4g}, of others {audit.closest[1]:.4g}: {verdict}"
     table.add_row("closest record", f"{words}, which proves nothing")
@@ -190,7 +205,8 @@ def _(run: OneRun, table: Table) -> None:
 
 
 def _guess_rows(run: OneRun, table: Table) -> None:
-    for label, guesses in (("guesses", run.both), ("in guesses", run.inside)):
+    sides = ("guesses", run.both), ("in guesses", run.inside), ("out guesses", run.outside)
+    for label, guesses in sides:
         if not guesses.tried:
             table.add_row(label, "none: no scores stand apart from the others")
             continue
@@ -208,9 +224,11 @@ def print_curve_run(
     console = Console(highlight=False)
     console.print(f"[bold]What the run leaks[/bold], with {run.confidence:.6g} confidence")
     table = facts_table()
-    table.add_row("μ", f"[bold]at least {_down(run.mu)}[/bold]")
+    table.add_row("μ", f"[bold]at least {_format_down(run.mu)}[/bold]")
     for delta in (1e-5, 1e-6):
-        table.add_row("", f"ε at least {_down(run.epsilon(delta))} at δ = {delta:g}, if Gaussian")
+        table.add_row(
+            "", f"ε at least {_format_down(run.epsilon(delta))} at δ = {delta:g}, if Gaussian"
+        )
     table.add_row("canaries", f"{run.canaries:,}, of which {run.chosen_on:,} chose the guesses")
     sides = {"both": "in or out", "in": "in", "out": "out"}
     words = (
@@ -220,7 +238,7 @@ def print_curve_run(
     console.print(table)
     if claim is None:
         return
-    said = f"The claim μ ≤ {_claimed(claim, refuted)} is"
+    said = f"The claim μ ≤ {_format_claim(claim, refuted)} is"
     if refuted:
         console.print(f"{said} [bold]refuted[/bold].")
     elif undecided is not None:
@@ -229,28 +247,28 @@ def print_curve_run(
         console.print(f"{said} not refuted, which is no proof of privacy.")
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, frozenset):
-        return ", ".join(sorted(printable(who) for who in value)) or "nobody"
-    text = printable(value)
+        return ", ".join(sorted(printable_name(who) for who in value)) or "nobody"
+    text = printable_name(value)
     return text if len(text) <= 200 else text[:197] + "…"
 
 
-def _claimed(claim: float, refuted: bool | None) -> str:
+def _format_claim(claim: float, refuted: bool | None) -> str:
     """A claim with the digits that it was given; what is refuted is not said larger."""
-    return as_typed(claim, "down" if refuted else "up")
+    return format_typed(claim, "down" if refuted else "up")
 
 
-def _down(value: float) -> str:
+def _format_down(value: float) -> str:
     """Four digits after the point, rounded down."""
     return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
 
 
-def _digits(value: float) -> str:
+def _format_digits(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4f}"
 
 
-def chart(bounds: AuditBounds, claim: float | None) -> Any:
+def audit_chart(bounds: AuditBounds, claim: float | None) -> Any:
     """Rates for scores; otherwise posterior against prior, as claimed and as shown."""
     if isinstance(bounds, Scores):
         return rate_chart(bounds)
@@ -278,16 +296,16 @@ def rate_chart(scores: Scores) -> Any:
         row.update({key: max(row[key], floor) for key in ("low", "tpr", "high")})
     scale = altair.Scale(type="log", domain=[floor, 1.0])
     x = altair.X("fpr:Q", title="false positive rate, at most", scale=scale)
-    base = of_rows(rows)
+    base = rows_chart(rows)
     y_title = "true positive rate"
-    band = base.mark_area(opacity=0.2, color=COLOURS[0]).encode(
+    band = base.mark_area(opacity=0.2, color=CHART_COLOURS[0]).encode(
         x=x, y=altair.Y("low:Q", title=y_title, scale=scale), y2="high:Q"
     )
-    line = base.mark_line(strokeWidth=2.5, color=COLOURS[0], point=True).encode(
+    line = base.mark_line(strokeWidth=2.5, color=CHART_COLOURS[0], point=True).encode(
         x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
-    ends = of_rows([{"fpr": floor, "tpr": floor}, {"fpr": 1, "tpr": 1}])
-    guess = ends.mark_line(strokeDash=[5, 4], color=COLOURS[3]).encode(
+    ends = rows_chart([{"fpr": floor, "tpr": floor}, {"fpr": 1, "tpr": 1}])
+    guess = ends.mark_line(strokeDash=[5, 4], color=CHART_COLOURS[3]).encode(
         x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
     title = f"An attack on {len(scores.members):,} members and {len(scores.non_members):,} others"

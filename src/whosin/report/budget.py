@@ -1,66 +1,74 @@
-"""A dataset's standing in words: what was spent, what is left, what it lets anyone believe."""
+"""A dataset's budget state and history in words and files."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
-from whosin.beliefs import percent, posterior
-from whosin.exact import as_typed, figures
-from whosin.ledger import Check, Entry, Standing, units
-from whosin.ledger.charge import Cost
-from whosin.report.card import Section, budget_words, who
-from whosin.report.numbers import short
+from whosin.beliefs import format_percent, posterior
+from whosin.exact import format_figures, format_typed
+from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
+from whosin.ledger.budget import Cost
+from whosin.ledger.encoding import canonical_json
+from whosin.report.card import Section, budget_words, describe_adversary, known_size
+from whosin.report.terminal import format_short
 
-STATES = {
+# A dataset's standing in words: what was spent, what is left, what it lets anyone believe.
+
+
+STATE_SENTENCES = {
     "open": "open",
     "closed": "closed: no further answers",
     "complete": "complete: it had a release that allows no other",
 }
-NAMED = ("registered", "amended", "halted", "resumed", "closed")
+NAMED_ENTRIES = ("registered", "amended", "halted", "resumed", "closed")
 """Kinds of entries that say what they are."""
 
 
-def standing_card(standing: Standing) -> list[Section]:
+def standing_card(standing: BudgetState) -> list[Section]:
     """The sections of a dataset's page."""
     return [
-        Section(standing.dataset, tuple(_money(standing))),
-        Section("What all answers together allow", tuple(allowed(standing))),
+        Section(standing.dataset, tuple(_budget_lines(standing))),
+        Section("What all answers together allow", tuple(belief_lines(standing))),
         Section("History", (history_line(standing),)),
     ]
 
 
-def _money(standing: Standing) -> list[str]:
-    lines = [f"Budget: {budget_words(standing.plan)}.", *_whose(standing)]
+def _budget_lines(standing: BudgetState) -> list[str]:
+    lines = [f"Budget: {budget_words(standing.plan)}.", *_unit_lines(standing)]
     if not standing.debits:
         lines.append("Nothing has been spent.")
     elif standing.epsilon == math.inf:
         lines.append("Spent: all of it, on a release of its own.")
     else:
         read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
-        count = "1 answer" if standing.debits == 1 else f"{standing.debits} answers"
-        lines.append(f"Spent: ε = {_spent(standing)} for {count}{read}.")
+        count = "1 debit" if standing.debits == 1 else f"{standing.debits} debits"
+        lines.append(f"Spent: ε = {_spent_text(standing)} in {count}{read}.")
     if standing.state == "open":
         alone = " It allows one answer only." if standing.budget.alone else ""
-        gaussian = f"; or ρ = {figures(standing.spendable_rho, 6, 'down')} of Gaussian noise"
+        gaussian = f"; or ρ = {format_figures(standing.spendable_rho, 6, 'down')} of Gaussian noise"
         rho = gaussian if standing.budget.rho else ""
-        lines.append(f"Left: ε = {figures(standing.spendable, 6, 'down')}{rho}.{alone}")
-    lines.append(f"State: {STATES[standing.state]}.")
-    return [*lines, *_halts(standing)]
+        lines.append(f"Left: ε = {format_figures(standing.spendable, 6, 'down')}{rho}.{alone}")
+    lines.append(f"State: {STATE_SENTENCES[standing.state]}.")
+    return [*lines, *_suspension_lines(standing)]
 
 
-def _spent(standing: Standing) -> str:
+def _spent_text(standing: BudgetState) -> str:
     """What was spent; never more than the budget, which is printed rounded down, if it is not."""
-    text, whole = short(standing.epsilon), figures(standing.plan.epsilon, 6, "down")
-    return whole if standing.epsilon <= standing.plan.epsilon and _above(text, whole) else text
+    text, whole = format_short(standing.epsilon), format_figures(standing.plan.epsilon, 6, "down")
+    return whole if standing.epsilon <= standing.plan.epsilon and _is_above(text, whole) else text
 
 
-def _above(text: str, other: str) -> bool:
+def _is_above(text: str, other: str) -> bool:
     return Fraction(text.rpartition("≈")[2].strip()) > Fraction(other)
 
 
-def _halts(standing: Standing) -> list[str]:
+def _suspension_lines(standing: BudgetState) -> list[str]:
     """That an engine failed, where one did, and what follows."""
     if not standing.halts and not standing.halted:
         return []
@@ -75,7 +83,7 @@ def _halts(standing: Standing) -> list[str]:
     return [f"{word}{now} An engine failed after a debit {times}."]
 
 
-def _whose(standing: Standing) -> list[str]:
+def _unit_lines(standing: BudgetState) -> list[str]:
     """Whose rows the budget is for, where that was said."""
     if standing.bound is None:
         return []
@@ -85,34 +93,36 @@ def _whose(standing: Standing) -> list[str]:
     return [f"Protects each {kept.entity!r}: at most {rows} in {groups} count."]
 
 
-def allowed(standing: Standing) -> list[str]:
+def belief_lines(standing: BudgetState) -> list[str]:
     """How sure the plan's adversary can have become from all answers so far."""
     plan = standing.plan
-    lines = [who(plan.family)]
+    lines = [describe_adversary(plan.family)]
     if not standing.debits:
         return [*lines, "So far they have learned nothing from here."]
     if standing.by_itself:
-        return [*lines, f"Whoever that is {plan.target.words()}.", *_failing(standing)]
+        return [*lines, f"Whoever that is {plan.target.words()}.", *_failure_lines(standing)]
     if math.isinf(standing.ratio):
         return [*lines, "Nothing is promised."]
     low, high = plan.beliefs
     beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
     moves = [
-        f"from {percent(p, 'down')} to at most {percent(posterior(standing.ratio, p), 'up')}"
+        f"from {format_percent(p, 'down')} to at most "
+        f"{format_percent(posterior(standing.ratio, p), 'up')}"
         for p in beliefs
     ]
     lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")
-    return [*lines, *_failing(standing)]
+    return [*lines, *_failure_lines(standing)]
 
 
-def _failing(standing: Standing) -> list[str]:
+def _failure_lines(standing: BudgetState) -> list[str]:
     if not standing.plan.delta or standing.certain:
         return []
-    failure = as_typed(standing.plan.failure, "up")
-    return [f"That may fail with probability {failure}, given that a person is in."]
+    failure = format_typed(standing.plan.failure, "up")
+    may = f"That may fail with probability {failure}, given that a person is in."
+    return [may, *known_size(standing.plan)]
 
 
-def history_line(standing: Standing) -> str:
+def history_line(standing: BudgetState) -> str:
     """The head of the history, for a report."""
     count = "1 entry" if standing.entries == 1 else f"{standing.entries} entries"
     return f"{count}, the last of {standing.last[:19]}Z; head {standing.head}"
@@ -120,17 +130,17 @@ def history_line(standing: Standing) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = entry.kind if entry.kind in NAMED else ""
+    what = entry.kind if entry.kind in NAMED_ENTRIES else ""
     cost = ""
     if entry.kind == "debit":
-        what = _question(entry)
+        what = _question_text(entry)
         paid = entry.body["costs"].get(relation)
         cost = cost_words(Cost(**paid), 6) if paid else "∞"
     elif entry.kind == "answer":
         what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
     elif entry.kind == "registered":
         plan = entry.body["plan"]
-        cost = f"ε ≤ {figures(float(plan['epsilon']), 6, 'up')}"
+        cost = f"ε ≤ {format_figures(float(plan['epsilon']), 6, 'up')}"
     return (
         str(entry.number),
         entry.body["when"][:19].replace("T", " "),
@@ -140,7 +150,7 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     )
 
 
-def _question(entry: Entry) -> str:
+def _question_text(entry: Entry) -> str:
     asked = entry.body["what"]
     what = {key: asked[key] for key in ("query",) if key in asked} | asked
     parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
@@ -149,16 +159,16 @@ def _question(entry: Entry) -> str:
 
 def cost_words(cost: Cost, digits: int = 4) -> str:
     """A cost in a few letters."""
-    if cost.rho >= units.INFINITE:
+    if cost.rho >= encoding.INFINITE_UNITS:
         return "a promise of its own"
-    pure = cost.epsilon < units.INFINITE
+    pure = cost.epsilon < encoding.INFINITE_UNITS
     symbol, amount = ("ε", cost.epsilon) if pure else ("ρ", cost.rho)
-    text = f"{symbol} = {amount / units.EPSILON_UNITS:.{digits}g}"
-    failing = f", δ = {cost.delta / units.DELTA_UNITS:.{digits // 2}g}" if cost.delta else ""
+    text = f"{symbol} = {amount / encoding.EPSILON_UNITS:.{digits}g}"
+    failing = f", δ = {cost.delta / encoding.DELTA_UNITS:.{digits // 2}g}" if cost.delta else ""
     return text + failing
 
 
-def check_lines(checks: Sequence[Check]) -> list[str]:
+def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:
     """What a verification found."""
     lines = []
     for check in checks:
@@ -167,3 +177,37 @@ def check_lines(checks: Sequence[Check]) -> list[str]:
             line += f"; {len(check.unanswered)} paid for and not answered"
         lines += [line, f"  head {check.head}"]
     return lines
+
+
+# A ledger's history as files: JSON with everything, CSV for a spreadsheet.
+
+
+Records = Sequence[tuple[BudgetState, Sequence[Entry]]]
+HISTORY_COLUMNS = ("dataset", "number", "kind", "request", "who", "when", "body", "head")
+
+
+def datasets_data(records: Records, *, entries: bool = True) -> dict[str, list[dict[str, Any]]]:
+    """All datasets as plain data, with all their entries if asked for."""
+    datasets = []
+    for standing, history in records:
+        past = {"history": [entry.to_dict() for entry in history]} if entries else {}
+        datasets.append(standing.to_dict() | past)
+    return {"datasets": datasets}
+
+
+def json_text(records: Records) -> str:
+    """The same as a file."""
+    return json.dumps(datasets_data(records), ensure_ascii=False, indent=2) + "\n"
+
+
+def csv_text(records: Records) -> str:
+    """One line per entry; `body` is JSON, from which the digests can be recomputed."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HISTORY_COLUMNS)
+    for _, entries in records:
+        for entry in entries:
+            named = [entry.dataset, entry.number, entry.kind, entry.request]
+            said = [entry.body["who"], entry.body["when"], canonical_json(entry.body), entry.head]
+            writer.writerow([*named, *said])
+    return out.getvalue()

@@ -1,62 +1,137 @@
-"""Charts that stand alone offline: HTML with the drawing code inside, SVG, or PNG."""
+"""Charts that stand alone offline (HTML, SVG, PNG), and the content policy of pages."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from whosin.calibration.chain_plans import ChainPlan
-from whosin.curves.curve import CornerCurve, TradeOff
-from whosin.exact import figures
-from whosin.extras import needs
+from whosin.exact import format_figures
+from whosin.extras import require_extras
+from whosin.plain_files import write_file
 from whosin.references import THEOREMS
-from whosin.report.files import check_writable
-from whosin.report.plot import Curve
-from whosin.report.policy import chart_page
-from whosin.theorems.map import BARRIERS, EDGES
+from whosin.report.terminal import Curve, check_writable
 
-SUFFIXES = (".html", ".svg", ".png")
-LISTED = {"direction": "vertical", "labelLimit": 460}
+if TYPE_CHECKING:
+    from whosin.calibration.planning import ChainPlan
+    from whosin.curves.curve import TradeOff
+
+# What a report may do in a browser: show itself, and nothing else.
+#
+# Contract: every HTML file of ours carries a Content-Security-Policy that allows no outside address
+# and no script but those that we put in, by their hashes; names that come from files go in as text,
+# or as a block of data in which nothing can end the block.
+
+
+DRAW_SCRIPT = """
+const spec = JSON.parse(document.getElementById("chart-data").textContent);
+vegaEmbed("#chart", spec, {mode: "vega-lite", actions: false, ast: true, renderer: "svg"});
+"""
+"""`ast`: expressions are interpreted, so that no text is ever run as a program."""
+
+
+def policy_element(*scripts: str) -> str:
+    """The element that states the policy; it comes first in a page's head."""
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    ]
+    rules = [
+        "default-src 'none'",
+        f"script-src {' '.join(hashes)}" if hashes else "script-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}">'
+
+
+def data_block(name: str, data: Any) -> str:
+    """Data for a script, in an element of its own; no letter of it can end the element."""
+    text = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{escape(name)}">{text}</script>'
+
+
+def chart_page(spec: dict[str, Any], title: str) -> str:
+    """A page that draws one chart, offline."""
+    script = _drawing_code()
+    return (
+        "<!doctype html>\n<html lang=en>\n<head>\n"
+        f"{policy_element(script)}\n<meta charset=utf-8>\n"
+        '<meta name=viewport content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n</head>\n<body>\n<div id=chart></div>\n"
+        f"{data_block('chart-data', spec)}\n"
+        f"<script type=module>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+@cache
+def _drawing_code() -> str:
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle(DRAW_SCRIPT)
+    if "</script" in script.lower() or "<!--" in script:
+        raise AssertionError("the drawing code must not end its own element")
+    return script
+
+
+# Charts that stand alone offline: HTML with the drawing code inside, SVG, or PNG.
+
+
+CHART_SUFFIXES = (".html", ".svg", ".png")
+LEGEND_OPTIONS = {"direction": "vertical", "labelLimit": 460}
 """A legend with a line for each name."""
 RATES_DRAWN = tuple(min(1.0, 10 ** (-5 + step / 20)) for step in range(101))
 """The false positive rates of a chart on logarithmic axes."""
 FEW_CORNERS = 200
 """Up to this many corners of a curve are drawn; with more, single ones cannot be seen."""
 WIDEST_TITLE = 64
-COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
-ALLOWED = "#7a4fa3"
+CHART_COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
+ALLOWED_COLOUR = "#7a4fa3"
 
 
 def check_path(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
-    needs("charts")
-    check_writable(path, "--save", SUFFIXES)
+    require_extras("charts")
+    check_writable(path, "--save", CHART_SUFFIXES)
 
 
-def save(chart: Any, path: Path) -> None:
-    """Write a chart in the format that the file's name asks for."""
+def save_chart(chart: Any, path: Path, *, private: bool = False) -> None:
+    """Write a chart in the format that the file's name asks for.
+
+    Args:
+        private: it shows exact numbers: a new file is for its owner only.
+    """
     check_path(path)
     kind = path.suffix.lower()
+    content: io.BytesIO | io.StringIO
     if kind == ".html":
-        path.write_text(chart_page(chart.to_dict(), path.stem), encoding="utf-8")
+        content = io.StringIO(chart_page(chart.to_dict(), path.stem))
     elif kind == ".png":
-        chart.save(str(path), format="png", scale_factor=2)
+        chart.save(content := io.BytesIO(), format="png", scale_factor=2)
     else:
-        chart.save(str(path), format="svg")
+        chart.save(content := io.StringIO(), format="svg")
+    write_file(path, content.getvalue(), "--save", private=private)
 
 
-def of_rows(rows: Sequence[Mapping[str, object]]) -> Any:
+def rows_chart(rows: Sequence[Mapping[str, object]]) -> Any:
     """A chart of some rows, without marks."""
     import altair
 
     return altair.Chart(altair.Data(values=rows))
 
 
-def coloured(field: str, names: Sequence[str], colours: Sequence[str], **legend: Any) -> Any:
+def colour_scale(field: str, names: Sequence[str], colours: Sequence[str], **legend: Any) -> Any:
     """A colour for each name, with a legend below the chart."""
     import altair
 
@@ -67,12 +142,14 @@ def coloured(field: str, names: Sequence[str], colours: Sequence[str], **legend:
 
 def rates_drawn(curve: TradeOff) -> list[float]:
     """The false positive rates at which a curve is drawn, its corners among them."""
+    from whosin.curves.curve import CornerCurve
+
     corners = curve.corners if isinstance(curve, CornerCurve) else []
     own = {float(fpr) for fpr, _ in corners} if len(corners) <= FEW_CORNERS else set()
     return sorted({*RATES_DRAWN, *(fpr for fpr in own if fpr > RATES_DRAWN[0])})
 
 
-def titled(title: str) -> list[str]:
+def wrap_title(title: str) -> list[str]:
     """A title in lines that are not wider than a chart."""
     return textwrap.wrap(title, WIDEST_TITLE)
 
@@ -97,29 +174,29 @@ def belief_chart(
         for x in range(points)
     ]
     names = [name for _mark, name, _ in curves]  # the plan comes last and is drawn on top
-    colours = COLOURS[: len(names)][::-1]
+    colours = CHART_COLOURS[: len(names)][::-1]
     if allowed:
-        names, colours = [*names, "what is allowed"], [*colours, ALLOWED]
+        names, colours = [*names, "what is allowed"], [*colours, ALLOWED_COLOUR]
     percent = altair.Axis(format="%", values=[step / 5 for step in range(6)])
     encoding = {
         "x": altair.X("prior:Q", title="belief before the release", axis=percent),
         "y": altair.Y("posterior:Q", title="largest belief after it", axis=percent),
-        "color": coloured("who", names, colours, **LISTED),
+        "color": colour_scale("who", names, colours, **LEGEND_OPTIONS),
     }
-    lines = [of_rows(rows).mark_line(strokeWidth=2.5).encode(**encoding)]
+    lines = [rows_chart(rows).mark_line(strokeWidth=2.5).encode(**encoding)]
     if allowed:
         points_ = [
             {"prior": float(prior), "posterior": float(most), "who": names[-1]}
             for prior, most in allowed
         ]
         spots = altair.OverlayMarkDef(size=60)
-        lines.append(of_rows(points_).mark_line(strokeWidth=1.5, point=spots).encode(**encoding))
+        lines.append(rows_chart(points_).mark_line(strokeWidth=1.5, point=spots).encode(**encoding))
     shade = (
-        of_rows([{"low": band[0], "high": band[1]}])
-        .mark_rect(opacity=0.12, color=COLOURS[0])
+        rows_chart([{"low": band[0], "high": band[1]}])
+        .mark_rect(opacity=0.12, color=CHART_COLOURS[0])
         .encode(x="low:Q", x2="high:Q")
     )
-    return altair.layer(shade, *lines).properties(title=titled(title), width=460, height=360)
+    return altair.layer(shade, *lines).properties(title=wrap_title(title), width=460, height=360)
 
 
 def rates_chart(
@@ -139,14 +216,18 @@ def rates_chart(
     up = altair.Y("tpr:Q", title="largest true positive rate", scale=scale, axis=axis)
     names = [guessing, reached]
     lines = (
-        of_rows(rows)
+        rows_chart(rows)
         .mark_line(strokeWidth=2.5, clip=True)
-        .encode(x=across, y=up, color=coloured("who", names, COLOURS[:2][::-1], **LISTED))
+        .encode(
+            x=across,
+            y=up,
+            color=colour_scale("who", names, CHART_COLOURS[:2][::-1], **LEGEND_OPTIONS),
+        )
     )
     layers = [lines]
     if promise is not None:
         asked = "the target"
-        cross = of_rows([{"fpr": float(promise[0]), "tpr": float(promise[1]), "what": asked}])
+        cross = rows_chart([{"fpr": float(promise[0]), "tpr": float(promise[1]), "what": asked}])
         shape = altair.Shape(
             "what:N",
             title=None,
@@ -158,7 +239,7 @@ def rates_chart(
                 x=across, y=up, shape=shape
             )
         )
-    return altair.layer(*layers).properties(title=titled(title), width=420, height=420)
+    return altair.layer(*layers).properties(title=wrap_title(title), width=420, height=420)
 
 
 def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: int) -> Any:
@@ -175,29 +256,34 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
         for name, value in zip(names, (span / scale, leaks, rows * span / scale), strict=True)
     ]
     lines = (
-        of_rows(data)
+        rows_chart(data)
         .mark_line(point=True, strokeWidth=2.5, clip=True)
         .encode(
             x=altair.X(
                 "scale:Q", title="scale of the Laplace noise", scale=altair.Scale(type="log")
             ),
             y=altair.Y("leakage:Q", title="ε of one row", scale=altair.Scale(type="log")),
-            color=coloured("which", names, [COLOURS[3], COLOURS[0], COLOURS[1]], **LISTED),
+            color=colour_scale(
+                "which",
+                names,
+                [CHART_COLOURS[3], CHART_COLOURS[0], CHART_COLOURS[1]],
+                **LEGEND_OPTIONS,
+            ),
         )
     )
     chosen = (
-        of_rows([{"scale": plan.scale, "leakage": plan.leakage}])
-        .mark_point(size=140, filled=True, color=COLOURS[0], shape="diamond", opacity=1)
+        rows_chart([{"scale": plan.scale, "leakage": plan.leakage}])
+        .mark_point(size=140, filled=True, color=CHART_COLOURS[0], shape="diamond", opacity=1)
         .encode(x="scale:Q", y="leakage:Q")
     )
     title = (
-        f"A series of {rows} rows: scale {figures(plan.scale, 3, 'up')} for ε = "
-        f"{figures(plan.epsilon, 3, 'down')}"
+        f"A series of {rows} rows: scale {format_figures(plan.scale, 3, 'up')} for ε = "
+        f"{format_figures(plan.epsilon, 3, 'down')}"
     )
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 
 
-POSITIONS: dict[str, tuple[float, float]] = {
+NODE_POSITIONS: dict[str, tuple[float, float]] = {
     "PMP under D_U": (2.0, 6.0),
     "PMP under D_NI^k": (1.0, 5.0),
     "UDP": (0.0, 4.0),
@@ -231,38 +317,44 @@ POSITIONS: dict[str, tuple[float, float]] = {
 
 SPAN_X, SPAN_Y = (-0.4, 6.9), (0.2, 6.4)
 WIDTH, HEIGHT = 980, 660
-KINDS = {"both ways": COLOURS[0], "implies": COLOURS[2], "does not imply": COLOURS[1]}
+LINE_KINDS = {
+    "both ways": CHART_COLOURS[0],
+    "implies": CHART_COLOURS[2],
+    "does not imply": CHART_COLOURS[1],
+}
 
 
 def notion_chart() -> Any:
     """The map of notions: solid lines are theorems, dashed ones known counterexamples."""
     import altair
 
+    from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
+
     lines: list[dict[str, object]] = []
     heads: list[dict[str, object]] = []
     labels: list[dict[str, object]] = []
-    for edge in EDGES:
+    for edge in NOTION_EDGES:
         kind = "both ways" if edge.both_ways else "implies"
-        start, end = POSITIONS[edge.source], POSITIONS[edge.target]
-        _draw(lines, heads, start, end, kind, edge.both_ways)
+        start, end = NODE_POSITIONS[edge.source], NODE_POSITIONS[edge.target]
+        _draw_line(lines, heads, start, end, kind, edge.both_ways)
         middle = {"x": 0.45 * start[0] + 0.55 * end[0], "y": 0.45 * start[1] + 0.55 * end[1]}
         arrow = "⇔" if edge.both_ways else "⇒"
         tip = f"{edge.source} {arrow} {edge.target}: {edge.formula}"
         held = edge.theorem in ("definition", "subfamily")
         text = edge.theorem if edge.theorem in THEOREMS else "⊇" if held else "⇒"
         labels.append({**middle, "text": text, "tip": tip})
-    for barrier in BARRIERS:
-        start, end = POSITIONS[barrier.source], POSITIONS[barrier.target]
-        _draw(lines, heads, start, end, "does not imply", False, aside=0.12)
-    nodes = [{"x": x, "y": y, "text": name} for name, (x, y) in POSITIONS.items()]
+    for barrier in NOTION_BARRIERS:
+        start, end = NODE_POSITIONS[barrier.source], NODE_POSITIONS[barrier.target]
+        _draw_line(lines, heads, start, end, "does not imply", False, aside=0.12)
+    nodes = [{"x": x, "y": y, "text": name} for name, (x, y) in NODE_POSITIONS.items()]
     plain = {
         "x": altair.X("x:Q", axis=None, scale=altair.Scale(domain=list(SPAN_X))),
         "y": altair.Y("y:Q", axis=None, scale=altair.Scale(domain=list(SPAN_Y))),
     }
-    colour = coloured("kind", list(KINDS), list(KINDS.values()), symbolType="stroke")
-    dash = altair.Scale(domain=list(KINDS), range=[[1, 0], [1, 0], [5, 4]])
+    colour = colour_scale("kind", list(LINE_KINDS), list(LINE_KINDS.values()), symbolType="stroke")
+    dash = altair.Scale(domain=list(LINE_KINDS), range=[[1, 0], [1, 0], [5, 4]])
     rules = (
-        of_rows(lines)
+        rows_chart(lines)
         .mark_rule(strokeWidth=1.6)
         .encode(
             **plain,
@@ -273,14 +365,14 @@ def notion_chart() -> Any:
         )
     )
     arrows = (
-        of_rows(heads)
+        rows_chart(heads)
         .mark_point(shape="triangle", filled=True, size=70, opacity=1)
         .encode(**plain, color=colour, angle=altair.Angle("angle:Q", scale=None))
     )
     halo = {"stroke": "white", "strokeWidth": 5, "strokeJoin": "round"}
     layers: list[Any] = [rules, arrows]
     for values, size in ((labels, 11), (nodes, 13)):
-        base = of_rows(values)
+        base = rows_chart(values)
         for look in (halo, {"color": "#222222"}):
             mark: Any = base.mark_text(fontSize=size, **look)
             layers.append(mark.encode(**plain, text="text:N"))
@@ -290,7 +382,7 @@ def notion_chart() -> Any:
     return chart.configure_view(strokeWidth=0)
 
 
-def _draw(
+def _draw_line(
     lines: list[dict[str, object]],
     heads: list[dict[str, object]],
     start: tuple[float, float],

@@ -1,20 +1,28 @@
-"""What an ε means: for each prior belief the largest posterior, adversary by adversary."""
+"""What an ε means: beliefs by adversary, and whether it is enough for a target."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from whosin import beliefs
-from whosin.calibration.plan import HEADROOM
-from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
-from whosin.curves.noise import pure_curve
-from whosin.errors import InvalidInput, UnknownName
-from whosin.exact import exp_up, rational, round_up
-from whosin.report.plot import Curve
+from whosin.calibration.base import Target
+from whosin.calibration.plan import SCALE_HEADROOM
+from whosin.calibration.rate_targets import RateTarget
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
+from whosin.exact import Number, exact_fraction, exp_up, log_down, rational, round_down, round_up
+from whosin.families import Adversary, Family
+from whosin.report.terminal import Curve, format_short
 
-PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
+if TYPE_CHECKING:
+    from whosin.curves import TradeOff
+
+# What an ε means: for each prior belief the largest posterior, adversary by adversary.
+
+
+SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Explanation:
         """The largest posterior of this adversary from this prior."""
         if reading.ratio == math.inf:
             return float(prior > 0)
-        return round_up(Fraction(beliefs.posterior(rational(reading.ratio), rational(prior))))
+        return round_up(Fraction(beliefs.posterior(exact_fraction(reading.ratio), rational(prior))))
 
     def curves(self) -> list[Curve]:
         """Posterior against prior for each adversary who is held to anything."""
@@ -67,17 +75,21 @@ class Explanation:
 
     def rates(self) -> list[tuple[Fraction, float]]:
         """(FPR, TPR): what the best test reaches that this ε and δ allow."""
+        from whosin.curves.curve import FALSE_POSITIVE_RATES
+
         curve = self.tests()
-        return [(fpr, round_up(rational(curve.tpr(fpr)))) for fpr in FALSE_POSITIVE_RATES]
+        return [(fpr, round_up(exact_fraction(curve.tpr(fpr)))) for fpr in FALSE_POSITIVE_RATES]
 
     def tests(self) -> TradeOff:
         """What the best tests reach, as far as it is known."""
         if self.curve is not None:
             return self.curve
-        return pure_curve(exp_up(self.epsilon), rational(self.delta), relation=self.relation)
+        from whosin.curves.mechanism_curves import pure_curve
+
+        return pure_curve(exp_up(self.epsilon), exact_fraction(self.delta), relation=self.relation)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the fields as plain data for JSON."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -100,7 +112,7 @@ class Explanation:
         }
 
 
-def explanation(
+def explain_epsilon(
     epsilon: Fraction,
     delta: Fraction = Fraction(0),
     relation: str = "add-remove",
@@ -112,7 +124,7 @@ def explanation(
         raise InvalidInput("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
         raise InvalidInput("delta", "at least 0 and below 1", float(delta))
-    if delta * HEADROOM >= 1:
+    if delta * SCALE_HEADROOM >= 1:
         raise InvalidInput("delta", "below 0.1: beyond that nothing is promised", float(delta))
     if relation not in ("add-remove", "replace"):
         raise UnknownName("relation", relation, ("add-remove", "replace"))
@@ -121,7 +133,7 @@ def explanation(
     def held(times: int) -> float:
         if times * level >= 700:
             return math.inf
-        return round_up(exp_up(times * epsilon) / (1 - 1 / HEADROOM if delta else 1))
+        return round_up(exp_up(times * epsilon) / (1 - 1 / SCALE_HEADROOM if delta else 1))
 
     if relation == "add-remove":
         readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
@@ -140,19 +152,158 @@ def explanation(
         level,
         float(delta),
         relation,
-        min(1.0, float(delta * HEADROOM)),
-        _priors(band),
+        min(1.0, float(delta * SCALE_HEADROOM)),
+        _prior_grid(band),
         tuple(readings),
         curve,
     )
 
 
-def _priors(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
+def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
     if band is None:
-        return PRIORS
+        return SHOWN_PRIORS
     low, high = band
     if not 0 <= low <= high <= 1:
         raise InvalidInput("prior", "a range inside 0..1, low first", f"{low}..{high}")
     if low == high:
         return (low,)
     return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
+
+
+# Whether an ε, an (ε, δ) or a process is enough for a target, and which ε would be.
+
+
+@dataclass(frozen=True)
+class Sufficiency:
+    """Whether a target is kept.
+
+    Attributes:
+        enough: whether it is.
+        measured_as: what was compared, such as "true positive rate".
+        reached, limit: its number here, and the one that the target allows.
+        epsilon: the largest ε that would be enough at the same δ; None if none is.
+        fails: the probability with which a promise about beliefs may fail.
+    """
+
+    target: Target
+    enough: bool
+    measured_as: str
+    reached: float
+    limit: float
+    epsilon: float | None
+    fails: float = 0.0
+
+    def words(self) -> list[str]:
+        """The target and the verdict, a sentence each."""
+        lines = [f"The target: whoever is looking {self.target.words()}."]
+        but = f", but for a probability of {self.fails:g}" if self.fails else ""
+        if isinstance(self.target, RateTarget):
+            said = self.target.verdict(exact_fraction(self.reached), enough=self.enough)
+        else:
+            reached, limit = format_short(self.reached, "up"), format_short(self.limit, "down")
+            said = f"the {self.measured_as} is at most {reached}; up to {limit} would do"
+            if not self.enough:
+                said = f"the {self.measured_as} may be {reached}; only {limit} would do"
+        lines.append(f"{'Enough' + but if self.enough else 'Not enough'}: {said}.")
+        if self.epsilon is None:
+            lines.append("At this δ no ε keeps it.")
+        else:
+            lines.append(f"Any ε up to {format_short(self.epsilon, 'down')} keeps it{but}.")
+        return lines
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "enough": self.enough,
+            "promise": self.target.words(),
+            "measured_as": self.measured_as,
+            "reached": self.reached,
+            "limit": self.limit,
+            "epsilon_enough": self.epsilon,
+            "fails": self.fails,
+            "words": self.words(),
+        }
+
+
+def check_sufficiency(
+    target: Target,
+    family: Family,
+    epsilon: Fraction,
+    delta: Fraction,
+    relation: str,
+    curve: TradeOff | None = None,
+) -> Sufficiency:
+    """Whether (ε, δ)-DP, or what is known of it beyond that, keeps a target against a family.
+
+    Args:
+        relation: between which data ε holds. "replace" speaks of someone who knows the size.
+        curve: what tests reach, where more is known than ε and δ.
+    """
+    adversary = target.against(family)
+    times = _group_size(adversary, delta, relation)
+    if isinstance(target, RateTarget):
+        return _sufficient_rates(target, times, epsilon, delta, curve)
+    return _sufficient_beliefs(target, adversary, times, epsilon, delta)
+
+
+def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
+    """How many steps between neighbours there are between what the adversary compares."""
+    # One replaced is one removed and one added; nothing follows the other way round.
+    replaced = adversary.relation == "replace" and relation != "replace"
+    times = adversary.group * (2 if replaced else 1)
+    if adversary.relation != "replace" and relation == "replace":
+        raise InvalidInput("target", "about someone who knows the size, with replace", "another")
+    if delta and times > 1:
+        who = "people who replace each other" if replaced else "groups"
+        raise InvalidInput("delta", f"0 here: this target compares {who}", float(delta))
+    return times
+
+
+def _sufficient_rates(
+    target: RateTarget, times: int, epsilon: Fraction, delta: Fraction, curve: TradeOff | None
+) -> Sufficiency:
+    from whosin.curves.mechanism_curves import pure_curve
+
+    # What is known of tests is known between neighbours.
+    known = (
+        curve if curve is not None and times == 1 else pure_curve(exp_up(epsilon * times), delta)
+    )
+    reached = target.reached_by(known)
+    try:
+        most: float | None = _epsilon_down(log_down(target.ratio_with(delta)), times)
+    except (InvalidInput, ImpossibleTarget):
+        most = None
+    limit = target.limit
+    return Sufficiency(
+        target, reached <= limit, target.measured_as, round_up(reached), float(limit), most
+    )
+
+
+def _sufficient_beliefs(
+    target: Target, adversary: Adversary, times: int, epsilon: Fraction, delta: Fraction
+) -> Sufficiency:
+    """By the likelihood ratio: e^ε, or with a δ e^ε/(1 − 1/10), except with probability 10 δ."""
+    allowed = target.ratio(adversary.low, adversary.high)
+    room = exact_fraction(1 - 1 / SCALE_HEADROOM) if delta else Fraction(1)
+    held = exp_up(epsilon * times) / room
+    most = _largest_epsilon(allowed, room, times)
+    return Sufficiency(
+        target,
+        target.met(held, adversary.low, adversary.high),
+        "likelihood ratio of what is published",
+        round_up(held),
+        float(allowed),
+        most,
+        min(1.0, float(delta * SCALE_HEADROOM)),
+    )
+
+
+def _largest_epsilon(allowed: Number, room: Fraction, times: int) -> float | None:
+    if allowed == math.inf:
+        return math.inf
+    ratio = exact_fraction(allowed) * room
+    return _epsilon_down(log_down(ratio), times) if ratio > 1 else None
+
+
+def _epsilon_down(epsilon: float, times: int) -> float:
+    return epsilon if times == 1 else round_down(exact_fraction(epsilon) / times)

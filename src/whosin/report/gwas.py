@@ -1,78 +1,387 @@
-"""Association studies in the terminal: what was released, attacked, compared."""
+"""Association studies for people: terminal, tables with PLINK's columns, plots, page."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from html import escape as html_escape
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from whosin import beliefs
-from whosin.beliefs import percent
+from whosin.beliefs import format_percent
 from whosin.calibration import Plan
-from whosin.exact import decimals, figures
-from whosin.gwas import Study, allelic_chi2, p_values
-from whosin.gwas.attack import Point
-from whosin.gwas.experiment import Experiment, Outcome
-from whosin.gwas.offer import StudyOffer
-from whosin.gwas.release import StudyRelease
-from whosin.report.card import Section, card
-from whosin.report.gwas_charts import SETTINGS, TESTS, manhattan
-from whosin.report.gwas_tables import release_rows
-from whosin.report.terminal_tables import columns_table
+from whosin.exact import Array, format_decimals, format_figures, rational
+from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
+from whosin.gwas.association import TAIL_95, noisy_chi2_p
+from whosin.gwas.attack import AttackPoint
+from whosin.gwas.people import allele_counts, group_sizes
+from whosin.gwas.release import StudyCostEstimate, StudyRelease
+from whosin.gwas.simulation import Experiment, Outcome
+from whosin.gwas.study import PUBLIC_COLUMNS
+from whosin.plain_files import create_file, write_file
+from whosin.report import html
+from whosin.report.card import Section, plan_card
+from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
+from whosin.report.terminal import columns_table
 from whosin.report.text import print_filled, print_sections
 
-RELATIONS = {
+# Association results as rows with the columns that geneticists know (PLINK's).
+
+
+Row = dict[str, str | int | float]
+
+EXACT_COLUMNS = ("F_A", "F_U", "CHISQ", "P", "OR")
+
+
+def release_rows(release: StudyRelease) -> list[Row]:
+    """The published SNPs, best first. F_A_NOISE95 and F_U_NOISE95 (or CHISQ_NOISE95): 95% of the
+    noise is within ± that much. P, OR and SE have the noise in them."""
+    public = zip(*release.snps.columns(), strict=True)
+    rows: list[Row] = [dict(zip(PUBLIC_COLUMNS, values, strict=True)) for values in public]
+    for name, column in _estimate_columns(release):
+        for row, value in zip(rows, column.tolist(), strict=True):
+            row[name] = value
+    return rows
+
+
+def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
+    numbers, scale = release.numbers, release.offer.scale
+    if release.offer.question.numbers == "nothing":
+        return []
+    if release.offer.question.numbers == "chi2":
+        chi2 = numbers[:, 0]
+        within = np.full(len(chi2), TAIL_95 * scale)
+        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
+    result = release.association()
+    low, high = result.interval
+    return [
+        ("F_A", result.f_a),
+        ("F_U", result.f_u),
+        ("CHISQ", result.chi2),
+        ("P", result.p),
+        ("OR", result.odds_ratio),
+        ("SE", result.se),
+        ("L95", low),
+        ("U95", high),
+        ("F_A_NOISE95", result.f_a_noise),
+        ("F_U_NOISE95", result.f_u_noise),
+    ]
+
+
+def write_release(release: StudyRelease, path: Path) -> None:
+    """The published SNPs, tab-separated."""
+    rows = release_rows(release)
+    lines = [
+        "\t".join(rows[0]),
+        *("\t".join(_format_cell(v) for v in row.values()) for row in rows),
+    ]
+    write_file(path, "\n".join(lines) + "\n", "--save", private=True)
+
+
+def write_exact(study: Study, path: Path) -> None:
+    """PLINK's association table, exact: for the curator, not for publication. NA is where PLINK
+    writes it: χ² of a SNP on which nothing varies, odds ratios without an end."""
+    with create_file(path, "--assoc", private=True) as file:
+        file.write("\t".join((*PUBLIC_COLUMNS, *EXACT_COLUMNS)) + "\n")
+        file.writelines(_exact_lines(study))
+
+
+def _exact_lines(study: Study) -> Iterator[str]:
+    chi2 = allelic_chi2(study.counts)
+    f_a, f_u = allele_frequencies(study.counts)
+    copies, known = sum(allele_counts(study.counts)), sum(group_sizes(study.counts))
+    varies = (copies > 0) & (copies < 2 * known)
+    columns = (
+        f_a,
+        f_u,
+        np.where(varies, chi2, np.nan),
+        np.where(varies, p_values(chi2), np.nan),
+        odds_ratios(study.counts),
+    )
+    public = zip(*study.snps.columns(), strict=True)
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    for names, values in zip(public, numbers, strict=True):
+        yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+
+
+def _plink_number(value: float) -> str:
+    """A number as PLINK writes it: NA where there is none."""
+    return f"{value:.6g}" if math.isfinite(value) else "NA"
+
+
+def _format_cell(value: str | int | float) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+# Pictures of association studies: Manhattan plots, the attack's power, recovery.
+
+
+GENOME_WIDE = 5e-8
+PLOT_CELLS = (700, 260)
+TEST_NAMES = {"homer": "Homer's statistic", "likelihood-ratio": "likelihood ratio"}
+SETTING_NAMES = {
+    ("genotype", "plain"): "genotypes, plain DP",
+    ("genotype", "bounded"): "genotypes, bounded priors",
+    ("label-swap", "plain"): "case labels, plain DP",
+    ("label-swap", "bounded"): "case labels, bounded priors",
+}
+
+
+def manhattan_plot(
+    snps: Snps, p: Array, title: str, genome: Snps | None = None, named: bool = False
+) -> Any:
+    """−log10 P along the genome; where points would lie on each other, one of them is drawn.
+
+    Args:
+        genome: all SNPs of the study, to scale the axis, if only some are drawn.
+        named: write the names beside the points.
+    """
+    import altair
+
+    everything = snps if genome is None else genome
+    starts, ends = _chromosome_offsets(everything)
+    positions = np.array(
+        [starts[c] + at for c, at in zip(snps.chromosome, snps.position.tolist(), strict=True)]
+    )
+    height = -np.log10(np.maximum(p, 1e-300))
+    kept = _thin_points(positions, height)
+    order = {name: number for number, name in enumerate(starts)}
+    rows = [
+        {
+            "position": float(positions[i]),
+            "height": round(float(height[i]), 3),
+            "shade": "even" if order[snps.chromosome[i]] % 2 else "odd",
+            "name": snps.name[i],
+        }
+        for i in kept
+    ]
+    middles = [(starts[name] + ends[name]) / 2 for name in starts]
+    step = max(1, len(middles) // 12)
+    labels = {round(m): name for m, name in list(zip(middles, starts, strict=True))[::step]}
+    names = "{" + ", ".join(f"'{position}': '{name}'" for position, name in labels.items()) + "}"
+    top = max(8.5, float(height.max(initial=0)) * 1.08)
+    span = [0, max(ends.values())]
+    points = (
+        rows_chart(rows)
+        .mark_circle(size=70 if named else 14, opacity=0.9)
+        .encode(
+            x=altair.X(
+                "position:Q",
+                title="chromosome",
+                scale=altair.Scale(domain=span, nice=False),
+                axis=altair.Axis(
+                    values=list(labels), labelExpr=f"{names}[toString(datum.value)]", grid=False
+                ),
+            ),
+            y=altair.Y("height:Q", title="−log10 P", scale=altair.Scale(domain=[0, top])),
+            color=altair.Color(
+                "shade:N",
+                legend=None,
+                scale=altair.Scale(domain=["odd", "even"], range=[CHART_COLOURS[0], "#7fb0d3"]),
+            ),
+            tooltip=[
+                altair.Tooltip("name:N", title="SNP"),
+                altair.Tooltip("height:Q", title="−log10 P"),
+            ],
+        )
+    )
+    line = (
+        rows_chart([{"height": -float(np.log10(GENOME_WIDE))}])
+        .mark_rule(color=CHART_COLOURS[1], strokeDash=[5, 4])
+        .encode(y="height:Q")
+    )
+    layers = [line, points]
+    if named:
+        layers.append(
+            points.mark_text(dy=-10, fontSize=11, color="#333333").encode(
+                text="name:N", color=altair.value("#333333")
+            )
+        )
+    return altair.layer(*layers).properties(title=title, width=760, height=300)
+
+
+def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
+    """A logarithmic axis with a mark for each size."""
+    import altair
+
+    return altair.X(
+        f"{field}:Q",
+        title=title,
+        scale=altair.Scale(type="log", nice=False, padding=10),
+        axis=altair.Axis(values=sorted(sizes), format="~s"),
+    )
+
+
+def _share_axis(field: str, title: str) -> Any:
+    """An axis from 0% to 100%."""
+    import altair
+
+    whole = altair.Scale(domain=[0, 1])
+    return altair.Y(f"{field}:Q", title=title, axis=altair.Axis(format="%"), scale=whole)
+
+
+def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any:
+    """Power over the number of SNPs: exact frequencies, released ones, and the promised limit."""
+    import altair
+
+    sources = {"exact": "exact frequencies", "released": "the release"}
+    names = [f"{source}, {test}" for source in sources.values() for test in TEST_NAMES.values()]
+    names.append("the most that the plan allows")
+    rows: list[dict[str, object]] = [
+        {
+            "snps": point.snps,
+            "power": point.power,
+            "who": f"{sources[point.source]}, {TEST_NAMES[point.statistic]}",
+        }
+        for point in points
+    ]
+    for size in {point.snps for point in points}:
+        rows.append({"snps": size, "power": min(limit, 1.0), "who": names[-1]})
+    colours = [CHART_COLOURS[1], "#e39a8f", CHART_COLOURS[0], "#7fb0d3", "#222222"]
+    return (
+        rows_chart(rows)
+        .mark_line(point=True, strokeWidth=2.5)
+        .encode(
+            x=_size_axis(
+                "snps", "SNPs whose frequencies are known", {point.snps for point in points}
+            ),
+            y=_share_axis("power", "cases that are recognised"),
+            color=colour_scale("who", names, colours, **LEGEND_OPTIONS),
+            strokeDash=altair.StrokeDash(
+                "who:N",
+                legend=None,
+                scale=altair.Scale(domain=names, range=[[1, 0]] * 4 + [[5, 4]]),
+            ),
+        )
+        .properties(title=title, width=460, height=340)
+    )
+
+
+def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
+    """The share of the true top M that comes back, over the size of the study."""
+    import altair
+
+    rows = [
+        {
+            "people": each.people,
+            "recovered": each.recovered,
+            "low": max(each.recovered - 2 * each.error, 0),
+            "high": min(each.recovered + 2 * each.error, 1),
+            "setting": SETTING_NAMES[each.relation, each.privacy],
+            "gamma": f"γ = {each.gamma:g}",
+            "top": f"the top {each.top}",
+        }
+        for each in outcomes
+    ]
+    names, colours = (
+        list(SETTING_NAMES.values()),
+        ["#bbbbbb", "#666666", "#7fb0d3", CHART_COLOURS[0]],
+    )
+    base = altair.Chart().encode(
+        x=_size_axis("people", "people in the study", {each.people for each in outcomes}),
+        color=colour_scale("setting", names, colours, columns=2, labelLimit=300),
+    )
+    share = _share_axis("recovered", "share that comes back")
+    lines = base.mark_line(point=True, strokeWidth=2.2).encode(y=share)
+    bars = base.mark_rule(opacity=0.6).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
+    tops = [f"the top {top}" for top in dict.fromkeys(each.top for each in outcomes)]
+    gammas = [f"γ = {gamma:g}" for gamma in dict.fromkeys(each.gamma for each in outcomes)]
+    return (
+        altair.layer(bars, lines, data=altair.Data(values=rows))
+        .properties(width=250, height=170)
+        .facet(
+            row=altair.Row("gamma:N", title=None, sort=gammas),
+            column=altair.Column("top:N", title=None, sort=tops),
+        )
+        .properties(title=title)
+    )
+
+
+def _chromosome_offsets(snps: Snps) -> tuple[dict[str, int], dict[str, int]]:
+    """Where each chromosome starts and ends on one axis, in the order of the file."""
+    furthest: dict[str, int] = {}
+    for chromosome, at in zip(snps.chromosome, snps.position.tolist(), strict=True):
+        furthest[chromosome] = max(furthest.get(chromosome, 0), at)
+    starts, ends, total = {}, {}, 0
+    for chromosome, length in furthest.items():
+        starts[chromosome], total = total, total + max(length, 1)
+        ends[chromosome] = total
+    return starts, ends
+
+
+def _thin_points(positions: Array, height: Array) -> Array:
+    """One point a cell of the picture."""
+    if len(positions) <= 5_000:
+        return np.arange(len(positions))
+    columns = positions / max(positions.max(), 1) * PLOT_CELLS[0]
+    rows = height / max(height.max(), 1e-9) * PLOT_CELLS[1]
+    cells = columns.astype(np.int64) * (PLOT_CELLS[1] + 1) + rows.astype(np.int64)
+    return np.sort(np.unique(cells, return_index=True)[1])
+
+
+# Association studies in the terminal: what was released, attacked, compared.
+
+
+RELATION_NAMES = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
 }
-SCORES = {
-    "distance": "the distance from significance",
+SCORE_NAMES = {
+    "distance": "the distance of χ² from {:g}",
     "chi2": "the allelic χ²",
 }
-WORDS = {"SNP", "A1", "frequencies", "test", "protects"}
+TEXT_COLUMNS = {"SNP", "A1", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
 PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def offer_card(offer: StudyOffer) -> list[Section]:
+def offer_card(offer: StudyCostEstimate) -> list[Section]:
     """The plan's card, with what this release did."""
-    sections = card(offer.plan)
-    return [*sections[:2], Section("What is published", tuple(_published(offer))), *sections[2:]]
+    sections = plan_card(offer.plan)
+    return [
+        *sections[:2],
+        Section("What is published", tuple(_published_lines(offer))),
+        *sections[2:],
+    ]
 
 
-def _published(offer: StudyOffer) -> list[str]:
+def _published_lines(offer: StudyCostEstimate) -> list[str]:
     asked = offer.question
     chosen, numbers = (float(part) for part in offer.epsilons)
     within = math.log(20) * offer.scale
     people = f"{offer.cases:,} cases and {offer.controls:,} controls"
     lines = [
         f"The {asked.top} most associated of {offer.snps:,} SNPs among {people}, chosen by "
-        f"{SCORES[asked.score]} with noise of scale {offer.selection_scale:.4g} (ε = {chosen:.4f})."
+        f"{_describe_score(asked.score, asked.threshold)} with noise of scale "
+        f"{offer.selection_scale:.4g} (ε = {chosen:.4f})."
         if asked.top
         else f"Numbers about {asked.size} SNPs among {people}, named without looking at the data.",
     ]
     if asked.numbers == "counts":
         lines.append(
             f"Their allele counts with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% "
-            f"of case frequencies are within ±{figures(within / (2 * offer.cases), 4, 'up')}. P, "
+            "of case frequencies are within "
+            f"±{format_figures(within / (2 * offer.cases), 4, 'up')}. P, "
             "OR and its interval follow from them, noise included."
         )
     elif asked.numbers == "chi2":
         lines.append(
             f"Their χ² with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% are within "
-            f"±{figures(within, 4, 'up')}."
+            f"±{format_figures(within, 4, 'up')}."
         )
-    lines.append(f"Neighbouring studies: {RELATIONS[asked.relation]}.")
+    lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
     if asked.relation == "genotype":
         doubled = 2 * offer.plan.epsilon
         ratio = math.exp(doubled) if doubled < 700 else math.inf
-        half = percent(beliefs.posterior(ratio, 0.5), "up")
+        half = format_percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
             f"Exchanging two labels is two of these changes: ε = {doubled:.4f}, from 50% to at "
             f"most {half} sure of who is a case."
@@ -82,13 +391,18 @@ def _published(offer: StudyOffer) -> list[str]:
             "Genotypes are not protected by it: participants and their genomes are taken as known."
         )
     lines.append(
-        "A missing genotype counts as no copy of A1. Which SNPs were looked at, and the sizes of "
-        "both groups, are public."
+        "Missing genotypes are left out of the choice, and counted like the average person in the "
+        "numbers. Which SNPs were looked at, and the sizes of both groups, are public."
     )
     return lines
 
 
-def print_offer(offer: StudyOffer) -> None:
+def _describe_score(score: str, threshold: object) -> str:
+    """What SNPs are chosen by."""
+    return SCORE_NAMES[score].format(float(rational(threshold)))
+
+
+def print_offer(offer: StudyCostEstimate) -> None:
     """The card of a release that was not made."""
     print_sections(offer_card(offer))
     print("A dry run: nothing was drawn and nothing was spent.")
@@ -101,13 +415,13 @@ def print_release(release: StudyRelease) -> None:
     console.print()
     rows = release_rows(release)
     names = [name for name in PRINTED_COLUMNS if name in rows[0]]
-    console.print(_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
+    console.print(_make_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
 
 
 def exact_chart(study: Study) -> Any:
     """The Manhattan plot of exact p-values. Not for publication."""
     p = p_values(allelic_chi2(study.counts))
-    return manhattan(study.snps, p, "Exact associations: private, not for publication")
+    return manhattan_plot(study.snps, p, "Exact associations: private, not for publication")
 
 
 def print_study(study: Study) -> None:
@@ -120,57 +434,63 @@ def print_study(study: Study) -> None:
         )
 
 
-def print_attack(points: Sequence[Point], plan: Plan, relation: str, rate: float) -> None:
+def print_attack(points: Sequence[AttackPoint], plan: Plan, relation: str, rate: float) -> None:
     """Power and posterior, from exact frequencies and from the release."""
     console = Console(highlight=False)
     prior = attack_prior(plan)
     console.print("[bold]Can a known genome be placed among the cases?[/bold]")
     print_filled(
-        f"At a false-positive rate of {percent(rate)}: the share of cases that are recognised "
-        f"by the frequencies of M SNPs, and how sure one then is, from {percent(prior)}."
+        f"At a false-positive rate of {format_percent(rate)}: the share of cases that are "
+        "recognised "
+        f"by the frequencies of M SNPs, and how sure one then is, from {format_percent(prior)}."
     )
     lines = [
         [
             f"{point.snps:,}",
-            "exact" if point.source == "exact" else f"ε = {decimals(plan.epsilon, 3, 'down')}",
-            TESTS[point.statistic],
-            percent(point.power),
-            " to ".join(map(percent, point.power_interval)),
-            percent(point.posterior(prior)),
+            "exact"
+            if point.source == "exact"
+            else f"ε = {format_decimals(plan.epsilon, 3, 'down')}",
+            TEST_NAMES[point.statistic],
+            format_percent(point.power),
+            " to ".join(map(format_percent, point.power_interval)),
+            format_percent(point.posterior(prior)),
         ]
         for point in points
     ]
     header = ["M", "frequencies", "test", "recognised", "95% interval", "then sure"]
-    console.print(_table(header, lines))
+    console.print(_make_table(header, lines))
     limit = attack_limit(plan, rate)
     print_filled(
-        f"The plan ({relation}) allows nobody to recognise more than {percent(limit, 'up')} of the "
-        f"cases on average, nor to become more than {percent(promised(plan, prior), 'up')} sure."
+        f"The plan ({relation}) allows nobody to recognise more than "
+        f"{format_percent(limit, 'up')} of the "
+        "cases on average, nor to become more than "
+        f"{format_percent(promised_posterior(plan, prior), 'up')} sure."
     )
     above = [point for point in points if point.source == "released" and point.power > limit]
     if above:
-        print_filled(_excess(above, limit))
+        print_filled(_excess_reason(above, limit))
 
 
-def _excess(points: Sequence[Point], limit: float) -> str:
+def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
     """Why a measured share may be above what the plan allows."""
     largest = max(points, key=lambda point: point.power)
     low, high = largest.power_interval
     who = f"{largest.recognised} of {largest.cases} cases, tried against {largest.outsiders} others"
-    seen = f"The release shows {percent(largest.power)} ({who})"
-    between = f"{percent(low)} to {percent(high)}"
+    seen = f"The release shows {format_percent(largest.power)} ({who})"
+    between = f"{format_percent(low)} to {format_percent(high)}"
     if low <= limit:
         return (
-            f"{seen}. Sampling explains what is above {percent(limit)}: from this number of people "
+            f"{seen}. Sampling explains what is above {format_percent(limit)}: from this number "
+            "of people "
             f"the share is only known to lie between {between}."
         )
     return (
-        f"{seen}, and its interval, {between}, lies above {percent(limit)}. One draw of the "
+        f"{seen}, and its interval, {between}, lies above {format_percent(limit)}. One draw of the "
         "noise and one choice of outsiders can do that; repeat with other seeds before concluding."
     )
 
 
-def point_data(point: Point, prior: float) -> dict[str, object]:
+def point_data(point: AttackPoint, prior: float) -> dict[str, object]:
     """A point of the attack as data."""
     return {
         **asdict(point),
@@ -194,7 +514,7 @@ def attack_limit(plan: Plan, rate: float) -> float:
     return min(ratio * rate, 1 - (1 - rate) / ratio)
 
 
-def promised(plan: Plan, prior: float) -> float:
+def promised_posterior(plan: Plan, prior: float) -> float:
     """How sure one may become at most, from a prior."""
     return float(beliefs.posterior(math.exp(plan.epsilon), prior))
 
@@ -204,7 +524,8 @@ def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Non
     console = Console(highlight=False)
     last = experiment.seed + experiment.studies - 1
     print_filled(
-        f"The share of the true top M that comes back, by {SCORES[experiment.score]}: "
+        "The share of the true top M that comes back, by "
+        f"{_describe_score(experiment.score, experiment.threshold)}: "
         f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
         f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
         f"{experiment.seed} to {last}), {experiment.draws} releases of each."
@@ -219,14 +540,16 @@ def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Non
             if (each.gamma, each.top, each.relation, each.privacy)
             == (gamma, top, relation, privacy)
         ]
-        setting = SETTINGS[relation, privacy]
-        lines.append([f"{gamma:g}", str(top), setting, decimals(epsilon, 3, "down"), *shares])
+        setting = SETTING_NAMES[relation, privacy]
+        lines.append(
+            [f"{gamma:g}", str(top), setting, format_decimals(epsilon, 3, "down"), *shares]
+        )
     heads = ["γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes)]
-    console.print(_table(heads, lines))
+    console.print(_make_table(heads, lines))
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = columns_table(*names, right=set(names) - WORDS)
+def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = columns_table(*names, right=set(names) - TEXT_COLUMNS)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     return table
@@ -234,3 +557,24 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 def short_cell(value: str | int | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+# A release on one HTML page that needs nothing else: plot, table, card.
+
+
+def release_page(release: StudyRelease, path: Path) -> None:
+    """Write the Manhattan plot, all columns and the card."""
+    rows = release_rows(release)
+    asked = release.offer.question
+    what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
+    body = []
+    if "P" in rows[0]:
+        p = np.array([float(row["P"]) for row in rows])
+        chart = manhattan_plot(
+            release.snps, p, "Released associations", release.all_snps, named=True
+        )
+        body.append(html.chart_svg(chart))
+    body.append(html.rows_table(list(rows[0]), [list(row.values()) for row in rows]))
+    body.append(html.html_sections(offer_card(release.offer)))
+    body.append(f"<p class=soft>Ledger entry: {html_escape(release.dataset)}</p>")
+    write_file(path, html.html_page(f"{what}, released privately", body), "--save", private=True)

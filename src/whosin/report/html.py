@@ -10,24 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.extras import needs
+from whosin.extras import require_extras
+from whosin.plain_files import write_file
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
-from whosin.release.noisy_cells import MARK
+from whosin.release.answer import NOISY_MARK
 from whosin.release.queries.base import AMOUNT
 from whosin.report import card
-from whosin.report.answer_charts import answer_chart
 from whosin.report.budget import cost_words, standing_card
-from whosin.report.files import check_writable
-from whosin.report.frequencies import AFTER, BEFORE, LINE, MARKS, NEVER, Marks
-from whosin.report.plan_charts import plan_charts
-from whosin.report.policy import policy
+from whosin.report.card import plan_charts
+from whosin.report.charts import policy_element
 from whosin.report.releases import cell_words
-from whosin.report.table_pages import STYLE as TABLES_STYLE
-from whosin.report.table_pages import tables_html
-from whosin.report.table_views import scales_of
+from whosin.report.table_views import TABLE_STYLE as TABLES_STYLE
+from whosin.report.table_views import answer_chart, column_scales, tables_html
+from whosin.report.terminal import AFTER, BEFORE, LINE, MARKS, NEVER, Marks, check_writable
 
-STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); margin: 0 auto; max-width: 52rem;
   padding: 2rem 1.25rem 4rem; background: #fff; }
@@ -50,73 +48,76 @@ MANY_COLUMNS = 8
 def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before anything is spent."""
     if path is not None:
-        needs("charts")
+        require_extras("charts")
         check_writable(path, "--report", (".html", ".htm"))
 
 
 def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
     """Write the report of a release."""
     check_path(path)
-    path.touch(0o600)  # a new file is for its owner only
-    path.write_text(release_report(title, plan, release), encoding="utf-8")
+    write_file(path, release_report(title, plan, release), "--report", private=True)
 
 
 def release_report(title: str, plan: Plan, release: Release) -> str:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
-    needs("charts")
+    require_extras("charts")
     body = [
         f"<p class=soft>Released under a promise about what anyone can learn; request "
         f"<code>{escape(release.request)}</code>.</p>",
-        heading("Whom it protects from whom"),
-        sections(card.card(plan)[:2]),
-        sections([part for part in card.card(plan) if part.marks is not None]),
-        *map(drawing, plan_charts(plan)),
-        heading("Answers"),
+        html_heading("Whom it protects from whom"),
+        html_sections(card.plan_card(plan)[:2]),
+        html_sections([part for part in card.plan_card(plan) if part.marks is not None]),
+        *map(chart_svg, plan_charts(plan)),
+        html_heading("Answers"),
         "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
         "100 cases. What clamping and limiting a person's rows leave out is not in it: each answer "
         "says what counts.</p>",
-        *(_answer(answer, number) for number, answer in enumerate(release)),
-        heading("What all answers together allow, and the ledger"),
-        sections(standing_card(release.standing)),
-        heading("If they know more than assumed"),
-        *(paragraphs(part) for part in card.card(plan) if part.title.startswith("If they know")),
-        heading("Why this holds"),
-        theorems(plan.theorems),
+        *(_answer_section(answer, number) for number, answer in enumerate(release)),
+        html_heading("What all answers together allow, and the ledger"),
+        html_sections(standing_card(release.standing)),
+        html_heading("If they know more than assumed"),
+        *(
+            html_paragraphs(part)
+            for part in card.plan_card(plan)
+            if part.title.startswith("If they know")
+        ),
+        html_heading("Why this holds"),
+        theorem_list(plan.theorems),
     ]
-    return page(title, body)
+    return html_page(title, body)
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """A whole page."""
+def html_page(title: str, body: Iterable[str]) -> str:
+    """Return a whole HTML page around a body."""
     return (
-        f"<!doctype html>\n<html lang=en>\n<head>\n{policy()}\n<meta charset=utf-8>\n"
+        f"<!doctype html>\n<html lang=en>\n<head>\n{policy_element()}\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}{TABLES_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{PAGE_STYLE}{TABLES_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
     )
 
 
-def heading(text: str) -> str:
-    """A heading."""
+def html_heading(text: str) -> str:
+    """Return a heading of a section as HTML."""
     return f"<h2>{escape(text)}</h2>"
 
 
-def sections(parts: Sequence[card.Section]) -> str:
+def html_sections(parts: Sequence[card.Section]) -> str:
     """Sections of a card."""
     return "\n".join(
         f"<h3>{escape(part.title)}</h3>\n"
-        + paragraphs(part)
-        + ("" if part.marks is None else people(part.marks))
+        + html_paragraphs(part)
+        + ("" if part.marks is None else people_drawing(part.marks))
         for part in parts
     )
 
 
-def paragraphs(part: card.Section) -> str:
+def html_paragraphs(part: card.Section) -> str:
     """A section without its title."""
     return "\n".join(f"<p>{escape(each)}</p>" for each in part.lines)
 
 
-def people(marks: Marks) -> str:
+def people_drawing(marks: Marks) -> str:
     """A hundred marks as a drawing: full before, half at most after."""
     positions = [divmod(at, LINE) for at in range(MARKS)]
     fills = {BEFORE: "#1b6ca8", AFTER: "#a9cbe4", NEVER: "none"}
@@ -136,7 +137,7 @@ def people(marks: Marks) -> str:
     )
 
 
-def theorems(numbers: Sequence[str]) -> str:
+def theorem_list(numbers: Sequence[str]) -> str:
     """The theorems a promise rests on."""
     return "<ul>" + "".join(f"<li>{escape(str(THEOREMS[n]))}</li>" for n in numbers) + "</ul>"
 
@@ -158,7 +159,7 @@ def rows_table(
     head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
     lines = [
         "".join(
-            f"<td{kind}>{MARK * (name == 'value' and any(marked))}"
+            f"<td{kind}>{NOISY_MARK * (name == 'value' and any(marked))}"
             f"{escape(cell_words(v, (scales or {}).get(name, AMOUNT)))}</td>"
             for name, v, kind in zip(columns, row, kinds, strict=True)
         )
@@ -172,10 +173,10 @@ def rows_table(
 
 def answer_html(answer: Answer) -> str:
     """The rows of an answer, or of one of its tables."""
-    return rows_table(answer.columns, answer.rows, answer.noisy, scales_of(answer))
+    return rows_table(answer.columns, answer.rows, answer.noisy, column_scales(answer))
 
 
-def drawing(chart: Any) -> str:
+def chart_svg(chart: Any) -> str:
     """A chart as SVG inside the page."""
     import vl_convert
 
@@ -183,7 +184,7 @@ def drawing(chart: Any) -> str:
     return "<div class=wide>" + re.sub(r"^<\?xml.*?\?>", "", svg) + "</div>"
 
 
-def _said(value: Any) -> str:
+def _question_value(value: Any) -> str:
     """What was asked under a key, in words."""
     if not isinstance(value, list):
         return str(value)
@@ -191,20 +192,22 @@ def _said(value: Any) -> str:
     return " and ".join(map(str, inner))
 
 
-def _answer(answer: Answer, number: int) -> str:
+def _answer_section(answer: Answer, number: int) -> str:
     paid = f"{cost_words(answer.cost)}; {answer.noise}"
     hidden = {"counted", "name", "universe", "prior"}
     if answer.tables:
         hidden |= {"sets", "ranges"}  # the tables say it themselves
     asked = ", ".join(
-        f"{key} {_said(value)}" for key, value in answer.question.items() if key not in hidden
+        f"{key} {_question_value(value)}"
+        for key, value in answer.question.items()
+        if key not in hidden
     )
     chart = None if answer.tables else answer_chart(answer)
     return "\n".join(
         [
             f"<h3>{escape(answer.title)}</h3>",
             f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
-            "" if chart is None else drawing(chart),
+            "" if chart is None else chart_svg(chart),
             tables_html(answer, number) if answer.tables else answer_html(answer),
             f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
             f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",

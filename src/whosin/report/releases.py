@@ -1,4 +1,4 @@
-"""Offers and releases as text in a terminal."""
+"""Cost estimates and releases in the terminal, and the story of `whosin demo`."""
 
 from __future__ import annotations
 
@@ -8,31 +8,134 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 
 from whosin.calibration import Plan
-from whosin.exact import figures
-from whosin.ledger.charge import Cost
-from whosin.release import Answer, Offer, Release
-from whosin.release.answer import cost_data
-from whosin.release.noisy_cells import MARK
+from whosin.exact import format_decimals, format_figures
+from whosin.ledger.budget import Cost
+from whosin.release import Answer, CostEstimate, Release
+from whosin.release.answer import NOISY_MARK, cost_data
+from whosin.release.contribution_bounds import CostWarning
+from whosin.release.inspection import InspectionFinding
 from whosin.release.queries.base import AMOUNT, NAME, POINT
-from whosin.release.scans.checking import Finding
-from whosin.release.what_counts import Caution
-from whosin.report.budget import cost_words, standing_card
-from whosin.report.card import budget_words, failing, who
-from whosin.report.numbers import point_words
-from whosin.report.printed_tables import print_tables
-from whosin.report.table_views import scales_of
-from whosin.report.terminal_tables import print_table
-from whosin.report.text import print_sections
+from whosin.report import card
+from whosin.report.budget import belief_lines, cost_words, history_line, standing_card
+from whosin.report.card import budget_words, describe_adversary, describe_delta
+from whosin.report.table_views import (
+    Crosstab,
+    TableView,
+    column_scales,
+    describe_agreement,
+    list_table_views,
+)
+from whosin.report.terminal import point_words, print_table
+from whosin.report.text import print_sections, print_wrapped
+
+# The tables of an answer that has several, on a terminal.
+#
+# Contract: nothing is cut. A table of one column has a line for each cell; one of two columns is a
+# crosstab where that fits and a list where it does not; tables that would make the output long are
+# listed with their margins of error, and what saves them is said.
+
+
+MOST_CELLS, SOME_CELLS = 150, 60
+"""Cells of an answer that is printed whole, and of the tables that are printed of a longer one."""
+MOST_LISTED = 30
+MAX_WIDTH = 10_000
+"""Wider than any terminal: what a table would like to have."""
+TABLE_INDENT = (0, 2, 0, 2)
+
+
+def print_tables(console: Console, answer: Answer, request: str) -> None:
+    """The tables while they are short, and a line for each of the others."""
+    all_views = list_table_views(answer)
+    if words := describe_agreement(answer):
+        console.print(Padding(escape(words), (0, 0, 0, 2), expand=False))
+    short = sum(len(each.cells) for each in all_views) <= MOST_CELLS
+    left = MOST_CELLS if short else SOME_CELLS
+    listed: list[TableView] = []
+    for view in all_views:
+        if listed or len(view.cells) > left:
+            listed.append(view)
+            continue
+        left -= len(view.cells)
+        console.print(f"\n  [bold]{escape(view.title)}[/bold]  [dim]{view.margin_words}[/dim]")
+        _print_view(console, view)
+    if listed:
+        _print_list(console, listed, len(all_views), request)
+
+
+def _print_view(console: Console, view: TableView) -> None:
+    tab = view.crosstab
+    if tab is not None:
+        table = crosstab_table(view, tab)
+        wide = console.options.update(width=MAX_WIDTH)
+        if Measurement.get(console, wide, table).maximum <= console.width:
+            console.print(table)
+            return
+    print_table(console, list_table(view), len(view.keys))
+
+
+def list_table(view: TableView) -> Table:
+    """A line for each cell: its value with its margin of error, and the whole version."""
+    table = Table(box=None, padding=TABLE_INDENT)
+    for key in view.keys:
+        table.add_column(escape(key), overflow="fold")
+    for name in ("value ± margin", "whole (biased)"):
+        table.add_column(name, justify="right")
+    for index, cell in enumerate(view.cells):
+        value = f"{_row_mark(view, index)}{view.number(index)} ± {view.margin(index)}"
+        table.add_row(*(escape(str(each)) for each in cell), value, f"{view.wholes[index]:,}")
+    return table
+
+
+def crosstab_table(view: TableView, tab: Crosstab) -> Table:
+    """Values by rows and columns; the margin of error is that of the whole table."""
+    table = Table(box=None, padding=TABLE_INDENT)
+    table.add_column(f"{escape(tab.down)} \\ {escape(tab.across)}")
+    for label in tab.column_labels:
+        table.add_column(escape(str(label)), justify="right")
+    for label, indices in zip(tab.row_labels, tab.indices, strict=True):
+        values = (f"{_row_mark(view, index)}{view.number(index)}" for index in indices)
+        table.add_row(escape(str(label)), *values)
+    return table
+
+
+def _print_list(console: Console, listed: list[TableView], count: int, request: str) -> None:
+    cells = sum(len(each.cells) for each in listed)
+    more = " more" if len(listed) < count else ""
+    tables = f"{len(listed)}{more} {'tables' if len(listed) > 1 else 'table'}"
+    console.print(f"\n  [bold]{tables}[/bold] of {cells:,} cells in all")
+    table = Table(box=None, padding=TABLE_INDENT)
+    for name in ("table", "cells", "± a cell", "too noisy"):
+        right = name != "table"
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for each in listed[:MOST_LISTED]:
+        numbers = f"{len(each.cells):,}", each.spreads[0], f"{sum(each.noisy):,}"
+        table.add_row(escape(each.title), *numbers)
+    print_table(console, table)
+    if len(listed) > MOST_LISTED:
+        console.print(f"  and {len(listed) - MOST_LISTED} others")
+    console.print(
+        f"  To have them all, without paying again: --request {escape(request)} with --report"
+        " out.html to look at, --save out.csv for a file each, --save out.parquet for one file."
+    )
+
+
+def _row_mark(view: TableView, index: int) -> str:
+    return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
+
+
+# Offers and releases as text in a terminal.
+
 
 MOST_SHOWN = 30
 MOST_MEASURED = 8
 
 
-def offer_data(offer: Offer) -> dict[str, Any]:
+def offer_data(offer: CostEstimate) -> dict[str, Any]:
     """An offer as plain data."""
     data = {
         "title": offer.query.title,
@@ -52,12 +155,16 @@ def offer_data(offer: Offer) -> dict[str, Any]:
 
 
 def print_offers(
-    title: str, plan: Plan, offers: Sequence[Offer], remaining: float | None = None
+    title: str, plan: Plan, offers: Sequence[CostEstimate], remaining: float | None = None
 ) -> None:
     """What a batch would cost and how good it would be."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
-    promise = [who(plan.family), f"Whoever that is {plan.target.words()}.", *failing(plan)]
+    promise = [
+        describe_adversary(plan.family),
+        f"Whoever that is {plan.target.words()}.",
+        *describe_delta(plan),
+    ]
     console.print(escape(" ".join(promise)))
     print_table(console, offer_table(plan, offers))
     for offer in offers:
@@ -76,10 +183,12 @@ def print_offers(
         total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
         console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
-        console.print(f"The dataset has ε = {figures(remaining, 6, 'down')} left in its ledger.")
+        console.print(
+            f"The dataset has ε = {format_figures(remaining, 6, 'down')} left in its ledger."
+        )
 
 
-def print_gains(console: Console, offers: Sequence[Offer]) -> None:
+def print_gains(console: Console, offers: Sequence[CostEstimate]) -> None:
     """By how much the split for the least error helps, and what is measured at once."""
     compared = [offer for offer in offers if offer.by_weights is not None]
     if not compared:
@@ -87,7 +196,7 @@ def print_gains(console: Console, offers: Sequence[Offer]) -> None:
     console.print("\nStandard error of a number, split by weights → optimal")
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for offer in compared[:MOST_SHOWN]:
-        moved = f"{_short(offer.by_weights)} → {_short(offer.standard_error)}"
+        moved = f"{_short_value(offer.by_weights)} → {_short_value(offer.standard_error)}"
         table.add_row(escape(offer.query.title), moved)
     if len(compared) > MOST_SHOWN:
         table.add_row(f"… {len(compared) - MOST_SHOWN} more")
@@ -97,16 +206,16 @@ def print_gains(console: Console, offers: Sequence[Offer]) -> None:
         console.print(f"Measured at once for {titles}: {escape(measured_words(joint))}.")
 
 
-def _short(value: float | None) -> str:
+def _short_value(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
+def print_cautions(console: Console, offers: Sequence[CostEstimate]) -> None:
     """What to decide before asking, each once, with the queries that it is about."""
-    alike: dict[tuple[str, bool], list[tuple[str, Caution]]] = {}
+    alike: dict[tuple[object, ...], list[tuple[str, CostWarning]]] = {}
     for offer in offers:
         for caution in offer.cautions:
-            key = caution.about, bool(caution.columns)
+            key = caution.about, bool(caution.columns), caution.times
             alike.setdefault(key, []).append((offer.query.title, caution))
     for several in alike.values():
         columns = dict.fromkeys(name for _, each in several for name in each.columns)
@@ -116,7 +225,7 @@ def print_cautions(console: Console, offers: Sequence[Offer]) -> None:
         console.print(f"[yellow]Warning[/yellow]{about}: {escape(words)}.")
 
 
-def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
+def offer_table(plan: Plan, offers: Sequence[CostEstimate]) -> Table:
     """Queries with their costs and expected errors."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("query", "cost", "expected error", "95% within", "noise"):
@@ -125,14 +234,14 @@ def offer_table(plan: Plan, offers: Sequence[Offer]) -> Table:
         table.add_row(
             escape(offer.query.title),
             cost_words(offer.charge.cost(plan.relation)),
-            _number(offer.error),
-            "" if offer.within is None or offer.within_words else f"±{_up(offer.within)}",
+            _format_number(offer.error),
+            "" if offer.within is None or offer.within_words else f"±{_format_up(offer.within)}",
             escape(offer.noise),
         )
     return table
 
 
-def error_table(offer: Offer) -> Table:
+def error_table(offer: CostEstimate) -> Table:
     """The tables of an offer with the standard error of a cell of each."""
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("table", "standard error of a cell"):
@@ -146,11 +255,13 @@ def error_table(offer: Offer) -> Table:
 
 def error_words(table: Mapping[str, Any]) -> str:
     """The standard error of a cell; the least and the largest where sums are not equally exact."""
-    ends = [_number(table.get(key)) for key in ("least_error", "largest_error")]
-    return " to ".join(dict.fromkeys(ends)) if all(ends) else _number(table["standard_error"])
+    ends = [_format_number(table.get(key)) for key in ("least_error", "largest_error")]
+    return (
+        " to ".join(dict.fromkeys(ends)) if all(ends) else _format_number(table["standard_error"])
+    )
 
 
-def measured_words(offer: Offer) -> str:
+def measured_words(offer: CostEstimate) -> str:
     """What is measured, and with which part of the budget; those with most of it first."""
     word = "epsilon" if "epsilon" in offer.measured[0] else "rho"
     letter = "ε" if word == "epsilon" else "ρ"
@@ -184,7 +295,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
 def answer_table(answer: Answer) -> Table:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
-    ranged, scales = "low" in answer.columns, scales_of(answer)
+    ranged, scales = "low" in answer.columns, column_scales(answer)
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=True)
     for name in columns:
         table.add_column(escape(name), justify="right" if name == "value" else "left")
@@ -194,7 +305,7 @@ def answer_table(answer: Answer) -> Table:
         data = dict(zip(answer.columns, row, strict=True))
         cells = [cell_words(data[name], scales[name]) for name in columns]
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
-            cells[columns.index("value")] = MARK + cells[columns.index("value")]
+            cells[columns.index("value")] = NOISY_MARK + cells[columns.index("value")]
         if ranged:
             ends = (cell_words(data[name], scales[name]) for name in ("low", "high"))
             cells.append(" to ".join(ends))
@@ -204,11 +315,11 @@ def answer_table(answer: Answer) -> Table:
     return table
 
 
-def _up(value: float) -> str:
-    return figures(value, 6, "up")
+def _format_up(value: float) -> str:
+    return format_figures(value, 6, "up")
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
@@ -226,7 +337,7 @@ def cell_words(value: Any, scale: str = AMOUNT) -> str:
     return point_words(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
-def print_findings(warning: str, findings: Sequence[Finding]) -> None:
+def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
     """The curator's exact figures about the rows."""
     console = Console(highlight=False)
     console.print(f"[red]{warning}[/red]")
@@ -236,3 +347,30 @@ def print_findings(warning: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         table.add_row(f"{finding.rows:,}", escape(finding.what))
     console.print(table)
+
+
+# The story of `whosin demo`, step by step.
+
+
+def print_demo(
+    title: str, plan: Plan, offers: Sequence[CostEstimate], release: Release, refusal: str
+) -> None:
+    """Plan, dry run, release, ledger: what the main job looks like."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(title)}[/bold]")
+    console.print("\n[bold]1 plan[/bold]  who may be looking, and how sure they may become")
+    for line in (card.describe_adversary(plan.family), f"Whoever that is {plan.target.words()}."):
+        print_wrapped(line)
+    level = format_decimals(plan.epsilon, 4, "down")
+    print_wrapped(f"That takes ε = {level} in all ({plan.relation} neighbours).")
+    console.print("\n[bold]2 dry run[/bold]  cost and error before anything runs")
+    console.print(offer_table(plan, offers))
+    console.print("\n[bold]3 release[/bold]  debited first, then answered with exact noise")
+    for answer in release:
+        console.print(f"\n  [bold]{escape(answer.title)}[/bold]")
+        console.print(answer_table(answer))
+    console.print("\n[bold]4 ledger[/bold]  what all of it together allows anyone to believe")
+    for line in (*belief_lines(release.standing)[1:], history_line(release.standing)):
+        print_wrapped(line)
+    print_wrapped(f"A second session is refused: {refusal}.")
+    console.print()

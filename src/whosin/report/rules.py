@@ -1,17 +1,28 @@
-"""Rules about counts, for people: what keeps a promise, for whom, and what it costs."""
+"""Rules about counts for people: plans, charts, and findings about a table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
-from whosin.beliefs import percent
-from whosin.exact import figures
-from whosin.report.secrets import secret_words
-from whosin.report.terminal_tables import columns_table, print_table
+from whosin.beliefs import format_percent
+from whosin.exact import format_figures
+from whosin.extras import require_extras
+from whosin.families import AtMostKnown, FixedProbability
+from whosin.mechanisms.count_rules import Rule
+from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
+from whosin.report.terminal import columns_table, print_table, rounding_side, secret_words
 from whosin.report.text import print_filled, print_reasons
-from whosin.rules import RulePlan
+from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
+from whosin.rules.published import PRIVATE_NOTE
+from whosin.rules.rule_plans import MOST_BASE, MOST_PEOPLE
+
+# Rules about counts, for people: what keeps a promise, for whom, and what it costs.
+
 
 RULE_WORDS = {
     "suppress": "Suppress counts below {}",
@@ -19,12 +30,15 @@ RULE_WORDS = {
     "random-round": "Round at random to multiples of {}",
     "population": "Publish exact counts where every finest cell could have at least {:,} members",
 }
-NONE = {
+NO_RULE_SENTENCES = {
     "suppress": "No threshold keeps this promise, not even one that hides every count but 0.",
-    "round": "No base up to the number of people keeps this promise.",
-    "random-round": "No base up to the number of people keeps this promise.",
-    "population": "No population of up to 100,000 behind a cell keeps this promise.",
+    "round": "No base up to {base:,} keeps this promise.",
+    "random-round": "No base up to {base:,} keeps this promise.",
+    "population": "No population of up to {population:,} behind a cell keeps this promise.",
 }
+ALONE_SENTENCE = (
+    "No population keeps this promise: someone may be sure that nobody else in the cell is in."
+)
 
 
 def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
@@ -32,7 +46,7 @@ def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
     words = secret_words(secret)
     console = Console(highlight=False)
     if plan.parameter is None:
-        console.print(f"[bold]{NONE[plan.kind]}[/bold]", soft_wrap=True)
+        console.print(f"[bold]{_no_rule(plan)}[/bold]", soft_wrap=True)
     else:
         console.print(
             f"[bold]{RULE_WORDS[plan.kind].format(plan.parameter)}[/bold]", soft_wrap=True
@@ -42,13 +56,13 @@ def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
         f"{plan.delta:g} given that {words.given}. A likelihood ratio of {plan.ratio:.4g} is "
         "allowed."
     )
-    print_filled(f"It is for {plan.family.words()}.")
+    print_filled(f"It is for {plan.family.words()}{_people_text(plan)}.")
     if plan.parameter is not None:
-        print_filled(f"It fails with probability {_between(*plan.failure)}.")
+        print_filled(f"It fails with probability {_bracket_text(*plan.failure)}.")
     if plan.without is not None:
         print_filled(
             f"The exact count of {plan.people:,} people would fail with probability "
-            f"{_between(*plan.without)}."
+            f"{_bracket_text(*plan.without)}."
         )
     _print_costs(console, plan)
     _print_remains(console, plan)
@@ -59,13 +73,35 @@ def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
     print_reasons(console, plan.theorems)
 
 
+def _no_rule(plan: RulePlan) -> str:
+    """What was tried, where nothing keeps the promise."""
+    if plan.kind == "population" and isinstance(plan.family, FixedProbability):
+        return ALONE_SENTENCE
+    base = min(plan.people or MOST_BASE, MOST_BASE)
+    return NO_RULE_SENTENCES[plan.kind].format(base=base, population=MOST_PEOPLE)
+
+
+def _people_text(plan: RulePlan) -> str:
+    """For how many people a rule is."""
+    if plan.kind == "population" or plan.people is None:
+        return ""
+    if plan.at_least:
+        return f", and for {plan.people:,} people or any larger number"
+    return (
+        f", and for exactly {plan.people:,} people: for more it may fail more often, and there are "
+        "too many numbers of people to check"
+    )
+
+
 def _print_costs(console: Console, plan: RulePlan) -> None:
     numbers = ("expected error", "counts hidden")
     table = columns_table("cost", *numbers, "holds for", right=numbers)
     for cost in plan.costs:
         error = "–" if math.isnan(cost.error) else f"{cost.error:.3g}"
-        name = f"this rule, {percent(cost.belief)} in"
-        table.add_row(name, error, percent(min(max(cost.suppressed, 0.0), 1.0)), "those above")
+        name = f"this rule, {format_percent(cost.belief)} in"
+        table.add_row(
+            name, error, format_percent(min(max(cost.suppressed, 0.0), 1.0)), "those above"
+        )
     for each in plan.beside:
         name = "no noise at all" if each.kind == "none" else f"{each.kind} noise"
         table.add_row(name, f"{each.error:.3g}", "0%", each.against)
@@ -73,16 +109,222 @@ def _print_costs(console: Console, plan: RulePlan) -> None:
 
 
 def _print_remains(console: Console, plan: RulePlan) -> None:
-    table = columns_table("if they know", "the promise fails with probability")
+    of = "" if plan.people is None or plan.kind == "population" else f" of {plan.people:,} people"
+    table = columns_table(f"if they know{of}", "the promise fails with probability")
     for each in plan.remains:
-        table.add_row(f"{each.known:,} others", _between(each.lower, each.upper))
+        table.add_row(f"{each.known:,} others", _bracket_text(each.lower, each.upper))
     if plan.remains:
         print_table(console, table)
 
 
-def _between(lower: float, upper: float) -> str:
+def _bracket_text(lower: float, upper: float) -> str:
     """A bracket in words."""
     if upper <= lower * (1 + 1e-6):
         return f"{upper:.3g}"
-    most = figures(upper, 3, "up")
-    return f"between {figures(lower, 3, 'down')} and {most}" if lower > 0 else f"at most {most}"
+    most = format_figures(upper, 3, "up")
+    return (
+        f"between {format_figures(lower, 3, 'down')} and {most}" if lower > 0 else f"at most {most}"
+    )
+
+
+# Charts about rules: how often a promise fails when people know more, and what a table tells.
+
+
+CHART_STEPS = 25
+
+
+def failure_chart(
+    rules: Mapping[str, Rule], people: int, beliefs: tuple[object, object], ratio: object
+) -> Any:
+    """The probability that a likelihood ratio is exceeded, against how many others are known: both
+    ends of what is proved, for each rule by its name."""
+    require_extras("charts")
+    import altair
+
+    known = sorted({round(step * (people - 1) / (CHART_STEPS - 1)) for step in range(CHART_STEPS)})
+    rows = []
+    for name, rule in rules.items():
+        least = 0.0
+        for others in known:
+            bracket = failure(rule, people, AtMostKnown(others, *beliefs), ratio)
+            least = max(least, float(bracket.lower))  # who knows more may be who knows less
+            for end, value in (("at most", bracket.upper), ("at least", least)):
+                rows.append({"known": others, "fails": float(value), "rule": name, "end": end})
+    return (
+        rows_chart(rows)
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("known:Q", title="how many others they know about"),
+            y=altair.Y(
+                "fails:Q", title="how often the promise fails", axis=altair.Axis(format="%")
+            ),
+            color=colour_scale("rule", list(rules), CHART_COLOURS[: len(rules)], **LEGEND_OPTIONS),
+            strokeDash=altair.StrokeDash(
+                "end:N",
+                title=None,
+                sort=["at most", "at least"],
+                legend=altair.Legend(orient="bottom"),
+            ),
+        )
+        .properties(width=460, height=280)
+    )
+
+
+def posterior_chart(tables: Mapping[str, Publication], cell: tuple[int, int]) -> Any:
+    """How sure someone becomes of a person in a cell, against how sure they were, for several
+    ways to publish the same table, by their names."""
+    require_extras("charts")
+    import altair
+
+    rows = []
+    for name, published in tables.items():
+        for step in range(1, 50):
+            findings = check_published(published, f"{step}/50")
+            (own,) = [each for each in findings if (each.row, each.column) == cell]
+            rows.append({"prior": step / 50, "posterior": float(own.posterior), "shown": name})
+    percent = altair.Axis(format="%")
+    return (
+        rows_chart(rows)
+        .mark_line(strokeWidth=2.5)
+        .encode(
+            x=altair.X("prior:Q", title="belief before", axis=percent),
+            y=altair.Y("posterior:Q", title="belief after", axis=percent),
+            color=colour_scale(
+                "shown", list(tables), CHART_COLOURS[: len(tables)], **LEGEND_OPTIONS
+            ),
+        )
+        .properties(width=380, height=300)
+    )
+
+
+# What a table would say of people, cell by cell, for whoever is about to publish it.
+
+
+MOST_ROWS = 30
+Labels = tuple[Sequence[str], Sequence[str]]
+
+
+def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) -> dict[str, Any]:
+    """The findings as plain data."""
+    return {
+        "private": True,
+        "warning": PRIVATE_NOTE,
+        "secret": secret,
+        "summary": summarise_findings(findings, labels, secret),
+        "worked_out": sum(each.worked_out for each in findings),
+        "within_one": sum(each.within_one for each in findings),
+        "cells": [
+            {
+                "row": labels[0][each.row],
+                "column": labels[1][each.column],
+                "people": each.people,
+                "shown": each.shown,
+                "population": each.population,
+                "prior": each.prior,
+                "posterior": each.posterior,
+                "most": each.most,
+                "low": each.low,
+                "high": each.high,
+                "exact": each.exact,
+                "bound": each.bound,
+            }
+            for each in findings
+        ],
+    }
+
+
+def summarise_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> list[str]:
+    """What can be worked out, and how sure anyone becomes, in sentences."""
+    told = [each for each in findings if each.population]
+    if not told:
+        return ["Nobody could be in any of these cells."]
+    result = []
+    hidden = [each for each in told if each.shown is None and each.people in ("all", "stayed")]
+    if hidden:
+        open_cells = sum(each.worked_out for each in hidden)
+        near = sum(each.within_one for each in hidden)
+        are = "1 cell is" if len(hidden) == 1 else f"{len(hidden)} cells are"
+        result.append(
+            f"{are} suppressed: {open_cells} can be worked out exactly, and {near} more to within "
+            "±1."
+        )
+    top = max(told, key=lambda each: each.posterior)
+    after = ("at most " if top.bound else "") + format_percent(
+        top.posterior, rounding_side(not top.bound)
+    )
+    result.append(
+        f"Of a person behind the cells someone was {format_percent(top.prior)} sure that this "
+        "person "
+        f"{secret_words(secret).ends}; they become {after} sure (in "
+        f"{_finding_name(top, labels)})."
+    )
+    return result
+
+
+FINDING_HEADS = ("cell", "shown", "people", "before", "after", "count")
+
+
+def finding_rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[str, ...]]:
+    """A row of texts under `FINDING_HEADS` for each cell, those that say most first."""
+    told = [each for each in findings if each.population]
+    result: list[tuple[str, ...]] = []
+    for each in sorted(told, key=lambda each: -abs(float(each.posterior) - float(each.prior))):
+        number = "–" if each.shown is None else str(each.shown)
+        number = "" if each.people in ("left", "joined") else number
+        count = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
+        after = (
+            f"≤ {format_percent(each.posterior, 'up')}"
+            if each.bound
+            else format_percent(each.posterior)
+        )
+        result.append(
+            (
+                _finding_name(each, labels),
+                number,
+                str(each.population),
+                format_percent(each.prior),
+                after,
+                count,
+            )
+        )
+    return result
+
+
+def finding_notes(findings: Sequence[CellFinding], secret: str) -> list[str]:
+    """What the columns mean."""
+    could = secret_words(secret).population
+    result = [f"people: how many {could}. count: what fits everything that is shown."]
+    if any(each.bound for each in findings if each.population):
+        result.append(
+            "≤: too many tables fit to sum over them; the bound holds whatever the counts are."
+        )
+    if any(each.people == "stayed" for each in findings):
+        result.append(
+            "Of two tables' people as many as possible are taken to be the same; who else moved "
+            "between cells, or left while another joined, is not seen."
+        )
+    return result
+
+
+def print_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> None:
+    """The cells that say most, first; and what can be worked out."""
+    console = Console(highlight=False)
+    console.print(PRIVATE_NOTE)
+    for line in summarise_findings(findings, labels, secret):
+        console.print(escape(line), soft_wrap=True)
+    ranked = finding_rows(findings, labels)
+    if not ranked:
+        return
+    table = columns_table(*FINDING_HEADS, right=FINDING_HEADS[1:])
+    for each in ranked[:MOST_ROWS]:
+        table.add_row(*map(escape, each))
+    print_table(console, table)
+    if len(ranked) > MOST_ROWS:
+        console.print(f"… and {len(ranked) - MOST_ROWS} cells that say less (--json has them all).")
+    for line in finding_notes(findings, secret):
+        console.print(line, soft_wrap=True)
+
+
+def _finding_name(finding: CellFinding, labels: Labels) -> str:
+    people = {"left": ", who left", "joined": ", who joined"}.get(finding.people, "")
+    return f"{labels[0][finding.row]}, {labels[1][finding.column]}{people}"

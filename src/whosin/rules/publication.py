@@ -1,28 +1,126 @@
-"""A table as it would be shown, read and checked: its cells, totals and people.
-
-Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
-sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
-count behind it; `hides` says what the pattern of suppressed cells tells.
-"""
+"""A table as it would be shown: its cells, totals, suppressed cells and people."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from whosin.errors import InvalidInput, at
+from whosin.documents import parse_records, read_text
+from whosin.errors import InvalidInput, UnknownName, at
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
-from whosin.mechanisms.count_rules import SUPPRESSED, Rule
-from whosin.mechanisms.post_processed import as_rule
-from whosin.rules.secondary import Counts, NextSmallest, Pattern, Procedure, pattern_by
-from whosin.validation import MOST_PEOPLE, excerpt, listed, whole
+from whosin.mechanisms.combinations import combine_rules
+from whosin.mechanisms.count_rules import (
+    SUPPRESSED_LABEL,
+    ZERO_POLICIES,
+    CellKey,
+    RandomRound,
+    Round,
+    Rule,
+    RuleChain,
+    Suppress,
+)
+from whosin.validation import (
+    MOST_PEOPLE,
+    read_list,
+    read_path,
+    read_whole,
+    shorten_value,
+    spelled_whole,
+)
 
-TOTALS = ("counted", "exact", "added")
+# How further cells are chosen that are suppressed so that totals do not give small ones away.
+#
+# Contract: a declared procedure decides from the counts alone, without chance, which cells are
+# suppressed. Whoever knows it learns from the pattern too.
+
+
+Counts = npt.NDArray[np.int64]
+Pattern = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NextSmallest:
+    """Where a line has only one suppressed cell, its smallest other cell is suppressed too.
+
+    Lines are the rows if the table has their totals, from the top, then the columns if it has
+    theirs, from the left, again and again until nothing changes. Among equal counts it is the
+    first.
+
+    Args:
+        zeros: "shown" where a count of 0 is never chosen, or "hidden".
+    """
+
+    zeros: str = "shown"
+
+    def __post_init__(self) -> None:
+        if self.zeros not in ZERO_POLICIES:
+            raise InvalidInput("zeros", "shown or hidden", repr(self.zeros))
+
+    def hidden(self, counts: Counts, small: Pattern, rows: bool, columns: bool) -> Pattern:
+        """Which cells are suppressed, for tables × rows × columns, where the rule suppresses the
+        `small` ones."""
+        result, before = small.copy(), -1
+        while before < (before := int(result.sum())):
+            for row in range(counts.shape[1] if rows else 0):
+                self._pair(counts[:, row, :], result[:, row, :])
+            for column in range(counts.shape[2] if columns else 0):
+                self._pair(counts[:, :, column], result[:, :, column])
+        return result
+
+    def _pair(self, counts: Counts, hidden: Pattern) -> None:
+        """Suppress another cell of each line that has one alone, in place."""
+        free = ~hidden if self.zeros == "hidden" else ~hidden & (counts > 0)
+        alone = np.flatnonzero((hidden.sum(axis=1) == 1) & free.any(axis=1))
+        values = np.where(free[alone], counts[alone], np.iinfo(np.int64).max)
+        hidden[alone, values.argmin(axis=1)] = True
+
+
+Procedure = NextSmallest | Callable[[Any], Any]
+"""One of ours, or a function from a table of counts to a table of True where it is suppressed."""
+
+
+def pattern_from_function(choose: Callable[[Any], Any], counts: Counts, nested: bool) -> Pattern:
+    """Which cells a function of one's own suppresses, table by table."""
+    result = np.empty(counts.shape, dtype=bool)
+    for number, table in enumerate(counts.tolist()):
+        rows = tuple(map(tuple, table))
+        chosen = np.asarray(choose(rows if nested else rows[0]))
+        wanted = counts.shape[1:] if nested else counts.shape[2:]
+        if chosen.shape != wanted or chosen.dtype != bool:
+            accepted = "a function that returns True or False for each cell of the population"
+            raise InvalidInput(
+                "secondary", accepted, f"one that returned {shorten_value(chosen.tolist())}"
+            )
+        result[number] = chosen
+    return result
+
+
+PROCEDURE_FORMS = "next-smallest or next-smallest:hidden (zeros too)"
+
+
+def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
+    """A procedure as it is spelled on the command line."""
+    name, colon, zeros = text.strip().partition(":")
+    if name != "next-smallest" or (colon and zeros not in ZERO_POLICIES):
+        raise InvalidInput(field, PROCEDURE_FORMS, repr(text[:80]))
+    return NextSmallest(zeros) if colon else NextSmallest()
+
+
+# A table as it would be shown, read and checked: its cells, totals and people.
+#
+# Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
+# sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
+# count behind it; `hides` says what the pattern of suppressed cells tells.
+
+
+TOTAL_KINDS = ("counted", "exact", "added")
 MOST_CELLS = 10_000
 MOST_COUNTS = 100_000
 """Counts that one number or mark may stand for."""
@@ -77,8 +175,8 @@ class Layout:
     @classmethod
     def read(cls, given: Publication, name: str) -> Layout:
         nested = is_nested(given.population)
-        frame = _rows(given.population if nested else [given.population], "population")
-        table = _rows(given.cells if nested else [given.cells], name)
+        frame = _read_rows(given.population if nested else [given.population], "population")
+        table = _read_rows(given.cells if nested else [given.cells], name)
         rows, columns = len(frame), len(frame[0])
         extra = len(table) - rows, len(table[0]) - columns
         if not rows * columns or rows * columns > MOST_CELLS:
@@ -86,21 +184,25 @@ class Layout:
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
             accepted = f"{rows} × {columns} cells as in population, and at most one more for totals"
             raise InvalidInput(name, accepted, f"{len(table)} × {len(table[0])}")
-        if given.totals not in TOTALS:
-            raise InvalidInput("totals", " or ".join(TOTALS), excerpt(given.totals))
-        rule = None if given.rule is None else as_rule(given.rule)
+        if given.totals not in TOTAL_KINDS:
+            raise InvalidInput("totals", " or ".join(TOTAL_KINDS), shorten_value(given.totals))
+        rule = None if given.rule is None else combine_rules(given.rule)
         if given.rule is not None and rule is None:
             accepted = "a rule such as Suppress(5), or rules that post-process each other"
-            raise InvalidInput("rule", accepted, excerpt(given.rule))
+            raise InvalidInput("rule", accepted, shorten_value(given.rule))
         if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
             accepted = (
                 "exact, added or left out with a cell key: the key of a total is the sum of the "
                 "keys of its cells, so that its change is no draw of its own"
             )
             raise InvalidInput("totals", accepted, "counted")
-        procedure = _procedure(given.secondary, rule)
-        sizes = [_whole_at(cell, "population", position) for position, cell in _cells(frame)]
-        read = {position: _count_at(cell, name, position) for position, cell in _cells(table)}
+        procedure = _read_procedure(given.secondary, rule)
+        sizes = [
+            _read_whole(cell, "population", position) for position, cell in _numbered_cells(frame)
+        ]
+        read = {
+            position: _read_count(cell, name, position) for position, cell in _numbered_cells(table)
+        }
         counted = given.totals != "added"
         return cls(
             name, nested, rows, columns,
@@ -144,7 +246,7 @@ class Layout:
             return None if value is None else {value: Fraction(1)}
         if value is None and self.secondary and not (total and self.procedure):
             return None
-        output: Hashable = SUPPRESSED if value is None else value
+        output: Hashable = SUPPRESSED_LABEL if value is None else value
         reach, near = self.rule.reach, value or 0
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
         if len(counts) > MOST_COUNTS:
@@ -168,7 +270,7 @@ class Layout:
         if isinstance(self.procedure, NextSmallest):
             pattern = self.procedure.hidden(tables, self._small(tables), *self.has_totals)
         elif self.procedure is not None:
-            pattern = pattern_by(self.procedure, tables, self.nested)
+            pattern = pattern_from_function(self.procedure, tables, self.nested)
         else:
             return np.ones(len(tables), dtype=bool)
         wanted = np.array([value is None for value in self.cells])
@@ -180,7 +282,9 @@ class Layout:
         values, which = np.unique(tables, return_inverse=True)
         small = []
         for count in values.tolist():
-            shares = [rational(p) for name, p in self.rule.spread(count) if name == SUPPRESSED]
+            shares = [
+                rational(p) for name, p in self.rule.spread(count) if name == SUPPRESSED_LABEL
+            ]
             if sum(shares) not in (0, 1):
                 accepted = "one that suppresses a count always or never, with a procedure"
                 raise InvalidInput("rule", accepted, f"one with chance {sum(shares)} at {count}")
@@ -188,12 +292,12 @@ class Layout:
         return np.asarray(np.array(small)[which.reshape(tables.shape)])
 
 
-def _procedure(given: object, rule: Rule | None) -> Procedure | None:
+def _read_procedure(given: object, rule: Rule | None) -> Procedure | None:
     if isinstance(given, bool):
         return None
     if isinstance(given, type) or not (isinstance(given, NextSmallest) or callable(given)):
         accepted = "True, False, NextSmallest() or a function of the counts"
-        raise InvalidInput("secondary", accepted, excerpt(given))
+        raise InvalidInput("secondary", accepted, shorten_value(given))
     if isinstance(given, NextSmallest) and rule is None:
         accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
         raise InvalidInput("secondary", accepted, "no rule")
@@ -208,29 +312,29 @@ def is_nested(value: object) -> bool:
     return is_table(value) and bool(value) and is_table(value[0])  # type: ignore[index]
 
 
-def _rows(value: object, field: str) -> list[tuple[Any, ...]]:
+def _read_rows(value: object, field: str) -> list[tuple[Any, ...]]:
     accepted = "a list of rows, all of the same length"
-    rows = [listed(row, field, accepted) for row in listed(value, field, accepted)]
+    rows = [read_list(row, field, accepted) for row in read_list(value, field, accepted)]
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         raise InvalidInput(field, accepted, "rows of " + ", ".join(str(len(r)) for r in rows[:8]))
     return rows
 
 
-def _cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int], Any]]:
+def _numbered_cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int], Any]]:
     return [((r, c), cell) for r, row in enumerate(rows) for c, cell in enumerate(row)]
 
 
-def _whole_at(value: object, name: str, position: tuple[int, int]) -> int:
-    return whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MOST_PEOPLE)
+def _read_whole(value: object, name: str, position: tuple[int, int]) -> int:
+    return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MOST_PEOPLE)
 
 
-def _count_at(value: object, name: str, position: tuple[int, int]) -> int | None:
-    return None if value is None else _whole_at(value, name, position)
+def _read_count(value: object, name: str, position: tuple[int, int]) -> int | None:
+    return None if value is None else _read_whole(value, name, position)
 
 
 def cells_like(value: object, now: Layout, field: str) -> list[Any]:
     """The cells of a table of the population's shape."""
-    rows = _rows(value if now.nested else [value], field)
+    rows = _read_rows(value if now.nested else [value], field)
     if (len(rows), len(rows[0])) != (now.rows, now.columns):
         accepted = f"{now.rows} × {now.columns} cells, as in population"
         raise InvalidInput(field, accepted, f"{len(rows)} × {len(rows[0])}")
@@ -239,4 +343,218 @@ def cells_like(value: object, now: Layout, field: str) -> list[Any]:
 
 def wholes_like(value: object, now: Layout, field: str) -> list[int]:
     with at(field):
-        return [whole(each, "cell", 0, MOST_PEOPLE) for each in cells_like(value, now, field)]
+        return [read_whole(each, "cell", 0, MOST_PEOPLE) for each in cells_like(value, now, field)]
+
+
+# Tables as offices publish them: a CSV file with labels in its first row and column.
+#
+# A first or last column or row that is called total (or all, sum, "Grand total", "Total, both
+# sexes") has the totals. What is suppressed is empty, or one of `SUPPRESSION_MARKS`, or "<5", which
+# also names the threshold.
+
+
+MAX_FILE_BYTES = 16 << 20
+SUPPRESSION_MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
+_TOTAL_NAMES = re.compile(
+    r"(?:grand )?(?:totals?|all|sum|gesamt|insgesamt|summe|ensemble|totale|totaal)"
+    r"(?:\s*[,:(/–-].*| persons| people| ages| sexes| patients)?"
+)
+"""Labels of totals: of one word, of two, or with a remark after a comma or in brackets."""
+Lines = tuple[tuple[int | None, ...], ...]
+_BELOW_PATTERN = re.compile(r"<\s*(\d{1,9})")
+_WHOLE_PATTERN = re.compile(r"\d{1,3}(?:[ ,'\u00a0\u202f]\d{3})+|\d{1,12}")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table from a file.
+
+    Attributes:
+        rows, columns: labels, without those of the totals.
+        cells: as in `Publication`.
+        below: the threshold that marks such as "<5" name; None without one.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Lines
+    below: int | None
+
+
+def read_table(path: object, field: str, totals: bool = True) -> TableFile:
+    """Read a table from a CSV file; as `parse_table`."""
+    file = read_path(path, field)
+    with at(file.name):
+        return parse_table(read_text(file, field, MAX_FILE_BYTES), field, totals)
+
+
+def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
+    """A table from the text of a CSV file.
+
+    Args:
+        totals: whether it may have totals and suppressed cells; a population has neither.
+    """
+    lines, rows, _separator = parse_records(text, field)
+    if len(rows) < 2 or len(rows[0]) < 2:
+        raise InvalidInput(field, "a header and a row for each label", _table_size(len(rows)))
+    header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
+    for line, row in body.items():
+        if len(row) != len(header):
+            raise InvalidInput(f"line {line}", f"{len(header)} cells as the header", len(row))
+    return _read_table(list(header[1:]), body, totals)
+
+
+def _table_size(rows: int) -> str:
+    return "nothing" if not rows else f"{rows} line{'s' if rows > 1 else ''}"
+
+
+def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> TableFile:
+    """Of rows by the line they begin on."""
+    labels = [row[0] for row in body.values()]
+    below: set[int] = set()
+    cells = tuple(
+        tuple(
+            _read_cell(text, f"line {line} column {name}", below, totals)
+            for name, text in zip(names, row[1:], strict=True)
+        )
+        for line, row in body.items()
+    )
+    rows, cells = _totals_last(labels, cells) if totals else (labels, cells)
+    across = tuple(zip(*cells, strict=True))
+    columns, across = _totals_last(names, across) if totals else (names, across)
+    cells = tuple(zip(*across, strict=True))
+    for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
+        twice = next((label for label in each if each.count(label) > 1), None)
+        if twice is not None or not each:
+            raise InvalidInput(what, "given once each", "none" if twice is None else repr(twice))
+    if len(below) > 1:
+        raise InvalidInput("marks of suppressed cells", "of one threshold", sorted(below))
+    return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
+
+
+def _totals_last(labels: list[str], lines: Lines) -> tuple[list[str], Lines]:
+    """The labels without that of the totals, and the lines with the totals at their end."""
+    named = [bool(_TOTAL_NAMES.fullmatch(label.lower())) for label in labels]
+    if named[-1]:
+        return labels[:-1], lines
+    if named[0] and len(labels) > 1:
+        return labels[1:], (*lines[1:], lines[0])
+    return labels, lines
+
+
+def _read_cell(text: str, where: str, below: set[int], may_be_hidden: bool) -> int | None:
+    if _WHOLE_PATTERN.fullmatch(text):
+        return int(re.sub(r"\D", "", text))
+    threshold = _BELOW_PATTERN.fullmatch(text)
+    if threshold and may_be_hidden:
+        below.add(int(threshold[1]))
+        return None
+    if text.lower() in SUPPRESSION_MARKS and may_be_hidden:
+        return None
+    accepted = "a whole number" + (", empty, x, *, c or <5" if may_be_hidden else "")
+    raise InvalidInput(where, accepted, repr(text[:40]))
+
+
+def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
+    """The population of each cell, in the order of the table's labels.
+
+    Raises:
+        InvalidInput: a cell of the table that the population does not have; or a line whose
+            population is that of all others together, so that it has totals under another name.
+    """
+    rows = {label: index for index, label in enumerate(frame.rows)}
+    columns = {label: index for index, label in enumerate(frame.columns)}
+    for label in table.rows:
+        if label not in rows:
+            raise InvalidInput("population", "a row for each of the table", f"none for {label!r}")
+    for label in table.columns:
+        if label not in columns:
+            raise InvalidInput(
+                "population", "a column for each of the table", f"none for {label!r}"
+            )
+    result = tuple(
+        tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
+        for row in table.rows
+    )
+    _check_totals("row", table.rows, result)
+    _check_totals("column", table.columns, tuple(zip(*result, strict=True)))
+    return result
+
+
+def _check_totals(what: str, labels: tuple[str, ...], lines: tuple[tuple[int, ...], ...]) -> None:
+    """Refuse a line that is the sum of all others: cells could be worked out from it."""
+    sums = [sum(line) for line in zip(*lines, strict=True)]
+    if len(labels) < 3 or len(sums) < 2:  # one number may be a sum by chance
+        return
+    for label, line in zip(labels, lines, strict=True):
+        if any(line) and [2 * size for size in line] == sums:
+            accepted = f"called total, first or last, if it is the sum of the other {what}s"
+            raise InvalidInput(f"{what} {label!r}", accepted, "their sum in the population")
+
+
+def make_publication(
+    table: TableFile,
+    frame: TableFile,
+    rule: Rule | None,
+    totals: str = "counted",
+    secondary: bool | Procedure = False,
+) -> Publication:
+    """A table and its population as a publication; without a rule, marks such as <5 name it."""
+    if rule is None and table.below is not None:
+        rule = Suppress(table.below)
+    limits = {each.below for each in _rule_parts(rule) if isinstance(each, Suppress)}
+    if table.below is not None and table.below not in limits:
+        accepted = f"suppress={table.below}, as the marks <{table.below} in the table say"
+        raise InvalidInput("rule", accepted, "another rule")
+    return Publication(table.cells, align_population(table, frame), rule, totals, secondary)
+
+
+def _rule_parts(rule: Rule | None) -> tuple[Rule | None, ...]:
+    return rule.rules if isinstance(rule, RuleChain) else (rule,)
+
+
+def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
+    """Raises InvalidInput where two tables do not have the same cells."""
+    if (earlier.rows, earlier.columns) != (table.rows, table.columns):
+        raise InvalidInput(field, "a table with the same labels", "others")
+
+
+RULE_FORMS = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
+NUMBERED_RULES: dict[str, type[Suppress] | type[Round] | type[RandomRound]] = {
+    "suppress": Suppress, "round": Round, "random-round": RandomRound,
+}  # fmt: skip
+_NEXT_RULE = re.compile(rf",\s*(?=(?:{'|'.join(NUMBERED_RULES)}|cell-key)=)")
+
+
+def read_rule(text: str, files: bool = True) -> Rule:
+    """A rule as it is spelled on the command line, or several in turn: suppress=8,round=5.
+
+    Args:
+        files: whether a cell key may name a file.
+    """
+    if not files and "cell-key" in text:
+        raise InvalidInput("rule", "without a file here: the command reads cell keys", "a cell-key")
+    made = [_read_one(part) for part in _NEXT_RULE.split(text)]
+    return made[0] if len(made) == 1 else RuleChain(tuple(made))
+
+
+def _read_one(text: str) -> Rule:
+    name, _, argument = text.strip().partition("=")
+    if name == "cell-key" and argument:
+        return CellKey(argument)
+    if name not in NUMBERED_RULES or not argument:
+        meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
+        hint = "" if meant in (None, name) else f" (did you mean {meant!r}?)"
+        raise InvalidInput("rule", RULE_FORMS, f"{text[:80]!r}{hint}")
+    number, colon, zeros = argument.partition(":")
+    if not number.strip().isdecimal():
+        raise InvalidInput(
+            "rule", f"{name}= with a whole number, as in {RULE_FORMS}", repr(text[:80])
+        )
+    threshold = spelled_whole(number, "rule")
+    with at("rule"):
+        if name == "suppress" and colon:
+            return Suppress(threshold, zeros)
+        if colon:
+            raise InvalidInput("rule", RULE_FORMS, repr(text[:80]))
+        return NUMBERED_RULES[name](threshold)

@@ -1,14 +1,9 @@
-"""A table before it is published: how sure may anyone become, cell by cell (F23).
-
-Contract: this works on the numbers that would be shown, on how many people could be in each cell,
-and on how sure someone already is of each of them. All people of a cell are alike and independent
-of everyone else. Results are exact where `exact` says so; where the sum over all tables that fit is
-too large, they are bounds that hold whatever the counts are.
-"""
+"""`posteriors`: how sure anyone may become from a table, cell by cell (F23)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,23 +11,178 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput
-from whosin.exact import Rational, probability
+from whosin.exact import Array, Rational, probability
 from whosin.mechanisms import Mechanism
-from whosin.rules.all_tables import Allowed, infer_allowed
-from whosin.rules.elimination import Lines
 from whosin.rules.publication import (
     Layout,
+    Pattern,
+    Procedure,
     Publication,
     cells_like,
     is_nested,
     is_table,
     wholes_like,
 )
-from whosin.rules.secondary import Pattern, Procedure
-from whosin.rules.sums import AlikePeople, Inferred, ShownSum, infer
-from whosin.validation import of_kind
+from whosin.rules.table_sums import (
+    MAX_LINES,
+    MOST_BITS,
+    AlikePeople,
+    InferredCount,
+    Lines,
+    ShownSum,
+    count_ends,
+    count_weights,
+    infer_counts,
+    whole_weights,
+)
+from whosin.validation import check_kind
 
-PRIVATE = (
+# What sums of counts say where it also matters which cells were suppressed: table by table (F23).
+#
+# Contract: every table of counts that fits the sums is made, and only those that are allowed are
+# summed over, in whole numbers. Where there are more than `MOST_TABLES`, bounds that hold for every
+# table which fits the sums.
+
+
+MOST_TABLES = 300_000
+"""Tables that are made, at any step, before those that do not fit are left out."""
+AT_ONCE = 2_000_000
+"""Cells of all tables that are looked at together."""
+
+Allowed = Callable[[Lines], Pattern]
+"""Which lines of counts, one for each group, are allowed."""
+
+
+def infer_allowed(
+    groups: Sequence[AlikePeople], seen: Sequence[ShownSum], allowed: Allowed
+) -> list[InferredCount]:
+    """The count of each group, given all that was seen and that the table is an allowed one.
+
+    Raises:
+        InvalidInput: no table fits, or none that fits is allowed.
+    """
+    ends = count_ends(groups, seen)
+    free = [g for g, (low, high) in enumerate(ends) if low < high]
+    made = None
+    if all(ends[g][1] - ends[g][0] <= MAX_LINES for g in free):
+        made = _fitting_tables(ends, _elimination_order(free, seen), seen)
+    if made is None:
+        return [_bounded_count(each) for each in infer_counts(groups, seen, share=10)]
+    step = max(1, AT_ONCE // max(1, len(groups)))
+    kept = []
+    for start in range(0, len(made), step):
+        lines = _whole_lines(made[start : start + step], ends, free)
+        kept.append(made[start : start + step][allowed(lines)])
+    fits = np.concatenate(kept) if kept else made
+    if not len(fits):
+        accepted = "cells that the procedure suppresses for some counts which fit"
+        raise InvalidInput("published", accepted, "others")
+    weights = _line_weights(groups, seen, ends, free, fits)
+    result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
+    for column, g in enumerate(free):
+        result[g] = _mean_count(fits[:, column], weights)
+    return result
+
+
+def _bounded_count(count: InferredCount) -> InferredCount:
+    sure = count.low == count.high
+    return InferredCount(count.low, count.high, Fraction(count.low) if sure else None, sure)
+
+
+def _elimination_order(free: list[int], seen: Sequence[ShownSum]) -> list[int]:
+    """The groups in an order in which sums are complete early."""
+    waiting, open_sums = set(free), [set(each.groups) & set(free) for each in seen]
+    result: list[int] = []
+    while waiting:
+        shortest = min((each for each in open_sums if each), key=len, default=waiting)
+        g = min(shortest)
+        result.append(g)
+        waiting.discard(g)
+        for each in open_sums:
+            each.discard(g)
+    return result
+
+
+def _fitting_tables(
+    ends: Sequence[tuple[int, int]], order: list[int], seen: Sequence[ShownSum]
+) -> Lines | None:
+    """The counts of all groups in `order`, sorted by group, of every table that fits the sums; None
+    where there are too many."""
+    columns = {g: column for column, g in enumerate(sorted(order))}
+    lines = np.array([[ends[g][0] for g in sorted(order)]], dtype=np.int64)
+    done: set[int] = set()
+    for g in order:
+        low, high = ends[g]
+        if len(lines) * (high - low + 1) > MOST_TABLES:
+            return None
+        lines = np.repeat(lines, high - low + 1, axis=0)
+        lines[:, columns[g]] = np.resize(np.arange(low, high + 1), len(lines))
+        done.add(g)
+        fits = np.ones(len(lines), dtype=bool)
+        for each in seen:
+            if g in each.groups:
+                fixed = sum(ends[m][0] for m in each.groups if m not in columns)
+                total = fixed + lines[:, [columns[m] for m in each.groups if m in columns]].sum(1)
+                slack = sum(ends[m][1] - ends[m][0] for m in each.groups if m not in done)
+                fits &= (total <= max(each.likely)) & (total + slack >= min(each.likely))
+                if not slack:
+                    fits &= np.isin(total, [sum_ for sum_, p in each.likely.items() if p])
+        lines = lines[fits]
+    return lines
+
+
+def _whole_lines(lines: Lines, ends: Sequence[tuple[int, int]], free: list[int]) -> Lines:
+    """The counts of all groups."""
+    result = np.tile(np.array([low for low, _ in ends], dtype=np.int64), (len(lines), 1))
+    result[:, free] = lines
+    return result
+
+
+def _line_weights(
+    groups: Sequence[AlikePeople],
+    seen: Sequence[ShownSum],
+    ends: Sequence[tuple[int, int]],
+    free: list[int],
+    fits: Lines,
+) -> Array:
+    """How likely each line is, with what was seen, up to a factor: whole numbers."""
+    result = np.ones(len(fits), dtype=object)
+    for column, g in enumerate(free):
+        weights = count_weights(groups[g], *ends[g], [])
+        assert weights is not None
+        result = result * weights[fits[:, column] - ends[g][0]]
+    columns = {g: column for column, g in enumerate(free)}
+    for each in seen:
+        members = [columns[g] for g in each.groups if g in columns]
+        if len(each.likely) > 1 and members:
+            fixed = sum(ends[g][0] for g in each.groups if g not in columns)
+            totals, which = np.unique(fixed + fits[:, members].sum(1), return_inverse=True)
+            shares = [each.likely[total] for total in totals.tolist()]
+            result = result * whole_weights(shares)[which.reshape(-1)]
+    return result // math.gcd(*result)
+
+
+def _mean_count(counts: Lines, weights: Array) -> InferredCount:
+    values, which = np.unique(counts, return_inverse=True)
+    sums = np.zeros(len(values), dtype=object)
+    np.add.at(sums, which.reshape(-1), weights)
+    mean = Fraction(int(sum(sums * values.tolist())), int(sum(sums)))
+    ends = int(values[0]), int(values[-1])
+    if mean.denominator.bit_length() > MOST_BITS:
+        return InferredCount(*ends, float(mean), False)
+    return InferredCount(*ends, mean, True)
+
+
+# A table before it is published: how sure may anyone become, cell by cell (F23).
+#
+# Contract: this works on the numbers that would be shown, on how many people could be in each cell,
+# and on how sure someone already is of each of them. All people of a cell are alike and independent
+# of everyone else. Results are exact where `exact` says so; where the sum over all tables that fit
+# is
+# too large, they are bounds that hold whatever the counts are.
+
+
+PRIVATE_NOTE = (
     "This is for whoever holds the data: it says what could be worked out, and must not be "
     "published with the table."
 )
@@ -129,7 +279,7 @@ def check_published(
     With two tables the people of a cell are those of the smaller population, who are in both or in
     neither; the rest left or joined, and are cells of their own.
     """
-    of_kind(published, Publication, "published")
+    check_kind(published, Publication, "published")
     now = Layout.read(published, "published")
     beliefs = cells_like(prior, now, "prior") if is_table(prior) else [prior] * len(now.population)
     priors = [Rational(probability(each, "prior")) for each in beliefs]
@@ -146,16 +296,16 @@ def check_published(
     if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
         accepted = "left out with a cell key: the same people get the same change in both tables"
         raise InvalidInput("before", accepted, "an earlier table")
-    groups, labels = _groups(now, then, priors, known)
-    seen = _seen(now, labels, NOW)
+    groups, labels = _alike_groups(now, then, priors, known)
+    seen = _shown_sums(now, labels, NOW)
     if then is not None:
-        seen += _seen(then, labels, THEN)
+        seen += _shown_sums(then, labels, THEN)
     if now.procedure is None and (then is None or then.procedure is None):
-        counts = infer(groups, seen)
+        counts = infer_counts(groups, seen)
     else:
-        counts = infer_allowed(groups, seen, _allowed(labels, now, then))
+        counts = infer_allowed(groups, seen, _allowed_patterns(labels, now, then))
     return [
-        _finding(now, label, group, each)
+        _cell_finding(now, label, group, each)
         for label, group, each in zip(labels, groups, counts, strict=True)
     ]
 
@@ -165,7 +315,7 @@ Label = tuple[int, str]
 NOW, THEN = ("all", "stayed", "joined"), ("stayed", "left")
 
 
-def _groups(
+def _alike_groups(
     now: Layout, then: Layout | None, priors: list[Rational], known: list[int]
 ) -> tuple[list[AlikePeople], list[Label]]:
     groups, labels = [], []
@@ -184,7 +334,7 @@ def _groups(
     return groups, labels
 
 
-def _seen(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
+def _shown_sums(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[ShownSum]:
     """What the cells and totals of a publication show, and about which groups."""
     members: dict[int, list[int]] = {}
     for number, (cell, name) in enumerate(labels):
@@ -200,7 +350,7 @@ def _seen(layout: Layout, labels: list[Label], people: tuple[str, ...]) -> list[
     return result
 
 
-def _allowed(labels: list[Label], now: Layout, then: Layout | None) -> Allowed:
+def _allowed_patterns(labels: list[Label], now: Layout, then: Layout | None) -> Allowed:
     """Whether the procedures suppress what is suppressed, for lines of counts of all groups."""
 
     def cells(lines: Lines, layout: Layout, people: tuple[str, ...]) -> Lines:
@@ -219,7 +369,9 @@ def _allowed(labels: list[Label], now: Layout, then: Layout | None) -> Allowed:
     return allowed
 
 
-def _finding(now: Layout, label: Label, group: AlikePeople, count: Inferred) -> CellFinding:
+def _cell_finding(
+    now: Layout, label: Label, group: AlikePeople, count: InferredCount
+) -> CellFinding:
     cell, people = label
     rest, prior = group.size - group.known_in, Rational(group.belief)
     posterior: Rational | float = prior

@@ -17,12 +17,9 @@ import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import rational
-from whosin.spaces.count_lattice import CountLattice
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.maximum_lattice import MaximumLattice
-from whosin.spaces.memory import require, require_table
-from whosin.spaces.records import Records
-from whosin.spaces.subsets import Subsets
+from whosin.spaces.arrays import require_memory, require_table
+from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
+from whosin.spaces.worlds import Records, Subsets
 
 Centre = tuple[Fraction, ...]
 
@@ -71,7 +68,9 @@ class Count(Statistic):
         if self.of is None:
             return CountLattice(space, (tuple(range(space.size)),))
         counted = sorted({space.position(entity) for entity in self.of})
-        return _grid_by(space, [entity in counted for entity in range(space.size)], first=True)
+        return _lattice_by_key(
+            space, [entity in counted for entity in range(space.size)], first=True
+        )
 
     def centres(self, space: Subsets) -> list[Centre]:
         grid = self.lattice(space)
@@ -100,7 +99,7 @@ class Sum(Statistic):
         return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
 
     def lattice(self, space: Subsets) -> CountLattice:
-        return _grid_by(space, self._numbers(space))
+        return _lattice_by_key(space, self._numbers(space))
 
     def centres(self, space: Subsets) -> list[Centre]:
         numbers, grid = self._numbers(space), self.lattice(space)
@@ -126,7 +125,7 @@ class Histogram(Statistic):
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
     def lattice(self, space: Subsets) -> CountLattice:
-        return _grid_by(space, _per_entity(self.cells, space, "cells"))
+        return _lattice_by_key(space, _per_entity(self.cells, space, "cells"))
 
     def centres(self, space: Subsets) -> list[Centre]:
         grid = self.lattice(space)
@@ -178,7 +177,7 @@ class WorldFunction(Statistic):
         return centres
 
 
-def as_statistic(value: object) -> Statistic:
+def read_statistic(value: object) -> Statistic:
     """Read what users write for a statistic: an object, "count", "max", or a function of a set."""
     if isinstance(value, Statistic):
         return value
@@ -193,13 +192,13 @@ def as_statistic(value: object) -> Statistic:
     )
 
 
-def outputs_at(centres: Sequence[Centre]) -> list[Centre]:
+def centre_grid(centres: Sequence[Centre]) -> list[Centre]:
     """The product grid of the centres' coordinates, where a sup of ratios is attained (F10)."""
     axes = [sorted(set(column)) for column in zip(*centres, strict=True)]
     points: list[Centre] = [()]
     for axis in axes:
         cells = len(points) * len(axis) * len(centres)
-        require(
+        require_memory(
             "the table of outcomes by outputs",
             8 * cells,
             lambda limit: f"about {math.isqrt(limit // 8)} different answers fit",
@@ -208,7 +207,7 @@ def outputs_at(centres: Sequence[Centre]) -> list[Centre]:
     return points
 
 
-def distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any:
+def centre_distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any:
     """‖centre − point‖₁ in floating point: centres × points."""
     total = np.zeros((len(centres), len(points)))
     for left, right in zip(zip(*centres, strict=True), zip(*points, strict=True), strict=True):
@@ -232,7 +231,9 @@ def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
     return listed
 
 
-def _grid_by(space: Subsets, keys: Sequence[Hashable], first: Hashable = None) -> CountLattice:
+def _lattice_by_key(
+    space: Subsets, keys: Sequence[Hashable], first: Hashable = None
+) -> CountLattice:
     """Entities of equal key are a kind; kinds in the order of appearance, `first` leading."""
     if len(keys) != space.size:
         raise Unsupported("one key for each entity is needed")

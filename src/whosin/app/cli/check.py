@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.options import Json
-from whosin.app.cli.output import print_result
+from whosin.app.cli.options import Json, print_result
 
 app = typer.Typer(help="Look at what is about to be published.", no_args_is_help=True)
 
@@ -69,11 +68,16 @@ def table(
     Which suppressed cells can be worked out from the totals, and which nearly so, is said too.
     """
     from whosin.errors import InvalidInput
-    from whosin.report.published_tables import findings_data, print_findings
-    from whosin.report.secrets import secret_words
+    from whosin.report.rules import findings_data, print_findings
+    from whosin.report.terminal import secret_words
     from whosin.rules import check_published
-    from whosin.rules.published_file import compare_labels, publication, read_rule, read_table
-    from whosin.rules.secondary import read_procedure
+    from whosin.rules.publication import (
+        compare_labels,
+        make_publication,
+        read_procedure,
+        read_rule,
+        read_table,
+    )
 
     secret_words(secret, "--secret")
     if (before is None) != (population_before is None):
@@ -82,13 +86,13 @@ def table(
     further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
     current = read_table(published, "published")
     frame = read_table(population, "population", totals=False)
-    now = publication(current, frame, chosen, totals, further)
+    now = make_publication(current, frame, chosen, totals, further)
     then = None
     if before is not None and population_before is not None:
         earlier = read_table(before, "before")
         compare_labels(current, earlier, "--before")
         frame = read_table(population_before, "population", totals=False)
-        then = publication(earlier, frame, chosen, totals, further)
+        then = make_publication(earlier, frame, chosen, totals, further)
     findings = check_published(now, prior, then)
     labels = current.rows, current.columns
     data = findings_data(findings, labels, secret)

@@ -1,31 +1,35 @@
-"""`whosin explain`: what an ε means for beliefs."""
+"""`whosin explain`, `whosin notions` and `whosin cite`: what an ε means, the map of notions, the
+sources.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from inspect import Parameter, isfunction, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json
-from whosin.app.cli.output import print_result
-from whosin.app.cli.vocabulary_options import with_words
-from whosin.errors import InvalidInput, WhosinError
+from whosin.app.cli.options import Draw, Json, add_options, print_result
+from whosin.errors import InvalidInput, UnknownName, WhosinError
 
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
     from whosin.curves import TradeOff
-    from whosin.report.sufficiency import Sufficiency
+    from whosin.report.explanation import Sufficiency
+
+
+# `whosin explain`: what an ε means for beliefs.
+
 
 MOST_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
-@with_words("target", without=("epsilon", "delta"))
+@add_options("target", without=("epsilon", "delta"))
 def explain(
     target: Mapping[str, Any],
     epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,
@@ -76,41 +80,45 @@ def explain(
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
     from whosin.exact import number_range
-    from whosin.report import audiences, charts, text
-    from whosin.report.explanation import explanation
-    from whosin.report.plan_charts import explanation_chart
+    from whosin.report import card, charts, text
+    from whosin.report.card import explanation_chart
+    from whosin.report.explanation import explain_epsilon
 
     if save is not None:
         charts.check_path(save)
     if for_ is not None:
-        audiences.check(for_)
+        card.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
     if not given:
         raise InvalidInput("--epsilon", "given, or --from, or --multiplier", "nothing")
     for option in given[1:]:
-        _only_with(given[0], option, {option: sources[option]})
-    _only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
-    _only_with(given[0], "--epsilon", {"--relation": relation})
-    _only_with(given[0], "--from", {"--rows": None if rows == 1 else rows})
+        _check_only_with(given[0], option, {option: sources[option]})
+    _check_only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
+    _check_only_with(given[0], "--epsilon", {"--relation": relation})
+    _check_only_with(given[0], "--from", {"--rows": None if rows == 1 else rows})
     if from_ is not None:
-        source = _of_tool(from_, delta, rows, with_curve=bool(target))
+        source = _explain_tool(from_, delta, rows, with_curve=bool(target))
     elif multiplier is not None:
-        source = _of_process(multiplier, delta, noise, sample_rate, steps)
+        source = _explain_process(multiplier, delta, noise, sample_rate, steps)
     else:
-        source = _of_epsilon(epsilon, delta, relation)
-    explained = explanation(source.epsilon, source.delta, source.relation, band, source.curve)
+        source = _explain_epsilon(epsilon, delta, relation)
+    explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
     verdict = _held_against(target, prior, source) if target else None
-    _debit(source.stated, ledger, dataset, title)
+    _debit_ledger(source.stated, ledger, dataset, title)
     data = explained.to_dict()
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
     data |= {} if verdict is None else {"target": verdict.to_dict()}
-    data |= {} if for_ is None else {"audience": for_, "words": audiences.words(explained, for_)}
-    show = text.print_explanation if for_ is None else audiences.print_words
+    data |= (
+        {}
+        if for_ is None
+        else {"audience": for_, "words": card.audience_paragraphs(explained, for_)}
+    )
+    show = text.print_explanation if for_ is None else card.print_words
     print_result(json, data, show, explained, *([] if for_ is None else [for_]), verdict)
     if save is not None:
-        charts.save(explanation_chart(explained, verdict, band), save)
+        charts.save_chart(explanation_chart(explained, verdict, band), save)
 
 
 @dataclass(frozen=True)
@@ -124,29 +132,29 @@ class _Source:
     curve: TradeOff | None = None
 
 
-def _of_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
+def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
     from whosin.exact import rational
 
     level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
     return _Source(level, failing, relation or "add-remove")
 
 
-def _of_process(
+def _explain_process(
     multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
 ) -> _Source:
     """Noise in several steps: ε in both directions, and what tests reach."""
     from whosin.app.cli.plan import read_process
-    from whosin.calibration.accounting import FLOOR
+    from whosin.calibration.accounting import MIN_MULTIPLIER
     from whosin.curves import process_curve
-    from whosin.exact import ranged, rational
+    from whosin.exact import rational, read_ranged
 
     scale = rational(multiplier, "--multiplier")
-    if not rational(FLOOR) <= scale <= MOST_NOISE:
-        raise InvalidInput("--multiplier", f"from {FLOOR:g} to {MOST_NOISE:,}", multiplier)
+    if not rational(MIN_MULTIPLIER) <= scale <= MOST_NOISE:
+        raise InvalidInput("--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier)
     if delta is None:
         raise InvalidInput("--delta", "given with --multiplier", "nothing")
     process = read_process(noise, sample_rate, steps)
-    failing = ranged(delta, "--delta", "strictly between 0 and 1")
+    failing = read_ranged(delta, "--delta", "strictly between 0 and 1")
     curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
     level = max(each.epsilon(failing) for each in curves)
     if level == math.inf:
@@ -154,28 +162,27 @@ def _of_process(
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _of_tool(target: str, delta: str | None, rows: int, *, with_curve: bool) -> _Source:
+def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool) -> _Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
-    from whosin.app.cli.named_objects import load
-    from whosin.app.cli.user_code import user_code
-    from whosin.bridges import curve, read
+    from whosin.app.cli.user_code import load_object, user_code
+    from whosin.bridges import read, read_curve
     from whosin.errors import at
     from whosin.exact import rational
 
     with at("--from"):
         with user_code():
-            value = load(target, "what it names")
+            value = load_object(target, "what it names")
             if isfunction(value):
-                value = _called(value)
+                value = _call_function(value)
             guarantee: Guarantee = read(value, delta=delta, rows=rows)
-            known: TradeOff | None = curve(value, rows=rows) if with_curve else None
+            known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
         if guarantee.epsilon == float("inf"):
             raise InvalidInput("delta", "given with --delta: the tool states ρ alone", "nothing")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return _Source(*numbers, guarantee, known)
 
 
-def _called(function: Any) -> Any:
+def _call_function(function: Any) -> Any:
     """What a function without arguments returns; whatever goes wrong is one message."""
     needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
     if needed:
@@ -199,27 +206,27 @@ def _is_needed(parameter: Parameter) -> bool:
 def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
-    from whosin.report.sufficiency import sufficiency
+    from whosin.report.explanation import check_sufficiency
 
     target = read_target(words)
     size_known = {"size-known": True} if source.relation == "replace" else {}
     family = read_adversary({"prior": prior, **size_known}, target)
     try:
         numbers = source.epsilon, source.delta, source.relation
-        return sufficiency(target, family, *numbers, source.curve)
+        return check_sufficiency(target, family, *numbers, source.curve)
     except WhosinError as error:
         delta = getattr(error, "field", "") == "delta"
         error.path = error.path or f"target.{'delta' if delta else target.words_taken[0]}"
         raise
 
 
-def _only_with(given: str, source: str, options: Mapping[str, object]) -> None:
+def _check_only_with(given: str, source: str, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value is not None and given != source:
             raise InvalidInput(option, f"left out with {given}", value)
 
 
-def _debit(
+def _debit_ledger(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
     """A debit is for another tool's release, and names the ledger, the dataset and what is
@@ -230,8 +237,52 @@ def _debit(
     if stated is None or ledger is None or dataset is None or title is None:
         missing = "--from" if stated is None else next(key for key in named if not named[key])
         raise InvalidInput(missing, "given too: a debit needs it", "nothing")
-    from whosin.bridges import debit
+    from whosin.bridges import debit_guarantee
     from whosin.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
-        debit(opened, dataset, stated, title)
+        debit_guarantee(opened, dataset, stated, title)
+
+
+# `whosin notions`: the map of notions and the theorems between them.
+
+
+def notions(save: Draw = None, json: Json = False) -> None:
+    """Show which level of one notion of privacy gives which level of another."""
+    from whosin.report import charts, text
+    from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
+
+    if save is not None:
+        charts.check_path(save)
+    implications, counterexamples = map(asdict, NOTION_EDGES), map(asdict, NOTION_BARRIERS)
+    data = {"implications": [*implications], "counterexamples": [*counterexamples]}
+    print_result(json, data, text.print_map)
+    if save is not None:
+        charts.save_chart(charts.notion_chart(), save)
+
+
+# `whosin cite`: the papers and theorems that guarantees rest on.
+
+
+def cite(
+    numbers: Annotated[
+        list[str] | None, typer.Argument(help="Theorems such as T4; all by default.")
+    ] = None,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print bibliography entries.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the theorems whosin relies on, where they are proved, and the papers."""
+    from whosin.references import PAPERS, THEOREMS
+    from whosin.report import text
+
+    for number in numbers or []:
+        if number not in THEOREMS:
+            raise UnknownName("theorem", number, THEOREMS)
+    theorems = [THEOREMS[number] for number in numbers or THEOREMS]
+    keys = dict.fromkeys(key for theorem in theorems for key in theorem.papers)
+    papers = [PAPERS[key] for key in (keys if numbers else PAPERS)]
+    if bibtex and not json:
+        print("\n".join(paper.bibtex() for paper in papers))
+        return
+    data = {"theorems": [*map(asdict, theorems)], "papers": [*map(asdict, papers)]}
+    print_result(json, data, text.print_references, theorems, papers)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json
-from whosin.app.cli.output import print_json, print_result, warn
-from whosin.app.cli.vocabulary_options import with_words
+from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
 from whosin.errors import BrokenHistory, InvalidInput
+from whosin.plain_files import check_plain, write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
-    from whosin.ledger.binding import Binding
+    from whosin.ledger.binding import Registration
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
-    help="Keep a durable budget: create, amend, show, verify, export, upgrade, resume, close.",
+    help="Keep a durable budget: create, amend, show, verify, export, resume, close.",
     no_args_is_help=True,
 )
 
@@ -30,7 +29,7 @@ Maybe = Annotated[str | None, typer.Argument(help="One dataset; all by default."
 
 
 @app.command()
-@with_words("target", "adversary")
+@add_options("target", "adversary")
 def create(
     ledger: Where,
     dataset: Dataset,
@@ -52,8 +51,8 @@ def create(
     users of a server can ask it. Without another budget the scenario's own is taken.
     """
     from whosin.calibration import Plan, read_plan
-    from whosin.ledger.names import read_name
-    from whosin.ledger.registration import copied
+    from whosin.ledger.encoding import read_name
+    from whosin.ledger.registry import describe_copy
 
     read_name(dataset, "dataset")
     if plan is not None and target:
@@ -64,18 +63,18 @@ def create(
         owner = "--plan" if plan is not None else "--scenario"
         words = " and ".join(f"--{word}" for word in adversary)
         raise InvalidInput(words, f"left out with {owner}, which has its own", "it")
-    loaded = None if scenario is None else _scenario(scenario)
-    bound = None if loaded is None else _binding(loaded)
+    loaded = None if scenario is None else _load_scenario(scenario)
+    bound = None if loaded is None else _register_scenario(loaded)
     if plan is not None:
         budget = Plan.load(plan)
     else:
         budget = read_plan(adversary, target) if target or loaded is None else loaded.plan
-    with _open(ledger, create=True) as opened:
+    with _open_ledger(ledger, create=True) as opened:
         same = [] if bound is None else opened.copies(dataset, bound)
         standing = opened.register(dataset, budget, bound)
         if same:
-            warn(copied(dataset, same[0]))
-        _show(opened, [standing.dataset], json=json)
+            print_warning(describe_copy(dataset, same[0]))
+        _show_datasets(opened, [standing.dataset], json=json)
 
 
 @app.command()
@@ -90,10 +89,10 @@ def amend(
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
     (the entity) can never change.
     """
-    bound = _binding(_scenario(scenario))
-    with _open(ledger) as opened:
+    bound = _register_scenario(_load_scenario(scenario))
+    with _open_ledger(ledger) as opened:
         opened.amend(dataset, bound)
-        _show(opened, [dataset], json=json)
+        _show_datasets(opened, [dataset], json=json)
 
 
 @app.command()
@@ -104,8 +103,8 @@ def show(
     json: Json = False,
 ) -> None:
     """Say what was spent, what is left, and what it all allows anyone to believe."""
-    with _open(ledger) as opened:
-        _show(opened, _names(opened, dataset), json=json, entries=entries)
+    with _open_ledger(ledger) as opened:
+        _show_datasets(opened, _dataset_names(opened, dataset), json=json, entries=entries)
 
 
 @app.command()
@@ -124,12 +123,12 @@ def verify(
     if head is not None and dataset is None:
         raise InvalidInput("--head", "given with one dataset", "all datasets")
     checks, broken = [], []
-    with _open(ledger) as opened:
+    with _open_ledger(ledger) as opened:
         try:
             opened.survey()
         except BrokenHistory as error:
             broken.append(error)
-        for name in _names(opened, dataset) if not broken else ():
+        for name in _dataset_names(opened, dataset) if not broken else ():
             try:
                 checks.append(recompute(opened, name, head))
             except BrokenHistory as error:
@@ -155,37 +154,22 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the whole history, as JSON or CSV, for an archive or an auditor."""
-    from whosin.report.history import csv_text, data_of, json_text
+    from whosin.report.budget import csv_text, datasets_data, json_text
 
-    if save is not None and save.suffix not in (".json", ".csv"):
-        raise InvalidInput("--save", "a file ending in .json or .csv", save.name)
-    with _open(ledger) as opened:
-        records = [opened.record(name)[:2] for name in _names(opened, dataset)]
     if save is not None:
-        save.touch(0o600)  # a new file is for its owner only
-        save.write_text(csv_text(records) if save.suffix == ".csv" else json_text(records), "utf-8")
+        if save.suffix not in (".json", ".csv"):
+            raise InvalidInput("--save", "a file ending in .json or .csv", save.name)
+        check_plain(save, "--save")
+    with _open_ledger(ledger) as opened:
+        records = [opened.record(name)[:2] for name in _dataset_names(opened, dataset)]
+    if save is not None:
+        text = csv_text(records) if save.suffix == ".csv" else json_text(records)
+        write_file(save, text, "--save", private=True)
         if not json:
             count = sum(len(entries) for _, entries in records)
             print(f"{count} {'entry' if count == 1 else 'entries'} written to {save.name}")
             return
-    print_json(data_of(records))
-
-
-@app.command()
-def upgrade(ledger: Where, json: Json = False) -> None:
-    """Bring a ledger of an older whosin to the present format, once; its history is kept."""
-    from whosin.ledger.upgrade import upgrade as bring
-
-    before, after, count = bring(ledger)
-    if json:
-        print_json({"from": before, "to": after, "datasets": count})
-    elif before == after:
-        print(f"The ledger has format {after} already.")
-    else:
-        datasets = "1 dataset" if count == 1 else f"{count} datasets"
-        print(
-            f"The ledger went from format {before} to {after}; {datasets} verified and carried on."
-        )
+    print_json(datasets_data(records))
 
 
 @app.command()
@@ -195,46 +179,46 @@ def resume(ledger: Where, dataset: Dataset, json: Json = False) -> None:
     Look first why it failed (memory, disk, a damaged file): whether it fails can depend on one
     person's rows, and each failure tells whoever asked a little that no debit paid for.
     """
-    with _open(ledger) as opened:
+    with _open_ledger(ledger) as opened:
         opened.resume(dataset)
-        _show(opened, [dataset], json=json)
+        _show_datasets(opened, [dataset], json=json)
 
 
 @app.command()
 def close(ledger: Where, dataset: Dataset, json: Json = False) -> None:
     """Allow no further answers about a dataset, for good."""
-    with _open(ledger) as opened:
+    with _open_ledger(ledger) as opened:
         opened.close(dataset)
-        _show(opened, [dataset], json=json)
+        _show_datasets(opened, [dataset], json=json)
 
 
-def _scenario(path: Path) -> Scenario:
+def _load_scenario(path: Path) -> Scenario:
     from whosin.release.scenario import load_scenario
 
     return load_scenario(path)
 
 
-def _binding(scenario: Scenario) -> Binding:
+def _register_scenario(scenario: Scenario) -> Registration:
     """The table of a scenario, as a budget is bound to it."""
-    from whosin.release.registration import binding_of
+    from whosin.release.registration import register_table
 
-    return binding_of(scenario.open_table(), scenario.queries, rows=True)
+    return register_table(scenario.open_table(), scenario.queries, rows=True)
 
 
-def _open(url: str, create: bool = False) -> Ledger:
+def _open_ledger(url: str, create: bool = False) -> Ledger:
     from whosin.ledger import Ledger
 
     return Ledger(url, create=create)
 
 
-def _names(ledger: Ledger, dataset: str | None) -> list[str]:
+def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
     return ledger.datasets() if dataset is None else [dataset]
 
 
-def _show(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
-    from whosin.report.history import data_of
+def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
+    from whosin.report.budget import datasets_data
     from whosin.report.text import print_standings
 
     records = [ledger.record(name)[:2] for name in names]
-    data = {"ledger": ledger.name, **data_of(records, entries=entries)}
+    data = {"ledger": ledger.name, **datasets_data(records, entries=entries)}
     print_result(json, data, print_standings, records, entries)

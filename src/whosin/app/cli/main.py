@@ -1,9 +1,4 @@
-"""Entry point of the `whosin` command.
-
-Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
-environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
-line, without a traceback.
-"""
+"""Entry point of the `whosin` command, and `whosin demo`."""
 
 from __future__ import annotations
 
@@ -11,39 +6,111 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import typer
 
 from whosin.app.cli import (
     audit,
     check,
-    cite,
-    demo,
     explain,
     gwas,
     ledger,
-    notions,
     plan,
     release,
     serve,
-    sql,
-    table,
     tradeoff,
     verify,
 )
-from whosin.app.cli.repeated import refuse_repeated
-from whosin.app.cli.vocabulary_options import as_option, option_of
+from whosin.app.cli.options import Json, error_option, option_name, print_json
 from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
     Interrupted,
+    InvalidInput,
     MechanismFailed,
     MissingExtra,
     ScanFailed,
     StoreFailed,
     WhosinError,
 )
+from whosin.extras import require_extras
+
+# Options that take one value and were given twice: refused, since one would be lost.
+
+
+def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
+    """Refuse an option of the command (or of the subcommand named) that is given more than once;
+    otherwise its options by their names."""
+    words = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    while words and hasattr(command, "commands"):
+        word = words.pop(0)
+        command = command.commands.get(word, command)
+    for option in getattr(command, "params", ()):
+        names = [name for name in option.opts if name.startswith("-")]
+        if not names or option.multiple or option.is_flag:
+            continue
+        given = [word for word in words if word.partition("=")[0] in names]
+        if len(given) > 1:
+            raise InvalidInput(names[0], "given once", f"{len(given)} times")
+    return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
+
+
+# `whosin demo`: the main job, on a hospital made up on the spot.
+
+
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the table, scenario, ledger and report here.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
+    require_extras("release", "charts")
+    if keep is None:
+        with TemporaryDirectory(prefix="whosin-demo-") as folder:
+            _tell_story(Path(folder), json=json, kept=False)
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InvalidInput("--keep", "a new or empty folder", keep.name)
+    _tell_story(keep, json=json, kept=True)
+
+
+def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
+    from whosin.app.example_data import write_hospital
+    from whosin.release.scenario import load_scenario
+    from whosin.report import html, releases
+    from whosin.report.releases import print_demo
+
+    scenario = load_scenario(write_hospital(folder))
+    session = scenario.open_session()
+    offers = session.dry_run(scenario.queries, **scenario.budget)
+    release = scenario.release(session)
+    html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
+    try:
+        scenario.open_session()
+    except BudgetRefused as error:
+        refusal = str(error)
+    if json:
+        data = {"offers": [releases.offer_data(offer) for offer in offers], **release.to_dict()}
+        print_json({"title": scenario.title, **data, "second": refusal})
+        return
+    print_demo(scenario.title, scenario.plan, offers, release, refusal)
+    if kept:
+        print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
+    else:
+        print("whosin demo --keep demo   keeps the table, the scenario, the ledger and the report")
+    print("whosin release demo/hospital.toml --dry-run   and the same with your own table")
+
+
+# Entry point of the `whosin` command.
+#
+# Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
+# environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
+# line, without a traceback.
+
 
 OLD_SPELLINGS = {
     "--cells": "--groups",
@@ -62,18 +129,18 @@ app = typer.Typer(
 app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
-app.command("notions")(notions.notions)
+app.command("notions")(explain.notions)
 app.command("tradeoff")(tradeoff.tradeoff)
 app.command("release")(release.release)
-app.command("sql")(sql.sql)
+app.command("sql")(release.sql)
 app.add_typer(check.app, name="check")
-app.add_typer(table.app, name="table")
+app.add_typer(release.app, name="table")
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
 app.add_typer(gwas.app, name="gwas")
 app.command("serve")(serve.serve)
-app.command("demo")(demo.demo)
-app.command("cite")(cite.cite)
+app.command("demo")(demo)
+app.command("cite")(explain.cite)
 
 
 @app.callback(invoke_without_command=True)
@@ -90,44 +157,50 @@ READER_GONE = 141
 for a claim may have been refuted."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit code for each kind of error)
     """Run the command and return its exit code."""
     options: dict[str, str] = {}
     words: list[str] = []
     try:
         command = _command()
-        words = [_as_now(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+        words = [
+            _current_option(word) for word in (sys.argv[1:] if arguments is None else arguments)
+        ]
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted", 130)
+        return _print_failure("interrupted", 130)
     except Interrupted as error:
-        return _fail(str(error), 130)
+        return _print_failure(str(error), 130)
     except (BrokenHistory, BudgetRefused) as error:
-        return _fail(str(error), 1)
+        return _print_failure(str(error), 1)
     except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
-        return _fail(str(error), 3)
+        return _print_failure(str(error), 3)
     except WhosinError as error:
-        error.path = as_option(error.path, options) or option_of(error, options, words)
-        return _fail(str(error), 2)
+        error.path = option_name(error.path, options) or error_option(error, options, words)
+        return _print_failure(str(error), 2)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        return _fail(f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2)
+        return _print_failure(
+            f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2
+        )
     except BrokenPipeError:
         # Whoever read our output has gone: stay quiet, also when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except MemoryError:
-        return _fail("out of memory", 3)
+        return _print_failure("out of memory", 3)
     except OSError as error:
-        return _fail(str(error), 3)
+        return _print_failure(str(error), 3)
     except SystemExit as error:
         # Rich leaves this way, with 1, when whoever read our output has gone.
         return READER_GONE if error.code else 0
     except Exception as error:
         # Typer keeps the base class of its usage errors private; they know how to show themselves.
         if not hasattr(error, "show") or not hasattr(error, "exit_code"):
-            return _fail(f"internal error, please report it: {type(error).__name__}: {error}", 3)
+            return _print_failure(
+                f"internal error, please report it: {type(error).__name__}: {error}", 3
+            )
         error.show()
         return int(error.exit_code)
 
@@ -138,19 +211,19 @@ def _command() -> Any:
     return typer.main.get_command(app)
 
 
-def _as_now(word: str) -> str:
+def _current_option(word: str) -> str:
     """A word of the command line, with an option's present name in place of an old one."""
     name, equals, value = word.partition("=")
     return OLD_SPELLINGS.get(name, name) + equals + value
 
 
-def _fail(message: str, code: int) -> int:
+def _print_failure(message: str, code: int) -> int:
     print(f"whosin: {message}", file=sys.stderr)
     return code
 
 
 def run() -> None:
-    """The console script."""
+    """Run the command as the console script, and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter gets its number
             stream.reconfigure(errors="backslashreplace")

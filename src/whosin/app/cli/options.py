@@ -1,12 +1,161 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what commands print."""
 
 from __future__ import annotations
 
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from whosin import vocabulary
+from whosin.vocabulary import Word
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+
+# Options that several commands share.
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
+
+
+# What commands print: one JSON object on standard output, or words; progress beside it.
+
+
+def plain_json(value: object) -> Any:
+    """The JSON form of a value: exact numbers become floats, infinities become "inf"."""
+    if isinstance(value, Fraction):
+        value = float(value) if abs(value) < Fraction(2) ** 1000 else math.inf
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {str(key): plain_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_json(entry) for entry in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def print_warning(message: str) -> None:
+    """A line on standard error."""
+    print(f"whosin: warning: {message}", file=sys.stderr)
+
+
+def print_json(data: Mapping[str, object]) -> None:
+    """Print one JSON object on standard output."""
+    text = json.dumps(plain_json(data), ensure_ascii=False, indent=2)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(plain_json(data), indent=2)
+    print(text)
+
+
+def print_result(
+    json: bool, data: Mapping[str, object], words: Callable[..., None], *given: Any
+) -> None:
+    """Print a result: as one JSON object, or in words by a function of `report`."""
+    if json:
+        print_json(data)
+    else:
+        words(*given)
+
+
+def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    return Progress(*columns, console=console, transient=True, disable=hidden)
+
+
+# The words of `vocabulary` as options, the same for every command that takes them.
+#
+# Contract: a command decorated with `add_options("target", "adversary")` has an option for each
+# word and gets two mappings, `target` and `adversary`, of the words that were said;
+# `calibration.planning` reads them. Errors at a path are shown as the option that they are about.
+
+
+OPTION_SECTIONS = {
+    "target": vocabulary.TARGET_WORDS,
+    "adversary": vocabulary.ADVERSARY_WORDS,
+    "notion_words": vocabulary.NOTION_WORDS,
+    "mechanism_words": vocabulary.MECHANISM_WORDS,
+}
+OPTION_TYPES = {"whole": int | None, "flag": bool, "file": Path | None}
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
+    """Give a command the options of these sections, but for some words."""
+    words = {
+        name: [word for word in OPTION_SECTIONS[name].values() if word.name not in without]
+        for name in sections
+    }
+
+    def decorate(command: Command) -> Command:
+        def call(**given: Any) -> Any:
+            said = {
+                name: {word.name: given.pop(_option_flag(word)) for word in listed}
+                for name, listed in words.items()
+            }
+            return command(**given, **{name: _given_words(values) for name, values in said.items()})
+
+        own = list(signature(command, eval_str=True).parameters.values())
+        first = [each for each in own if each.default is Parameter.empty]
+        first = [each for each in first if each.name not in sections]
+        rest = [each for each in own if each.default is not Parameter.empty]
+        options = [_make_option(word) for listed in words.values() for word in listed]
+        result = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
+        call.__signature__ = signature(command).replace(parameters=result)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in result}
+        call.__doc__, call.__name__ = command.__doc__, command.__name__
+        call.__module__ = command.__module__
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def option_name(path: str, options: Mapping[str, str]) -> str:
+    """The option of a path such as adversary.prior, where a command has one; else the path."""
+    section, _, word = path.partition(".")
+    known = {*OPTION_SECTIONS, "budget"}
+    return options.get(word, path) if {section, f"{section}_words"} & known else path
+
+
+def error_option(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
+    """The option that an error's field is called by, where it was given; else nothing."""
+    option = options.get(str(getattr(error, "field", "")).replace("_", "-"), "")
+    said = {word.partition("=")[0] for word in given}
+    return option if option.startswith("--") and option in said else ""
+
+
+def _given_words(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in values.items() if each is not None and each is not False}
+
+
+def _option_flag(word: Word) -> str:
+    return word.name.replace("-", "_")
+
+
+def _make_option(word: Word) -> Parameter:
+    spelled = [f"--{word.name}", *([word.short] if word.short else [])]
+    kind = OPTION_TYPES.get(word.takes, str | None)
+    option = typer.Option(*spelled, help=word.help)
+    default = False if word.takes == "flag" else None
+    return Parameter(
+        _option_flag(word),
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json
-from whosin.app.cli.output import print_result, warn
-from whosin.app.cli.vocabulary_options import with_words
+from whosin.app.cli.options import Draw, Json, add_options, print_result, print_warning
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError
 
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
     from whosin.families import Family
 
 
-@with_words("target", "adversary")
-def plan(
+@add_options("target", "adversary")
+def plan(  # noqa: C901 (three forms of one command)
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
     query: Annotated[
@@ -70,7 +68,7 @@ def plan(
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
     from whosin.report import charts, text
-    from whosin.report.plan_charts import plan_charts
+    from whosin.report.card import plan_charts
 
     if save is not None:
         charts.check_path(save)
@@ -104,7 +102,7 @@ def plan(
     if people is not None and people < 1:
         raise InvalidInput("--people", "at least 1", people)
     if people is not None and failing * people > 1:
-        warn(
+        print_warning(
             f"a failure probability of {float(failing):g} is more than 1/n for {people} people: "
             "with a δ of that size someone may well be exposed"
         )
@@ -120,7 +118,7 @@ def plan(
     print_result(json, planned.to_dict(), text.print_plan, planned)
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
-        charts.save(plan_charts(planned, title)[0], save)
+        charts.save_chart(plan_charts(planned, title)[0], save)
 
 
 def _plan_rule(
@@ -139,7 +137,7 @@ def _plan_rule(
 
     from whosin import rules
     from whosin.report.rules import print_rule_plan
-    from whosin.report.secrets import secret_words
+    from whosin.report.terminal import secret_words
 
     secret_words(secret, "--secret")
     if delta is None:
@@ -147,7 +145,7 @@ def _plan_rule(
         raise InvalidInput("--delta", accepted, "nothing")
     try:
         with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
-            planned = rules.plan(rule, target, family, delta, people, zeros)
+            planned = rules.plan_rule(rule, target, family, delta, people, zeros)
     except InvalidInput as error:
         paths = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
         paths["rule"] = "--rule"
@@ -170,7 +168,7 @@ def _plan_process(
 ) -> None:
     from whosin.calibration import calibrate_process
     from whosin.report import charts, text
-    from whosin.report.plan_charts import process_chart
+    from whosin.report.card import process_chart
 
     try:
         planned = calibrate_process(target, process, family, delta)
@@ -189,7 +187,7 @@ def _plan_process(
     }
     print_result(json, data, text.print_process, planned, delta)
     if save is not None:
-        charts.save(process_chart(planned), save)
+        charts.save_chart(process_chart(planned), save)
 
 
 def _plan_chain(
@@ -198,15 +196,15 @@ def _plan_chain(
     """The scale of the noise on a series, for a leakage that keeps the target (T14)."""
     from rich.console import Console
 
-    from whosin.calibration import calibrate, chain_plans
-    from whosin.notions.files import chain_file
+    from whosin.calibration import calibrate, planning
+    from whosin.notions.reading import chain_file
     from whosin.report import charts, text
 
     series = chain_file(read_object(path, path.name, "a chain file, in JSON"), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):
-        planned = chain_plans.plan(series.chains, series.space, series.statistic, epsilon)
+        planned = planning.plan_series(series.chains, series.space, series.statistic, epsilon)
     rows = series.space.rows
     data = asdict(planned) | {"query": series.query, "rows": rows}
     print_result(json, data, text.print_chain_plan, planned, series.query, rows, target.words())
@@ -215,6 +213,8 @@ def _plan_chain(
         points = []
         with console.status("drawing …"):
             for scale in scales:
-                level = chain_plans.measured(series.chains, series.space, series.statistic, scale)
+                level = planning.measure_leakage(
+                    series.chains, series.space, series.statistic, scale
+                )
                 points.append((scale, float(level.value)))
-        charts.save(charts.leakage_chart(points, planned, rows), save)
+        charts.save_chart(charts.leakage_chart(points, planned, rows), save)

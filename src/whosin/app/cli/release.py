@@ -1,4 +1,6 @@
-"""`whosin release`: answer the questions of a scenario, each debited before it is shown."""
+"""`whosin release`, `whosin sql` and `whosin table check`: answers from a scenario, and the
+curator's look at it.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,28 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, ScenarioFile
-from whosin.app.cli.output import print_json, print_result, progress_bar, warn
-from whosin.errors import Interrupted
+from whosin.app.cli.options import (
+    Json,
+    ScenarioFile,
+    print_json,
+    print_result,
+    print_warning,
+    progress_bar,
+)
+from whosin.errors import EmptyLedger, Interrupted, InvalidInput
 
 if TYPE_CHECKING:
     from whosin.release import Release
     from whosin.release.scenario import Scenario
+
+
+# `whosin release`: answer the questions of a scenario, each debited before it is shown.
 
 
 class StoppedWriting(OSError):
@@ -71,10 +83,13 @@ def release(
 
 def check_paths(save: Path | None, report: Path | None) -> None:
     """Whether answers and report can be written there."""
-    from whosin.report import answers, html
+    from whosin.report import table_views
 
-    answers.check_path(save)
-    html.check_path(report)
+    table_views.check_path(save)
+    if report is not None:
+        from whosin.report import html
+
+        html.check_path(report)
 
 
 def show_price(loaded: Scenario, ledger: str | None, json: bool) -> None:
@@ -82,7 +97,7 @@ def show_price(loaded: Scenario, ledger: str | None, json: bool) -> None:
     from whosin.report import releases
 
     title, plan, offers = loaded.title, loaded.plan, loaded.price()
-    left = _left(ledger if ledger is not None else loaded.ledger, loaded)
+    left = _budget_left(ledger if ledger is not None else loaded.ledger, loaded)
     listed = [releases.offer_data(offer) for offer in offers]
     data: dict[str, Any] = {
         "title": title,
@@ -106,14 +121,16 @@ def show_answers(
     json: bool,
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
-    from whosin.report import answers, html, releases
+    from whosin.report import releases, table_views
 
     title, plan = loaded.title, loaded.plan
-    answered = _run(loaded, ledger, request, amend=amend, quiet=json)
+    answered = _run_release(loaded, ledger, request, amend=amend, quiet=json)
     with _naming(answered.request):
         if save is not None:
-            answers.save(answered, save)
+            table_views.save_answers(answered, save)
         if report is not None:
+            from whosin.report import html
+
             html.save_report(title, plan, answered, report)
         if json:
             print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
@@ -130,6 +147,8 @@ def _naming(request: str) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
+    except InvalidInput as error:  # something took a file's place meanwhile
+        raise StoppedWriting(f"{error}; {again}") from None
     except OSError as error:
         where = f"{Path(str(error.filename)).name}: " if error.filename else ""
         raise StoppedWriting(f"{where}{(error.strerror or str(error)).lower()}; {again}") from None
@@ -140,18 +159,21 @@ def _naming(request: str) -> Iterator[None]:
         raise error from None
 
 
-def _left(ledger: str, scenario: Scenario) -> float | None:
+def _budget_left(ledger: str, scenario: Scenario) -> float | None:
     """What the dataset has left in its ledger, if it is there: a dry run makes nothing."""
     from whosin.ledger import Ledger
 
     if "://" not in ledger and not Path(ledger).exists():
         return None
     name = scenario.dataset or scenario.open_table().name
-    with Ledger(ledger, create=False) as opened:
-        return opened.standing(name).spendable if name in opened.datasets() else None
+    try:
+        with Ledger(ledger, create=False) as opened:
+            return opened.standing(name).spendable if name in opened.datasets() else None
+    except EmptyLedger:
+        return None
 
 
-def _run(
+def _run_release(
     scenario: Scenario, ledger: str | None, request: str | None, *, amend: bool, quiet: bool
 ) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
@@ -175,5 +197,90 @@ def _run(
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:
-        warn(note)
+        print_warning(note)
     return answered
+
+
+# `whosin table check`: the curator's private look at a table before a release.
+
+
+app = typer.Typer(help="Look at a table before a release.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Look at a table before a release."""
+
+
+@app.command()
+def check(scenario: ScenarioFile, json: Json = False) -> None:
+    """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
+    from whosin.release.inspection import CURATOR_NOTE, check_table
+    from whosin.release.scenario import load_scenario
+    from whosin.report.releases import print_findings
+
+    loaded = load_scenario(scenario, asked=None)  # one made for `whosin sql` has no queries
+    asked = [query.where for query in loaded.queries if query.where is not None]
+    table = loaded.open_table()
+    findings = check_table(table, list(dict.fromkeys(asked)), loaded.counted(table))
+    figures = [vars(finding) for finding in findings]
+    data = {"private": True, "warning": CURATOR_NOTE, "findings": figures}
+    print_result(json, data, print_findings, CURATOR_NOTE, findings)
+
+
+# `whosin sql`: ask in SQL what a scenario would ask, under its promise and its budget.
+
+
+def sql(
+    scenario: ScenarioFile,
+    select: Annotated[str, typer.Argument(metavar="SELECT", help="One SELECT from its table.")],
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the scenario that it becomes; ask nothing.")
+    ] = False,
+    share: Annotated[
+        str | None, typer.Option(help="The part of the plan's budget for this, such as 1/10.")
+    ] = None,
+    dry_run: DryRun = False,
+    ledger: OtherLedger = None,
+    request: Continued = None,
+    amend: Amend = False,
+    report: ReportFile = None,
+    save: Save = None,
+    json: Json = False,
+) -> None:
+    """Ask a scenario's table in SQL: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
+
+    Each aggregate becomes a question, debited and answered as `whosin release` does; the
+    scenario's own questions are not asked. What no question answers is refused by name.
+    """
+    from whosin.release.scenario import load_scenario
+
+    check_paths(save, report)
+    loaded = load_scenario(scenario, asked=False)
+    if share is not None:
+        loaded = replace(loaded, budget={**loaded.budget, "share": share})
+    loaded = loaded.asking(select)
+    if explain:
+        data = _sql_scenario(scenario, loaded)
+        print_result(json, data, _print_json, data)
+    elif dry_run:
+        show_price(loaded, ledger, json)
+    else:
+        show_answers(loaded, ledger, request, amend, report, save, json)
+
+
+def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:
+    """The file's own keys, with the queries that SQL asked instead of its own."""
+    from whosin.documents import read_toml
+    from whosin.release.queries.base import scenario_keys
+
+    data = {key: value for key, value in read_toml(path, path.name).items() if key != "queries"}
+    if loaded.budget:
+        data["budget"] = dict(loaded.budget)
+    return {**data, "queries": [scenario_keys(query) for query in loaded.queries]}
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    from whosin.documents import toml_text
+
+    print(toml_text(data), end="")

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Json
-from whosin.app.cli.output import print_result
+from whosin.app.cli.options import Json, print_result
 from whosin.errors import InvalidInput
-from whosin.extras import needs
+from whosin.extras import require_extras
 
 if TYPE_CHECKING:
-    from whosin.app.web.settings import Settings
+    from whosin.app.web.access import Settings
 
 
 def serve(
@@ -68,20 +67,20 @@ def serve(
         raise InvalidInput("--folder", "an existing folder", folder.name)
     file = users if users is not None else folder / "whosin-users.json"
     if add_user is not None:
-        from whosin.app.web.users import add_user as add
+        from whosin.app.web.access import add_user as add
 
         token = add(file, add_user, curator)
         words = f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept."
         print_result(json, {"user": add_user, "token": token}, print, words)
         return
     if remove_user is not None:
-        from whosin.app.web.users import remove_user as remove
+        from whosin.app.web.access import remove_user as remove
 
         remove(file, remove_user)
         words = f"{remove_user} has no token any longer."
         print_result(json, {"removed": remove_user}, print, words)
         return
-    needs("web")
+    require_extras("web")
     for field, value, least, most in (
         ("--upload-limit", upload_limit, 1, 100_000),
         ("--scan-minutes", scan_minutes, 0.1, 10_000),
@@ -90,14 +89,14 @@ def serve(
         if not least <= value <= most:
             raise InvalidInput(field, f"from {least} to {most}", value)
     settings = replace(
-        _settings(folder, ledger, host, tuple(name or ()), file, register),
+        _make_settings(folder, ledger, host, tuple(name or ()), file, register),
         largest_upload=upload_limit << 20,
         scan_seconds=scan_minutes * 60,
         scan_memory=scan_memory << 20,
     )
     from whosin.app.web.server import make_server
 
-    with _listen(host, port) as listening:
+    with _bind_port(host, port) as listening:
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}/"
         print_result(json, {"url": url}, print, f"whosin is at {url}   Ctrl-C stops it")
@@ -105,7 +104,7 @@ def serve(
         make_server(settings).run(sockets=[listening])
 
 
-def _settings(
+def _make_settings(
     folder: Path,
     ledger: str | None,
     host: str,
@@ -113,8 +112,7 @@ def _settings(
     users: Path,
     register: bool | None,
 ) -> Settings:
-    from whosin.app.web.settings import Settings, is_loopback
-    from whosin.app.web.users import read_users
+    from whosin.app.web.access import Settings, is_loopback, read_users
     from whosin.ledger import Ledger
     from whosin.ledger.store import read_url
 
@@ -131,7 +129,7 @@ def _settings(
     return Settings(folder, where, users, names, not local or bool(known), opens)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _bind_port(host: str, port: int) -> socket.socket:
     """Bind the port first, so that a port that is taken gives one clear line."""
     if not 0 <= port <= 65535:
         raise InvalidInput("--port", "from 0 to 65535", port)
@@ -145,9 +143,11 @@ def _listen(host: str, port: int) -> socket.socket:
             raise InvalidInput("--host", "an address of this machine", host) from None
         why = {errno.EADDRINUSE: "is in use", errno.EACCES: "needs more rights"}
         reason = why.get(error.errno or 0, "cannot be had")
-        raise OSError(f"port {port} {reason}; choose another one: --port {_other(port)}") from None
+        raise OSError(
+            f"port {port} {reason}; choose another one: --port {_other_port(port)}"
+        ) from None
 
 
-def _other(port: int) -> int:
+def _other_port(port: int) -> int:
     """A port to try instead of one that others have."""
     return port + 1 if 1024 <= port < 65535 else 8321

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Draw, Json
-from whosin.app.cli.output import print_result, progress_bar
+from whosin.app.cli.options import Draw, Json, print_result, progress_bar
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, UnknownName
-from whosin.extras import needs
+from whosin.extras import require_extras
 
 if TYPE_CHECKING:
     from whosin.distortion import Curves
@@ -49,48 +48,48 @@ def tradeoff(
     json: Json = False,
 ) -> None:
     """Find the mechanism that changes the data least at a level of privacy, or the reverse."""
-    from whosin.distortion import NOTIONS, best, stated_threshold, structure
-    from whosin.priors.files import on_records
+    from whosin.distortion import NOTION_NAMES, best, find_structure, stated_threshold
+    from whosin.priors.table import read_record_prior
     from whosin.report import charts
-    from whosin.report import tradeoff as text
+    from whosin.report import text as report_text
 
-    needs("tradeoff")
+    require_extras("tradeoff")
     if save is not None:
         charts.check_path(save)
-    if notion is not None and notion not in NOTIONS:
-        raise UnknownName("--notion", notion, NOTIONS)
+    if notion is not None and notion not in NOTION_NAMES:
+        raise UnknownName("--notion", notion, NOTION_NAMES)
     ways = {"--epsilon": epsilon is not None, "--distortion": distortion is not None}
     given = [option for option, used in (ways | {"--curve": curve}).items() if used]
     if len(given) != 1:
         accepted = "exactly one of --epsilon, --distortion, --curve"
         raise InvalidInput("what to find", accepted, " and ".join(given) or "none of them")
     if prior_file is None:
-        belief, space = _in_words(prior or "uniform", rows, values)
-        title = _title(space, prior or "uniform")
+        belief, space = _read_prior(prior or "uniform", rows, values)
+        title = _chart_title(space, prior or "uniform")
     elif prior is None:
-        belief, space = on_records(
+        belief, space = read_record_prior(
             read_object(prior_file, prior_file.name, "a prior, in JSON"), rows, values
         )
-        title = _title(space, prior_file.stem)
+        title = _chart_title(space, prior_file.stem)
     else:
         raise InvalidInput("--prior", "left out with --prior-file", prior)
-    matrix = _matrix(cost)
+    matrix = _read_matrix(cost)
     if curve:
-        wanted = (notion,) if notion else NOTIONS
-        curves, optimum = _curves(space, belief, wanted, points, matrix), None
-        print_result(json, _curve_data(curves, space), text.print_curves, curves)
+        wanted = (notion,) if notion else NOTION_NAMES
+        curves, optimum = _compute_curves(space, belief, wanted, points, matrix), None
+        print_result(json, _curve_data(curves, space), report_text.print_curves, curves)
     else:
         optimum = best(space, belief, epsilon, distortion, notion or "dp", matrix)
-        known = structure(space, belief)
+        known = find_structure(space, belief)
         prior_facts = known.spread, stated_threshold(known)
-        print_result(json, optimum.to_dict(), text.print_optimum, optimum, *prior_facts)
+        print_result(json, optimum.to_dict(), report_text.print_optimum, optimum, *prior_facts)
         if save is not None:
-            curves = _curves(space, belief, NOTIONS, points, matrix)
+            curves = _compute_curves(space, belief, NOTION_NAMES, points, matrix)
     if save is not None:
-        charts.save(text.chart(curves, title, optimum), save)
+        charts.save_chart(report_text.distortion_chart(curves, title, optimum), save)
 
 
-def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:
+def _read_prior(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:
     """`uniform`, one distribution for every row, or one for each row."""
     from whosin.priors import Independent, Uniform
     from whosin.spaces import Records
@@ -112,12 +111,12 @@ def _in_words(text: str, rows: int | None, values: int | None) -> tuple[Prior, R
     return Independent(listed if len(listed) > 1 else listed[0]), space
 
 
-def _title(space: Records, prior: str) -> str:
+def _chart_title(space: Records, prior: str) -> str:
     words = prior if len(prior) <= 40 else prior[:37] + "…"
     return f"{space.rows} rows of {space.values} values, prior {words}"
 
 
-def _matrix(text: str | None) -> list[list[float]] | None:
+def _read_matrix(text: str | None) -> list[list[float]] | None:
     from whosin.exact import rational
 
     if text is None:
@@ -128,7 +127,7 @@ def _matrix(text: str | None) -> list[list[float]] | None:
     ]
 
 
-def _curves(
+def _compute_curves(
     space: Records,
     prior: Prior,
     notions: tuple[str, ...],

@@ -1,24 +1,32 @@
-"""Code of other people's, run inside the command.
-
-Contract: whatever it prints, by Python or below it, goes to standard error, so that standard output
-holds the command's own result and nothing else; and `sys.exit` or `os._exit` in it is a failing
-environment, never the command's own exit.
-"""
+"""Objects that a command names as module:name or file.py:name, and running other people's code."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import NoReturn
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from whosin.errors import InvalidInput, UnknownName
+
+# Code of other people's, run inside the command.
+#
+# Contract: whatever it prints, by Python or below it, goes to standard error, so that standard
+# output
+# holds the command's own result and nothing else; and `sys.exit` or `os._exit` in it is a failing
+# environment, never the command's own exit.
 
 
 @contextmanager
 def user_code() -> Iterator[None]:
     """Send standard output to standard error for as long as the code runs."""
     with redirect_stdout(sys.stderr), _no_sudden_end():
-        kept = _redirect()
+        kept = _redirect_output()
         try:
             yield
         except SystemExit as error:
@@ -53,7 +61,7 @@ def _no_sudden_end() -> Iterator[None]:
         os._exit = leave
 
 
-def _redirect() -> int | None:
+def _redirect_output() -> int | None:
     """Point the process's standard output to its standard error; what it was, if that is known."""
     try:
         kept = os.dup(1)
@@ -65,3 +73,68 @@ def _redirect() -> int | None:
         os.close(kept)
         return None
     return kept
+
+
+# Objects of other people's that a command names: module:name, or file.py:name.
+#
+# Contract: a module is looked for in the current folder and in PYTHONPATH; whatever goes wrong
+# while
+# loading becomes one message.
+
+
+def load_object(target: str, what: str = "what to audit") -> Any:
+    """The object that `module:name` or `file.py:name` names."""
+    return load_with_module(target, what)[0]
+
+
+def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, ModuleType]:
+    """The object that `module:name` or `file.py:name` names, and the module that has it.
+
+    Args:
+        what: what the object is for, in messages.
+    """
+    source, colon, name = target.rpartition(":")
+    if not colon or not source or not name:
+        accepted = "module:function, path/to/file.py:function or a channel file (.json)"
+        raise InvalidInput(what, accepted, repr(target))
+    module = (
+        _import_file(Path(source), what) if source.endswith(".py") else _import_module(source, what)
+    )
+    if not hasattr(module, name):
+        public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UnknownName(f"function of {source}", name, public)
+    return getattr(module, name), module
+
+
+def _import_module(name: str, what: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name + ".").startswith(error.name + "."):
+            accepted = "a module of the current folder or of PYTHONPATH"
+            raise InvalidInput(what, accepted, repr(name)) from None
+        raise _import_error(name, error) from error
+    except (Exception, SystemExit) as error:
+        raise _import_error(name, error) from error
+
+
+def _import_file(path: Path, what: str) -> ModuleType:
+    if not path.is_file():
+        raise InvalidInput(what, "a Python file that exists", str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _import_error(str(path), error) from error
+    return module
+
+
+def _import_error(name: str, error: BaseException) -> InvalidInput:
+    words = " ".join(str(error).split())[:200]
+    return InvalidInput(name, "importable", f"{type(error).__name__}: {words}")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json
-from whosin.app.cli.output import print_result
-from whosin.app.cli.vocabulary_options import with_words
+from whosin.app.cli.options import Json, add_options, print_result
 from whosin.documents import read_object
 from whosin.errors import InvalidInput
 
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
-_ACCEPTED = "a channel, chain or block file, in JSON"
+_ACCEPTED_FILES = "a channel, chain or block file, in JSON"
 
 
-@with_words("notion_words", "mechanism_words")
+@add_options("notion_words", "mechanism_words")
 def verify(
     notion_words: Mapping[str, Any],
     mechanism_words: Mapping[str, Any],
@@ -82,18 +80,17 @@ def verify(
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
     from whosin.notions import PositiveMembership
-    from whosin.notions.files import measurement
-    from whosin.notions.reading import read_notion
+    from whosin.notions.reading import read_measurement, read_notion
     from whosin.report import text
-    from whosin.report.data import level_data
+    from whosin.report.terminal import level_data
 
     if simulated_from is not None:
         named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
         _left_out({**named, **notion_words, **mechanism_words}, "left out with --simulated-from")
-        _compare(file, simulated_from, json)
+        _compare_channels(file, simulated_from, json)
         return
-    document = None if file is None else read_object(file, file.name, _ACCEPTED)
-    structured = None if document is None else measurement(document)
+    document = None if file is None else read_object(file, file.name, _ACCEPTED_FILES)
+    structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
         _left_out(named, "left out with a chain or block file")
@@ -111,11 +108,11 @@ def verify(
     if structured is not None:
         level = measured.measure(subject, space)
     elif document is not None:
-        level = _measured(measured, Channel.from_dict(document), None, failing)
+        level = _measure_level(measured, Channel.from_dict(document), None, failing)
     else:
         assert mechanism is not None
         built = read_mechanism(mechanism, mechanism_words)
-        level = _measured(measured, built, _space(entities, rows, values), failing)
+        level = _measure_level(measured, built, _read_space(entities, rows, values), failing)
     data = level_data(level, measured, claim)
     if failing:
         data["delta"] = failing
@@ -132,12 +129,12 @@ def _left_out(named: Mapping[str, Any], accepted: str) -> None:
             raise InvalidInput(f"--{option}", accepted, value)
 
 
-def _compare(file: Path | None, other: Path, json: bool) -> None:
+def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     """Whether one channel can be simulated from another, and the exit code of it."""
     from whosin.mechanisms import Channel
     from whosin.refinement import simulates
     from whosin.report import text
-    from whosin.report.data import comparison_data
+    from whosin.report.terminal import comparison_data
 
     if file is None:
         raise InvalidInput("FILE", "given: the channel that is to be simulated", "nothing")
@@ -150,7 +147,9 @@ def _compare(file: Path | None, other: Path, json: bool) -> None:
         raise typer.Exit(code)
 
 
-def _measured(notion: Notion, mechanism: Mechanism, space: Space | None, delta: Fraction) -> Level:
+def _measure_level(
+    notion: Notion, mechanism: Mechanism, space: Space | None, delta: Fraction
+) -> Level:
     """The level, with a failure probability if there is one."""
     from whosin.notions import PositiveMembership
 
@@ -160,7 +159,7 @@ def _measured(notion: Notion, mechanism: Mechanism, space: Space | None, delta: 
     return notion.measure(mechanism, space)
 
 
-def _space(entities: int | None, rows: int | None, values: int | None) -> Space:
+def _read_space(entities: int | None, rows: int | None, values: int | None) -> Space:
     from whosin.spaces import Records, Subsets
 
     if entities is not None and rows is None and values is None:

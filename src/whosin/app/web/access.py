@@ -1,14 +1,11 @@
-"""Who may use a server: tokens, the sessions of browsers, and failed logins.
-
-Contract: whether a token is needed is decided when the server starts, and can only become stricter:
-a file of users that is emptied, deleted or damaged later lets nobody in. A browser holds the number
-of a session, not the token; logging out, a new token and the removal of the user all end it.
-Failed logins are counted by address and make unknown tokens from it wait; a token that has been
-used before is not held up by others at its address. Everything kept here is bounded.
-"""
+"""Who may use a server: tokens, users, sessions, failed logins; and its settings."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import re
 import secrets
 import sys
 import threading
@@ -20,12 +17,121 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
+from fastapi import Request
 from starlette.datastructures import Headers
 
-from whosin.app.web.failures import Refused
-from whosin.app.web.users import digest, read_users, user_of
+from whosin import documents
+from whosin.app.web.bodies import RequestRefused
+from whosin.errors import EmptyLedger, InvalidInput, StoreFailed
+from whosin.ledger import Entry, Ledger
+from whosin.ledger.binding import RegisteredTable
+from whosin.ledger.encoding import read_name
+from whosin.plain_files import check_plain, replace_file
 
-COOKIE = "whosin-session"
+# Users of a shared server: each has a token, and only a digest of it is kept.
+#
+# Contract: a token has 256 random bits, so a plain SHA-256 cannot be searched; it is shown once.
+# The
+# file is readable by its owner only, and is replaced in one step.
+
+
+LONGEST_NAME = 100
+
+
+def add_user(path: Path, name: str, curator: bool = False) -> str:
+    """Add a user, or give one a new token; return the token.
+
+    Args:
+        curator: whether they see everyone's requests, and open budgets and bring files where the
+            server lets them.
+    """
+    name = read_name(name, "--add-user")  # as the ledger spells it: one name, one person
+    if len(name) > LONGEST_NAME:
+        raise InvalidInput("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
+    if not path.parent.is_dir():
+        raise InvalidInput("--users", "a file in an existing folder", path.name)
+    check_plain(path, "--users")
+    known = read_users(path)
+    token = secrets.token_urlsafe(32)
+    known[name] = token_digest(token)
+    curators = read_curators(path) - {name}
+    _write_users(path, known, curators | {name} if curator else curators)
+    return token
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Take a user's token back; sessions that it began end with it."""
+    known = read_users(path)
+    name = name if name in known else read_name(name, "--remove-user")
+    if name not in known:
+        raise InvalidInput("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
+    del known[name]
+    _write_users(path, known, read_curators(path))
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """Names and digests; nobody if there is no file."""
+    data = _read_users(path)
+    try:
+        return {str(name): str(digest) for name, digest in data["users"].items()}
+    except (KeyError, AttributeError, TypeError):
+        raise _refuse_damaged(path) from None
+
+
+def read_curators(path: Path) -> set[str]:
+    """The users who may decide; nobody if the file does not say."""
+    data = _read_users(path)
+    listed = data.get("curators", []) if isinstance(data, dict) else []
+    return {str(name) for name in listed} if isinstance(listed, list) else set()
+
+
+def _read_users(path: Path) -> Any:
+    try:
+        return documents.read_json(path, path.name)
+    except FileNotFoundError:
+        return {"users": {}}
+    except InvalidInput:
+        raise _refuse_damaged(path) from None
+
+
+def _refuse_damaged(path: Path) -> StoreFailed:
+    return StoreFailed(f"{path.name} is not a file of users")
+
+
+def find_user(users: dict[str, str], token: str | None) -> str | None:
+    """Whose token it is."""
+    if not token:
+        return None
+    own, result = token_digest(token), None
+    for name, kept in users.items():
+        if hmac.compare_digest(own, kept):
+            result = name
+    return result
+
+
+def token_digest(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write_users(path: Path, known: dict[str, str], curators: set[str]) -> None:
+    data = {"users": known, "curators": sorted(curators & known.keys())}
+    text = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    replace_file(path, text, "--users")
+
+
+# Who may use a server: tokens, the sessions of browsers, and failed logins.
+#
+# Contract: whether a token is needed is decided when the server starts, and can only become
+# stricter:
+# a file of users that is emptied, deleted or damaged later lets nobody in. A browser holds the
+# number
+# of a session, not the token; logging out, a new token and the removal of the user all end it.
+# Failed logins are counted by address and make unknown tokens from it wait; a token that has been
+# used before is not held up by others at its address. Everything kept here is bounded.
+
+
+COOKIE_NAME = "whosin-session"
 FREE, LONGEST_WAIT, FORGET = 5, 300.0, 3600.0
 """Failed logins without a wait, the longest wait and how long failures count, in seconds."""
 MOST_ADDRESSES, MOST_SESSIONS, MOST_OF_ONE, MOST_PROVEN = 10_000, 10_000, 20, 10_000
@@ -68,10 +174,10 @@ class Access:
         """
         known = read_users(self.users)
         self.required = self.required or bool(known)
-        token = _bearer(headers)
+        token = _bearer_token(headers)
         if token is not None:
             return self._holder(known, token, address) if self.required else None
-        number = _cookie(headers)
+        number = _session_cookie(headers)
         return None if number is None else self._session(known, number)
 
     def login(self, token: str, address: str) -> tuple[str, str]:
@@ -83,36 +189,36 @@ class Access:
         known = read_users(self.users)
         user = self._holder(known, token, address)
         if user is None:
-            raise Refused(401, "nobody has this token", "token")
+            raise RequestRefused(401, "nobody has this token", "token")
         number, now = secrets.token_urlsafe(32), time.monotonic()
         with self._lock:
             own = [key for key, each in self._sessions.items() if each.user == user]
             for key in own[: max(0, len(own) - MOST_OF_ONE + 1)]:
                 del self._sessions[key]
-            self._sessions[digest(number)] = Login(user, known[user], now, now)
-            _bound(self._sessions, MOST_SESSIONS)
+            self._sessions[token_digest(number)] = Login(user, known[user], now, now)
+            _bound_size(self._sessions, MOST_SESSIONS)
         return user, number
 
     def logout(self, headers: Headers) -> None:
         """End the session of a cookie, or all sessions that a token began."""
-        token, number = _bearer(headers), _cookie(headers)
+        token, number = _bearer_token(headers), _session_cookie(headers)
         with self._lock:
             if number is not None:
-                self._sessions.pop(digest(number), None)
+                self._sessions.pop(token_digest(number), None)
             if token is not None:
-                kept = digest(token)
+                kept = token_digest(token)
                 for key in [key for key, each in self._sessions.items() if each.token == kept]:
                     del self._sessions[key]
 
     def _session(self, known: dict[str, str], number: str) -> str | None:
         now = time.monotonic()
         with self._lock:
-            session = self._sessions.get(digest(number))
+            session = self._sessions.get(token_digest(number))
             if session is None:
                 return None
             over = now - session.used > IDLE or now - session.began > LONGEST_SESSION
             if over or known.get(session.user) != session.token:
-                del self._sessions[digest(number)]
+                del self._sessions[token_digest(number)]
                 return None
             session.used = now
             return session.user
@@ -120,33 +226,33 @@ class Access:
     def _holder(self, known: dict[str, str], token: str, address: str) -> str | None:
         """Whose token it is. Wrong tokens are counted, and after some of them new tokens have to
         wait."""
-        kept, network, now = digest(token), _network(address), time.monotonic()
+        kept, network, now = token_digest(token), _address_network(address), time.monotonic()
         with self._lock:
             count, last = self._failures.get(network, (0, -FORGET))
             count = count if now - last < FORGET else 0
             wait = last + min(LONGEST_WAIT, 2.0 ** (count - FREE)) - now if count >= FREE else 0.0
             if wait > 0 and kept not in self._proven:
                 words = f"too many failed logins from this address; wait {wait:.0f} seconds"
-                raise Refused(429, words)
-            user = user_of(known, token)
+                raise RequestRefused(429, words)
+            user = find_user(known, token)
             if user is not None:
                 self._proven[kept] = None
-                _bound(self._proven, MOST_PROVEN)
+                _bound_size(self._proven, MOST_PROVEN)
                 return user
             self._failures.pop(network, None)
             self._failures[network] = (count + 1, now)
-            _bound(self._failures, MOST_ADDRESSES)
+            _bound_size(self._failures, MOST_ADDRESSES)
         if count + 1 >= FREE:
             print(f"whosin: {count + 1} failed logins from {network}", file=sys.stderr)
         return None
 
 
-def _bound(kept: OrderedDict[str, Any], most: int) -> None:
+def _bound_size(kept: OrderedDict[str, Any], most: int) -> None:
     while len(kept) > most:
         kept.popitem(last=False)
 
 
-def _network(address: str) -> str:
+def _address_network(address: str) -> str:
     """An address, or the network of one that is one of 2^64 of the same machine."""
     try:
         result = ip_address(address)
@@ -155,14 +261,146 @@ def _network(address: str) -> str:
     return str(ip_network((result, 64), False)) if isinstance(result, IPv6Address) else str(result)
 
 
-def _bearer(headers: Headers) -> str | None:
+def _bearer_token(headers: Headers) -> str | None:
     kind, _, value = headers.get("authorization", "").partition(" ")
     return value.strip() if kind.lower() == "bearer" and value.strip() else None
 
 
-def _cookie(headers: Headers) -> str | None:
+def _session_cookie(headers: Headers) -> str | None:
     try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE_NAME)
     except CookieError:
         return None
     return None if cookie is None or not cookie.value else cookie.value
+
+
+# What a server serves, to whom, and how much it takes.
+
+
+BYTES_PER_MEGABYTE = 1 << 20
+LARGEST_BODY = 2 * BYTES_PER_MEGABYTE
+"""Bytes of a JSON request, at most."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One served folder.
+
+    Attributes:
+        folder: the only place from which tables are read and to which uploads go.
+        ledger: a file, or a database URL.
+        users: the file with the hashed tokens; if it names anyone, everyone needs a token.
+        names: host names, besides loopback and plain addresses, under which the page is reached.
+        login: whether a token is needed even if the file names nobody; once it does, one is.
+        register: whether curators may bring files and open budgets for datasets that the ledger
+            does not know; otherwise both are done beforehand, on the command.
+        largest_upload: in bytes.
+        scan_seconds: how long a release may take.
+        scan_memory: how many bytes it may hold; the engine spills beyond half of it.
+    """
+
+    folder: Path
+    ledger: str
+    users: Path
+    names: tuple[str, ...] = ()
+    login: bool = False
+    register: bool = True
+    largest_upload: int = 64 * BYTES_PER_MEGABYTE
+    scan_seconds: float = 600.0
+    scan_memory: int = 4096 * BYTES_PER_MEGABYTE
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# Who asks, and what they may see and decide.
+#
+# Contract: where nobody needs a token, whoever is there is the curator. On a server with users,
+# those
+# whom the file of users names as curators decide (open budgets, bring files, amend) and see all
+# requests. Anyone else asks what a curator has registered, and sees and continues their own
+# requests
+# only: those of others look as if there were none.
+
+
+NAME_DIGITS = 12
+"""Digits of the digest of a user's name, in that user's request ids."""
+DIGEST_NAME_PATTERN = re.compile(rf"[0-9a-f]{{{NAME_DIGITS}}}")
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Whoever makes a request; a task in another process is told.
+
+    Attributes:
+        name: the user; None where nobody needs a token.
+    """
+
+    name: str | None = None
+    curator: bool = True
+
+    def ledger(self, settings: Settings, *, create: bool = True) -> Ledger:
+        """The server's ledger in this name; it answers a user's own requests only."""
+        return Ledger(settings.ledger, who=self.name, create=create, own=not self.curator)
+
+    def request(self, given: str) -> str:
+        """A request id as the ledger keeps it. A user's are that user's own: the same id of two
+        users is two requests, and nobody learns which ids others have used."""
+        own = f"-{self.mark}" if self.mark else ""
+        return given if given.endswith(own) else given + own
+
+    @property
+    def mark(self) -> str:
+        """What tells a user who is no curator from others, in ids and folders; else nothing."""
+        if self.curator or self.name is None:
+            return ""
+        return hashlib.sha256(self.name.encode()).hexdigest()[:NAME_DIGITS]
+
+    def tables(self, settings: Settings) -> dict[str, RegisteredTable] | None:
+        """The datasets whose tables may be seen, and what they are bound to: all for a curator,
+        else those with a budget for a table."""
+        if self.curator:
+            return None
+        if not has_ledger(settings):
+            return {}
+        with self.ledger(settings, create=False) as ledger:
+            result = {name: ledger.standing(name).bound for name in ledger.datasets()}
+        return {name: bound for name, bound in result.items() if bound is not None}
+
+    def sees(self, entry: Entry) -> bool:
+        """Whether an entry may be shown: what is about nobody's request, or about one's own."""
+        public = entry.request is None and entry.kind != "halted"
+        return self.curator or public or entry.body.get("who") == self.name
+
+
+def has_ledger(settings: Settings) -> bool:
+    """Whether the server's ledger is there. It is made with the first release, in a file or in a
+    database, which is empty until then."""
+    if "://" not in settings.ledger and not Path(settings.ledger).exists():
+        return False
+    try:
+        with Ledger(settings.ledger, create=False):
+            return True
+    except EmptyLedger:
+        return False
+
+
+def server_settings(request: Request) -> Settings:
+    """What this server serves."""
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+def request_visitor(request: Request) -> Visitor:
+    """Who makes a request."""
+    name = getattr(request.state, "user", None)
+    if not getattr(request.state, "login", False):
+        return Visitor(name)
+    return Visitor(name, name is not None and name in read_curators(server_settings(request).users))

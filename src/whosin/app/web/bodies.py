@@ -1,20 +1,30 @@
-"""JSON bodies, bounded before anything is made of them.
-
-Contract: a body is read as every JSON file is (`documents`: depth, digits, distinct keys), has a
-bounded number of entries, and holds no half of a letter (a lone surrogate), which no file or
-database could hold. Whatever is wrong is one sentence.
-"""
+"""Request bodies: bounded, typed, and refused in one shape."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Annotated, Any
 
-from fastapi import HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from starlette.exceptions import HTTPException as exceptions_HTTPException
 
-from whosin import documents
+from whosin import documents, errors, vocabulary
 from whosin.errors import InvalidInput
+from whosin.isolation import kind_and_line
+from whosin.vocabulary import Word
+
+# JSON bodies, bounded before anything is made of them.
+#
+# Contract: a body is read as every JSON file is (`documents`: depth, digits, distinct keys), has a
+# bounded number of entries, and holds no half of a letter (a lone surrogate), which no file or
+# database could hold. Whatever is wrong is one sentence.
+
 
 MOST_ENTRIES = 200_000
 MOST_KEYS = 5_000
@@ -24,7 +34,7 @@ class BoundedRequest(Request):
     """A request whose body keeps within bounds."""
 
     async def json(self) -> Any:
-        """The body."""
+        """Read the body as JSON, within its bounds."""
         if not hasattr(self, "_json"):
             self._json = read_body(await self.body())
         return self._json
@@ -55,7 +65,7 @@ def read_body(body: bytes) -> Any:
         if text.count(",") > MOST_ENTRIES:
             raise InvalidInput("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
         result = documents.parse_json(text, "the body")
-        if _keys(result) > MOST_KEYS:
+        if _count_keys(result) > MOST_KEYS:
             raise InvalidInput("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
         return result
     except UnicodeError:
@@ -66,7 +76,7 @@ def read_body(body: bytes) -> Any:
         raise HTTPException(422, str(error)) from None
 
 
-def _keys(value: Any) -> int:
+def _count_keys(value: Any) -> int:
     """How many keys all objects have."""
     level, count = [value], 0
     while level:
@@ -76,3 +86,381 @@ def _keys(value: Any) -> int:
         inner += [part for each in objects for part in each.values()]
         level = [part for part in inner if isinstance(part, dict | list)]
     return count
+
+
+# Bodies of requests: the same keys as a scenario file, with bounds on what a server takes.
+
+
+Text = Annotated[str, Field(max_length=100)]
+Spelled = Annotated[
+    Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
+]
+Short = Annotated[str, Field(max_length=200)]
+Many = Annotated[int, Field(ge=-(10**9), le=10**9)]
+Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
+"""Numbers that can be printed and computed with; the library says which of them make sense."""
+REQUEST_PATTERN = r"^[A-Za-z0-9-]{8,80}$"
+REQUEST_WORDS = "8 to 80 letters, digits and dashes"
+
+
+class Body(BaseModel):
+    """A body whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+
+
+FIELD_TYPES: dict[str, Any] = {
+    "number": Spelled,
+    "whole": Many,
+    "range": Text | float,
+    "flag": bool,
+    "profile": Text | dict[str, Spelled],
+    "text": Text,
+}
+
+
+def _section_body(name: str, words: Mapping[str, Word], about: str) -> type[Body]:
+    """A body with the words of one section of a scenario."""
+    keys: dict[str, Any] = {
+        word.name.replace("-", "_"): (
+            FIELD_TYPES[word.takes] | None,
+            Field(default=None, alias=word.name, description=word.help),
+        )
+        for word in words.values()
+    }
+    return create_model(name, __base__=Body, __doc__=about, **keys)
+
+
+AdversaryBody = _section_body("AdversaryBody", vocabulary.ADVERSARY_WORDS, "Who may be looking.")
+TargetBody = _section_body(
+    "TargetBody",
+    vocabulary.TARGET_WORDS,
+    "How sure they may become: one target, and δ if it may fail.",
+)
+
+
+class SourceBody(Body):
+    """The table: a file of the served folder."""
+
+    source: Short
+    entity: Short = Field(description='The column that says whose row it is; "row" for each row')
+    rows: Whole = Field(default=1, description="How many rows of an entity count, at most")
+    groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
+
+
+class FurtherTableBody(Body):
+    """A further table: a file of the served folder."""
+
+    name: Text
+    source: Short
+    entity: Short | None = None
+    rows: Whole | None = Field(default=None, description="How many rows of an entity are joined")
+    public: bool | None = Field(default=None, description="Whether its rows are looked up by a key")
+    key: Short | None = None
+    on: Short | None = None
+    to: Short | None = None
+
+
+class BudgetBody(Body):
+    """How a batch divides its budget."""
+
+    split: Short = "weights"
+    noise: Short = "laplace"
+    share: Spelled | None = None
+
+
+class InspectionBody(Body):
+    """A table, and what its columns may hold."""
+
+    table: SourceBody
+    domains: dict[Short, Any] = Field(
+        default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
+    )
+    tables: list[FurtherTableBody] = Field(
+        default=[], max_length=20, description="As [[tables]] of a scenario file"
+    )
+    features: list[dict[Short, Short]] = Field(
+        default=[], max_length=100, description="As [[features]] of a scenario file"
+    )
+
+
+class SqlBody(InspectionBody):
+    """A SELECT, and the table that it asks."""
+
+    sql: str = Field(max_length=10_000, description="One SELECT from the table")
+
+
+class PlanBody(Body):
+    """An adversary and a target."""
+
+    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
+    target: TargetBody  # type: ignore[valid-type]
+
+
+class ScenarioBody(InspectionBody, PlanBody):
+    """A scenario, as in a scenario file."""
+
+    title: Short = "Release"
+    budget: BudgetBody = BudgetBody()
+    queries: list[dict[str, Any]] = Field(
+        min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
+
+
+class ReleaseBody(Body):
+    """A scenario and an id of this release: a retry under the same id neither pays nor answers
+    again."""
+
+    scenario: ScenarioBody
+    request: str = Field(pattern=REQUEST_PATTERN, description=f"An id of your own: {REQUEST_WORDS}")
+
+
+class TextBody(Body):
+    """A file's text."""
+
+    text: str = Field(max_length=1_000_000)
+
+
+# Files are read by the command alone.
+NotionWords = _section_body(
+    "NotionWords",
+    {name: word for name, word in vocabulary.NOTION_WORDS.items() if word.takes != "file"},
+    "What a notion is measured with.",
+)
+
+
+class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
+    """A channel file's text, and what to measure."""
+
+    channel: str = Field(max_length=1_500_000, description="A channel file (JSON), as text")
+    notion: str = Field(default="membership", max_length=100)
+    at_most: Spelled | None = Field(default=None, description="A claim to check")
+
+    def words(self) -> dict[str, Any]:
+        """The words of the notion that were given."""
+        return dict(self.model_dump(by_alias=True, include=set(NotionWords.model_fields)))
+
+
+class DistortionBody(Body):
+    """Rows of one distribution."""
+
+    rows: Whole
+    values: Whole = 2
+    prior: str = Field(default="uniform", max_length=400, description='uniform, or "0.7,0.3"')
+
+
+Csv = Annotated[str, Field(max_length=300_000)]
+
+
+class RuleCheckBody(Body):
+    """A table as it would be published, as `whosin check table` takes it."""
+
+    published: Csv = Field(description="The table as it would be shown (CSV)")
+    population: Csv = Field(description="How many people could be in each cell (CSV)")
+    prior: Spelled
+    rule: Short | None = Field(default=None, description="suppress=5, round=5, suppress=8,round=5")
+    totals: Text = "counted"
+    secondary: bool = Field(default=False, description="Further cells were suppressed too")
+    secondary_by: Text | None = Field(
+        default=None, description="How they were chosen: next-smallest, next-smallest:hidden"
+    )
+    before: Csv | None = Field(default=None, description="An earlier table of the same cells")
+    population_before: Csv | None = None
+    secret: Text = "membership"
+
+
+class TokenBody(Body):
+    """A user's token."""
+
+    token: str = Field(max_length=200)
+
+
+class Problem(BaseModel):
+    """What went wrong, and in which field of the request."""
+
+    field: str | None
+    message: str
+
+
+class Refusal(BaseModel):
+    """The one shape of all refusals."""
+
+    error: Problem
+
+
+def body_data(body: BaseModel) -> dict[str, Any]:
+    """The keys that were given, as in a scenario file."""
+    return body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+
+
+# What is wrong with the shape of a request, as one sentence.
+#
+# Contract: every complaint of the framework becomes (field, "field must be …; got …") in the words
+# of
+# `whosin.errors`. What came is named by its kind only, since it can be long.
+
+
+JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
+SPELLED_KINDS = ("constrained-str", "float")
+"""How the framework names the two ways to write a number; no part of a request has one of these
+names."""
+
+ACCEPTED_SHAPES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "string_type": lambda _: "a text",
+    "string_too_long": lambda limits: f"a text of at most {limits['max_length']:,} letters",
+    "string_pattern_mismatch": lambda limits: {REQUEST_PATTERN: REQUEST_WORDS}[limits["pattern"]],
+    "bool_type": lambda _: "true or false",
+    "int_type": lambda _: "a whole number",
+    "int_parsing": lambda _: "a whole number",
+    "int_parsing_size": lambda _: "a whole number of reasonable size",
+    "int_from_float": lambda _: "a whole number",
+    "greater_than_equal": lambda limits: f"at least {limits['ge']}",
+    "less_than_equal": lambda limits: f"at most {limits['le']}",
+    "list_type": lambda _: "a list",
+    "too_short": lambda limits: f"at least {limits['min_length']} of them",
+    "too_long": lambda limits: f"at most {limits['max_length']} of them",
+    "dict_type": lambda _: "an object with keys",
+    "model_type": lambda _: "an object with keys",
+    "model_attributes_type": lambda _: "an object with keys",
+}
+JSON_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+}
+
+
+def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | None, str]:
+    """The field and the sentence for the first of the framework's complaints."""
+    first = complaints[0]
+    kind, limits = str(first["type"]), first.get("ctx", {})
+    path = [part for part in first["loc"] if part not in ("body", "query")]
+    if kind == "json_invalid":
+        return None, f"the body must be JSON; it is not, from character {path[0]} on"
+    if not path:
+        sent = first.get("input")
+        got = "" if sent is None or isinstance(sent, bytes) else f"; got {_json_kind(sent)}"
+        return None, JSON_BODY + got
+    if path[-1] == "[key]":
+        field = str(path[0])
+        return (
+            field,
+            f"the names in {field} must be at most {limits['max_length']} letters long",
+        )
+    spelled = path[-1] in SPELLED_KINDS and kind != "extra_forbidden"
+    field = ".".join(map(str, path[:-1] if spelled else path))
+    if kind == "missing":
+        return field, f"{field} must be given"
+    if kind == "extra_forbidden":
+        return field, f"{field[:120]} must be left out: there is no such key"
+    if spelled:
+        accepted = 'a finite number, or a short text that spells one, such as "0.6"'
+    else:
+        spell = ACCEPTED_SHAPES.get(kind)
+        accepted = "as /api describes it" if spell is None else spell(limits)
+    if kind in ("too_short", "too_long", "greater_than_equal", "less_than_equal"):
+        return field, f"{field} must be {accepted}"
+    return field, f"{field} must be {accepted}; got {_json_kind(first.get('input'))}"
+
+
+def describe_refusal(error: exceptions_HTTPException) -> str:
+    """The sentence for what the framework refuses by a status alone."""
+    if error.status_code == 404:
+        return "there is nothing at this address; /api lists the routes"
+    if error.status_code == 405:
+        return f"this address takes {(error.headers or {}).get('Allow', 'another method')} only"
+    if error.status_code == 400:
+        return "the body must be JSON in UTF-8, without very deep nesting or very long numbers"
+    return str(error.detail)
+
+
+def _json_kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, float):
+        return "a number" if abs(value) < float("inf") else "a number that is not finite"
+    if isinstance(value, str) and len(value) > 40:
+        return f"a text of {len(value):,} letters"
+    return JSON_KINDS.get(type(value), "something else")
+
+
+# From errors to what a page may show.
+#
+# Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Messages are those of
+# `whosin.errors`, which quote no row. For anything else only its kind is logged, never its words.
+
+
+ERROR_STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
+    (errors.BudgetRefused, 409),
+    (errors.BrokenHistory, 409),
+    (errors.MissingExtra, 501),
+    (errors.ScanFailed, 503),
+    (errors.StoreFailed, 503),
+    (errors.TooLarge, 413),
+    (errors.TookTooLong, 413),
+    (errors.OutOfMemory, 413),
+    (errors.Crashed, 503),
+)
+INTERNAL_ERROR = "internal error, please report it; nothing about the data is shown here"
+
+
+class RequestRefused(Exception):
+    """A request that is refused before the library sees it."""
+
+    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.field = status, field
+
+
+def refusal_body(field: str | None, message: str) -> dict[str, Any]:
+    """The one shape of all refusals."""
+    return {"error": {"field": field, "message": message}}
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Answer every error in that shape."""
+
+    @app.exception_handler(errors.WhosinError)
+    def _library(request: Request, error: errors.WhosinError) -> JSONResponse:
+        unexpected = getattr(error, "unexpected", None)
+        if unexpected is not None:
+            log_line(f"internal error: {unexpected}")
+            return JSONResponse(refusal_body(None, INTERNAL_ERROR), 500)
+        status = next((code for kind, code in ERROR_STATUS if isinstance(error, kind)), 422)
+        field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
+        return JSONResponse(refusal_body(field, error.message), status)  # shown beside the field
+
+    @app.exception_handler(OSError)
+    def _system(request: Request, error: OSError) -> JSONResponse:
+        log_unexpected(error)
+        # The system's own words for the number: an error's may name a file, or quote a row.
+        reason = f": {os.strerror(error.errno)}" if error.errno else ""
+        return JSONResponse(
+            refusal_body(None, f"the server's system failed{reason}; try again"), 503
+        )
+
+    @app.exception_handler(RequestRefused)
+    def _refused(request: Request, error: RequestRefused) -> JSONResponse:
+        return JSONResponse(refusal_body(error.field, str(error)), error.status)
+
+    @app.exception_handler(RequestValidationError)
+    def _shape(request: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse(refusal_body(*describe_complaint(error.errors())), 422)
+
+    @app.exception_handler(exceptions_HTTPException)
+    def _http(request: Request, error: exceptions_HTTPException) -> JSONResponse:
+        return JSONResponse(
+            refusal_body(None, describe_refusal(error)), error.status_code, error.headers
+        )
+
+
+def log_unexpected(error: Exception) -> None:
+    """The kind of an error and where it happened, on standard error. Its words may quote rows."""
+    log_line(f"internal error: {' at '.join(kind_and_line(error))}")
+
+
+def log_line(what: str) -> None:
+    """A line on standard error."""
+    print(f"whosin: {what}", file=sys.stderr)

@@ -1,57 +1,67 @@
-"""The served folder: which files there are, and how new ones come in.
-
-Contract: a name is one plain file name in the folder, followed by ::table for a table of a
-database; a link that leads elsewhere, a hidden file or a path is refused. An upload never
-replaces a file, and one that is not what its name says is not kept.
-"""
+"""The served folder: which files there are, how uploads come in, and what releases write."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
 
-from whosin.app.web.failures import Refused
-from whosin.errors import InvalidInput, UnknownName, WhosinError
-from whosin.extras import installed
-from whosin.isolation import readers
-from whosin.ledger.binding import Binding, Bound
-from whosin.release import DuckDB
-from whosin.release.engines.base import ARROW, KINDS
-from whosin.release.scans.fingerprint import fingerprint_of_source
+from whosin import binary_readers
+from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
+from whosin.app.web.bodies import RequestRefused, ScenarioBody
+from whosin.errors import InvalidInput, UnknownName, WhosinError, at
+from whosin.extras import is_installed
+from whosin.ledger.binding import RegisteredTable, Registration
+from whosin.plain_files import PRIVATE_FOLDER, link_new, make_locked, remove_unlocked
+from whosin.release import QUERIES, Answer, DuckDB
+from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
+from whosin.release.registration import fingerprint_of_source
 from whosin.release.table import dataset_name
 
-Seen: TypeAlias = Mapping[str, Bound] | None
-TABLES = tuple(KINDS | ARROW)
-DATABASES = (".duckdb", ".sqlite", ".sqlite3")
-LEDGER = "whosin_datasets"
+# The served folder: which files there are, and how new ones come in.
+#
+# Contract: a name is one plain file name in the folder, followed by ::table for a table of a
+# database; a link that leads elsewhere, a hidden file or a path is refused. An upload never
+# replaces a file, and one that is not what its name says is not kept.
+
+
+Seen: TypeAlias = Mapping[str, RegisteredTable] | None
+TABLE_SUFFIXES = tuple(FILE_KINDS | ARROW_KINDS)
+DATABASE_SUFFIXES = (".duckdb", ".sqlite", ".sqlite3")
+LEDGER_TABLE = "whosin_datasets"
 """A table of ledgers, which are no data."""
-NAME = re.compile(r"\w[\w .()-]{0,119}")
-STARTS = {"parquet": b"PAR1", "arrow": b"ARROW1"}
+NAME_PATTERN = re.compile(r"\w[\w .()-]{0,119}")
+UPLOAD_PREFIX = ".upload-"
+"""What the name of an upload begins with until it is complete."""
+MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
 
-def tables(folder: Path) -> list[Path]:
+def list_tables(folder: Path) -> list[Path]:
     """The tables, by name."""
-    return sorted(path for path in _files(folder) if path.suffix.lower() in TABLES)
+    return sorted(path for path in _folder_files(folder) if path.suffix.lower() in TABLE_SUFFIXES)
 
 
-def databases(folder: Path) -> dict[str, Path]:
+def list_database_tables(folder: Path) -> dict[str, Path]:
     """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
     another program writes to it, has none, and neither has a ledger."""
-    result = sorted(path for path in _files(folder) if path.suffix.lower() in DATABASES)
-    if not result or not installed("release"):
+    result = sorted(
+        path for path in _folder_files(folder) if path.suffix.lower() in DATABASE_SUFFIXES
+    )
+    if not result or not is_installed("release"):
         return {}
     listed: dict[str, Path] = {}
     with DuckDB() as engine:
         for path in result:
             with contextlib.suppress(WhosinError, OSError):
                 names = engine.tables(path)
-                if LEDGER not in names:
+                if LEDGER_TABLE not in names:
                     listed.update({f"{path.name}::{name}": path for name in names})
     return listed
 
@@ -63,17 +73,17 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
         seen: the datasets whose tables may be seen, and what they are bound to; by default all.
             Others look as if they were not there.
     """
-    known = databases(folder) if "::" in name else {}
+    known = list_database_tables(folder) if "::" in name else {}
     if name in known and is_seen(folder, name, seen):
         return str(folder / name)
-    path = find(folder, name, seen=seen)
+    path = find_file(folder, name, seen=seen)
     check_content(path, path.name)
     return str(path)
 
 
-def scenarios(folder: Path) -> list[Path]:
+def list_scenarios(folder: Path) -> list[Path]:
     """The scenario files, by name."""
-    return sorted(path for path in _files(folder) if path.suffix.lower() == ".toml")
+    return sorted(path for path in _folder_files(folder) if path.suffix.lower() == ".toml")
 
 
 def is_seen(folder: Path, name: str, seen: Seen) -> bool:
@@ -88,16 +98,16 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
         source = fingerprint_of_source(str(folder / name))
     except OSError:  # it may be gone by now
         return False
-    return bound.holds_rows_of(Binding(bound.binding.entity, source=source))
+    return bound.holds_rows_of(Registration(bound.binding.entity, source=source))
 
 
-def find(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
+def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
     """A file of the folder. Scenario files, which may be about any table, are for those who may
     see all tables."""
     if scenario:
-        known = scenarios(folder) if seen is None else []
+        known = list_scenarios(folder) if seen is None else []
     else:
-        known = [path for path in tables(folder) if is_seen(folder, path.name, seen)]
+        known = [path for path in list_tables(folder) if is_seen(folder, path.name, seen)]
     for path in known:
         if path.name == name:
             return path
@@ -109,13 +119,13 @@ def find(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> 
 def check_name(name: str) -> str:
     """A name that an upload may have."""
     name = normalize("NFC", name)
-    if not NAME.fullmatch(name) or Path(name).suffix.lower() not in TABLES:
-        accepted = f"a plain file name ending in {', '.join(TABLES)}"
+    if not NAME_PATTERN.fullmatch(name) or Path(name).suffix.lower() not in TABLE_SUFFIXES:
+        accepted = f"a plain file name ending in {', '.join(TABLE_SUFFIXES)}"
         raise InvalidInput("name", accepted, repr(name[:120]))
     return name
 
 
-async def receive(
+async def receive_upload(
     folder: Path,
     name: str,
     chunks: AsyncIterator[bytes],
@@ -130,57 +140,185 @@ async def receive(
     name = check_name(name)
     goal = folder / name
     if goal.exists():
-        raise Refused(409, f"there is a file {name!r} already; choose another name", "name")
-    handle, beside = tempfile.mkstemp(prefix=".upload-", dir=folder)
+        raise RequestRefused(409, f"there is a file {name!r} already; choose another name", "name")
+    remove_uploads(folder)
+    handle, beside = make_locked(folder, UPLOAD_PREFIX)
     try:
         with os.fdopen(handle, "wb") as file:
             size = 0
             async for chunk in chunks:
                 size += len(chunk)
                 if size > most:
-                    raise Refused(413, f"at most {most // 1000:,} kB are taken", "name")
+                    raise RequestRefused(413, f"at most {most // 1000:,} kB are taken", "name")
                 file.write(chunk)
-        await check(beside, name)
-        try:
-            os.link(beside, goal)  # fails if the name was taken meanwhile
-        except FileExistsError:
-            raise Refused(409, f"there is a file {name!r} already", "name") from None
+            file.flush()
+            await check(str(beside), name)
+            try:
+                link_new(beside, goal)  # fails if the name was taken meanwhile
+            except FileExistsError:
+                raise RequestRefused(409, f"there is a file {name!r} already", "name") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
     return goal
 
 
+def remove_uploads(folder: Path) -> None:
+    """Remove the parts of uploads that a killed server left; they hold rows."""
+    remove_unlocked(folder.glob(f"{UPLOAD_PREFIX}*"))
+
+
 def check_upload(path: str, name: str) -> None:
     """The task: see that a file is what its name says, and can be read without harm."""
     check_content(Path(path), name)
-    if Path(name).suffix.lower() in ARROW:
+    if Path(name).suffix.lower() in ARROW_KINDS:
         try:
-            readers.check_arrow(path)
+            binary_readers.check_arrow(path)
         except InvalidInput:
             raise InvalidInput("file", "a readable arrow file", name) from None
 
 
 def check_content(path: Path, name: str) -> None:
     """Check that a file begins as files of its kind do."""
-    kind = (KINDS | ARROW)[Path(name).suffix.lower()]
+    kind = (FILE_KINDS | ARROW_KINDS)[Path(name).suffix.lower()]
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if kind == "csv":
-        wrong = not start.strip() or b"\0" in start or start.startswith(tuple(STARTS.values()))
+        wrong = not start.strip() or b"\0" in start or start.startswith(tuple(MAGIC_BYTES.values()))
         try:
             start[:-4].decode("utf-8")
         except UnicodeDecodeError:
             wrong = True
     else:
-        wrong = not start.startswith(STARTS[kind])
+        wrong = not start.startswith(MAGIC_BYTES[kind])
     if wrong:
         words = "a text file in UTF-8" if kind == "csv" else f"a {kind} file"
         raise InvalidInput("file", f"{words}, as its name says", name)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _folder_files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         inside = path.is_file() and path.resolve().parent == folder.resolve()
-        if inside and NAME.fullmatch(normalize("NFC", path.name)):
+        if inside and NAME_PATTERN.fullmatch(normalize("NFC", path.name)):
             yield path
+
+
+# Files that releases write: synthetic tables.
+#
+# Contract: a file has a plain name, and never replaces another's: a name that is there, or that
+# another release is writing, is refused unless this very request paid for it. A curator's files lie
+# in the served folder; those of a user who may not see all its files lie in a folder of that user's
+# own, so that which names are taken says nothing about the others. What is handed out is the file
+# that was written, by its digest in the ledger.
+
+
+OUTPUT_SUFFIX = ".parquet"
+
+OUTPUTS_FOLDER = ".outputs"
+"""The folder, in the served one, of what users who are no curators have written."""
+
+_lock = threading.Lock()
+_writing: set[Path] = set()
+
+
+def output_home(settings: Settings, visitor: Visitor, request: str | None = None) -> Path:
+    """Where the files of a visitor's releases are.
+
+    Args:
+        request: a request as the ledger keeps it: a curator finds a user's files by the user's.
+    """
+    own = visitor.mark or (request or "").rpartition("-")[2]
+    folder = settings.folder / OUTPUTS_FOLDER / own
+    if visitor.mark or (DIGEST_NAME_PATTERN.fullmatch(own) and folder.is_dir()):
+        return folder
+    return settings.folder
+
+
+def all_homes(settings: Settings) -> list[Path]:
+    """Where files of anyone's releases are."""
+    return [settings.folder, *(settings.folder / OUTPUTS_FOLDER).glob("*")]
+
+
+def make_home(folder: Path) -> None:
+    """Make a folder that `output_home` has named; where that cannot be, nothing can be written to
+    it.
+    """
+    for each in (folder.parent, folder):
+        with suppress(OSError):
+            each.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
+def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> None:
+    """See that the files that a scenario will write can have their names.
+
+    Args:
+        own: indices of the queries that this request has paid for: their files may be there.
+
+    Raises:
+        Refused: a name is taken.
+    """
+    wanted: set[Path] = set()
+    for index, path in _wanted_outputs(folder, body):
+        if path in wanted or (path.exists() and index not in own):
+            raise _refuse_taken(path, index)
+        wanted.add(path)
+
+
+@contextmanager
+def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
+    """Keep the names from other releases of this server for the length of a block."""
+    wanted: set[Path] = set()
+    with _lock:
+        for index, path in _wanted_outputs(folder, body):
+            if path in wanted | _writing:
+                raise _refuse_taken(path, index)
+            wanted.add(path)
+        _writing.update(wanted)
+    try:
+        yield
+    finally:
+        with _lock:
+            _writing.difference_update(wanted)
+
+
+def _wanted_outputs(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
+    for index, query in enumerate(body.queries):
+        if _writes_file(query.get("kind")):
+            with at(f"queries[{index}].path"):
+                yield index, folder / plain_name(query.get("path"))
+
+
+def _refuse_taken(path: Path, index: int) -> RequestRefused:
+    words = f"there is a file {path.name!r} already; choose another name"
+    return RequestRefused(409, words, f"queries.{index}.path")
+
+
+def find_output(folder: Path, answer: Answer) -> Path:
+    """The file of an answer, if it is still what was written."""
+    if not _writes_file(answer.question.get("query")):
+        raise InvalidInput("answer", "one that wrote a file", answer.title)
+    name, _, digest = answer.rows[0]
+    path = folder / plain_name(name)
+    gone = f"the file {name!r} is no longer what this release wrote"
+    try:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise RequestRefused(409, gone, "answer")
+    except OSError:
+        raise RequestRefused(404, gone, "answer") from None
+    return path
+
+
+def _writes_file(kind: object) -> bool:
+    return isinstance(kind, str) and kind in QUERIES and QUERIES[kind].writes_file
+
+
+def plain_name(name: object) -> str:
+    """A name that a file may have."""
+    if (
+        not isinstance(name, str)
+        or not NAME_PATTERN.fullmatch(name)
+        or not name.endswith(OUTPUT_SUFFIX)
+    ):
+        raise InvalidInput("path", f"a plain file name ending in {OUTPUT_SUFFIX}", repr(name)[:120])
+    return name

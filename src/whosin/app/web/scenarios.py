@@ -1,37 +1,47 @@
-"""From a request to a scenario on the served folder, to a price, to a release.
-
-Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
-the file, so that nobody gets a second budget by another name. Errors say which field they mean.
-"""
+"""From a request to a scenario on the served folder, and from a scenario to TOML or a script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from whosin.app.web import folder, outputs
-from whosin.app.web.failures import Refused
-from whosin.app.web.models import LookBody, ScenarioBody, TargetBody, data
-from whosin.app.web.settings import Settings
-from whosin.app.web.visitors import Visitor, has_ledger
-from whosin.calibration import Plan, read_plan
-from whosin.errors import BudgetRefused, InvalidInput, at
-from whosin.extras import needs
-from whosin.ledger import Ledger, Standing, refusal
+from whosin import vocabulary
+from whosin.app.web import folder
+from whosin.app.web.access import Settings, Visitor, has_ledger
+from whosin.app.web.bodies import (
+    FurtherTableBody,
+    InspectionBody,
+    RequestRefused,
+    ScenarioBody,
+    TargetBody,
+    body_data,
+)
+from whosin.calibration import Plan, Target, read_plan
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at
+from whosin.extras import require_extras
+from whosin.families import Family
+from whosin.ledger import BudgetState, Ledger, registry
+from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget
-from whosin.release import QUERIES, Offer, Release, Session, Table
-from whosin.release.columns.domains import Domain, read_domain
+from whosin.release import QUERIES, CostEstimate, Release, Session, Table
+from whosin.release.contribution_bounds import column_behind
+from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
-from whosin.release.registration import binding_of
-from whosin.release.scans.fingerprint import fingerprint_of_source
+from whosin.release.registration import fingerprint_of_source, register_table
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import unnamed
+from whosin.release.session import describe_unnamed, paid_offers, remove_drafts
 from whosin.release.table import dataset_name
-from whosin.release.what_counts import column_behind
+
+# From a request to a scenario on the served folder, to a price, to a release.
+#
+# Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
+# the file, so that nobody gets a second budget by another name. Errors say which field they mean.
+
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
 """What a page takes: values of a column, cells of an answer, candidates of a maximum."""
@@ -41,7 +51,7 @@ MOST_PEOPLE = 5_000
 """Whose doubts a page works out while someone waits."""
 
 
-def plan_of(
+def make_page_plan(
     adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
 ) -> Plan:
     """A plan that a page works out while someone waits."""
@@ -57,7 +67,7 @@ def _check_people(adversary: Mapping[str, Any]) -> None:
             raise InvalidInput("people", accepted, f"{people:,}")
 
 
-def on_table(body: LookBody) -> ScenarioBody:
+def table_scenario(body: InspectionBody) -> ScenarioBody:
     """A scenario on a table, for what needs the table alone: any target and any question will
     do."""
     return ScenarioBody(
@@ -72,7 +82,7 @@ def on_table(body: LookBody) -> ScenarioBody:
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
-    return data(body) | {"ledger": {"url": ledger_url(settings)}}
+    return body_data(body) | {"ledger": {"url": ledger_url(settings)}}
 
 
 def ledger_url(settings: Settings) -> str:
@@ -87,11 +97,15 @@ def ledger_url(settings: Settings) -> str:
 
 @contextmanager
 def opened(
-    settings: Settings, body: ScenarioBody, visitor: Visitor
+    settings: Settings, body: ScenarioBody, visitor: Visitor, request: str | None = None
 ) -> Iterator[tuple[Scenario, Table]]:
-    """A scenario and its table, checked by its schema."""
-    needs("release")
-    given = data(body)
+    """A scenario and its table, checked by its schema.
+
+    Args:
+        request: whose files it writes, as the ledger keeps it.
+    """
+    require_extras("release")
+    given = body_data(body)
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
     _check_tables(settings, body, visitor)
@@ -107,7 +121,10 @@ def opened(
                     raise InvalidInput("where", accepted, f"{letters:,}")
             if read_query(query, QUERIES).writes_file:
                 with at("path"):
-                    outputs.plain_name(query["path"])
+                    name = folder.plain_name(query["path"])
+                    home = folder.output_home(settings, visitor, request)
+                    folder.make_home(home)
+                    query["path"] = str(home.absolute() / name)
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
     scenario = read_scenario(given, settings.folder)
     table = _open_table(scenario)
@@ -125,12 +142,20 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
     bound = None if seen is None else seen.get(dataset_name(body.table.source))
     for index, each in enumerate(body.tables):
         with at(f"tables[{index}].source"):
-            source = folder.find_table(settings.folder, each.source)
             if seen is None:
-                continue
-            prints = fingerprint_of_source(source)
-            if bound is None or not bound.has_table(each.name, bool(each.public), prints):
+                folder.find_table(settings.folder, each.source)
+            elif bound is None or not _is_bound(settings, each, bound):
                 raise InvalidInput("source", "a table that the budget is bound to", each.source)
+
+
+def _is_bound(settings: Settings, table: FurtherTableBody, bound: RegisteredTable) -> bool:
+    """Whether a further table is the one that a budget is bound to. A file of another name, one
+    that is not there and one that cannot be read are all the same: users learn no names."""
+    try:
+        prints = fingerprint_of_source(folder.find_table(settings.folder, table.source))
+    except (WhosinError, OSError):
+        return False
+    return bound.has_table(table.name, bool(table.public), prints)
 
 
 def _open_table(scenario: Scenario) -> Table:
@@ -161,7 +186,7 @@ def _check_domain(domain: Domain) -> None:
         raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
 
 
-def offers_for(scenario: Scenario, table: Table) -> list[Offer]:
+def offers_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
     """The price of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
@@ -186,7 +211,7 @@ def _check_size(query: Query, table: Table) -> None:
         raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
 
 
-def standing_of(settings: Settings, dataset: str) -> Standing | None:
+def dataset_standing(settings: Settings, dataset: str) -> BudgetState | None:
     """Where a dataset stands, if its ledger knows it; nothing is made."""
     if not has_ledger(settings):
         return None
@@ -194,34 +219,38 @@ def standing_of(settings: Settings, dataset: str) -> Standing | None:
         return ledger.standing(dataset) if dataset in ledger.datasets() else None
 
 
-def refused(
-    settings: Settings, scenario: Scenario, table: Table, offers: list[Offer], visitor: Visitor
+def refusal_reason(
+    settings: Settings,
+    scenario: Scenario,
+    table: Table,
+    offers: list[CostEstimate],
+    visitor: Visitor,
 ) -> str | None:
     """Why the ledger would refuse this now."""
-    standing = standing_of(settings, table.name)
+    standing = dataset_standing(settings, table.name)
     try:
         if standing is None:
-            decide(settings, table.name, visitor)
+            check_curator(settings, table.name, visitor)
             return None
         share = scenario.budget.get("share", 1)
-        refusal.session(standing, scenario.plan, Budget.of(scenario.plan), share)
+        registry.check_session(standing, scenario.plan, Budget.of(scenario.plan), share)
         if standing.bound is None:
-            return None if visitor.curator else unnamed(table.name)
-        binding = binding_of(table, scenario.queries)
+            return None if visitor.curator else describe_unnamed(table.name)
+        binding = register_table(table, scenario.queries)
         if visitor.curator and standing.bound.binding.universe is None:
             binding = replace(binding, universe=None)
         standing.bound.check(table.name, binding)
         bare = [replace(offer.charge, binding=binding) for offer in offers]
-        refusal.debits(standing, bare)
-    except (BudgetRefused, Refused) as error:
+        registry.check_debits(standing, bare)
+    except (BudgetRefused, RequestRefused) as error:
         return str(error)
     return None
 
 
-def decide(settings: Settings, dataset: str, visitor: Visitor) -> None:
+def check_curator(settings: Settings, dataset: str, visitor: Visitor) -> None:
     """Only a curator opens a budget, and only where the server lets them."""
     if not settings.register or not visitor.curator:
-        raise Refused(
+        raise RequestRefused(
             409,
             f"dataset {dataset!r} has no budget here: its curator opens one with whosin ledger "
             "create",
@@ -229,17 +258,22 @@ def decide(settings: Settings, dataset: str, visitor: Visitor) -> None:
         )
 
 
-def release(
+def release_scenario(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """Answer a scenario; every debit is on disk before its noise is drawn."""
     request = visitor.request(request)
-    with opened(settings, body, visitor) as (scenario, table):
-        if standing_of(settings, table.name) is None:
-            decide(settings, table.name, visitor)
+    with opened(settings, body, visitor, request) as (scenario, table):
+        if dataset_standing(settings, table.name) is None:
+            check_curator(settings, table.name, visitor)
         with visitor.ledger(settings) as ledger:
-            own = _paid(ledger, table.name, request, len(body.queries))
-            outputs.check(settings.folder, body, own)
+            if writes_files(scenario.queries):
+                debited = ledger.requests(table.name, f"{request}/")
+                debits = [f"{request}/{number}" for number in _debit_numbers(scenario, table)]
+                own = [index for index, each in enumerate(debits) if each in debited]
+                folder.check_outputs(folder.output_home(settings, visitor, request), body, own)
+                for each in folder.all_homes(settings):
+                    remove_drafts(ledger, table.name, each)
             session = Session(
                 table,
                 scenario.plan,
@@ -253,22 +287,158 @@ def release(
             return scenario, scenario.release(session)
 
 
-def _paid(ledger: Ledger, dataset: str, request: str, count: int) -> list[int]:
-    """The queries of a request that were debited before."""
-    debited = ledger.requests(dataset, f"{request}/")
-    return [index for index in range(count) if f"{request}/{index}" in debited]
+def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
+    """The number of each query's debit in a request; those that are measured at once share one."""
+    offers = scenario.price(table)
+    numbers = {id(paid): number for number, paid in enumerate(paid_offers(offers))}
+    return [numbers[id(offer.paid)] for offer in offers]
 
 
-def stored(
+def writes_files(queries: Iterable[Query]) -> bool:
+    """Whether a release of these queries writes files."""
+    return any(query.writes_file for query in queries)
+
+
+def stored_release(
     settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
     request = visitor.request(request)
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
-    if standing_of(settings, dataset) is not None:
+    if dataset_standing(settings, dataset) is not None:
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
-    if not all(f"{request}/{index}" in answered for index in range(len(body.queries))):
-        raise Refused(404, "no release of this id has been answered", "request")
-    return release(settings, body, request, visitor)
+    if answered:
+        with opened(settings, body, visitor, request) as (scenario, table):
+            debits = {f"{request}/{number}" for number in _debit_numbers(scenario, table)}
+    if not answered or not debits <= answered:  # the rest would be paid for
+        raise RequestRefused(404, "no release of this id has been answered", "request")
+    return release_scenario(settings, body, request, visitor)
+
+
+# A scenario as files: TOML for `whosin release`, and a Python script that makes the same run.
+
+
+SCENARIO_PARTS = (
+    "adversary",
+    "target",
+    "table",
+    *vocabulary.SCENARIO_LISTS,
+    "domains",
+    "ledger",
+    "budget",
+)
+
+
+def toml_text(data: Mapping[str, Any]) -> str:
+    """The scenario as TOML, without its empty parts; reading it gives the same keys and values."""
+    import tomli_w
+
+    known = {
+        key: data[key]
+        for key in ("title", *SCENARIO_PARTS, "queries")
+        if key in data and (key == "title" or data[key])
+    }
+    return tomli_w.dumps(_drop_missing(known))
+
+
+def _drop_missing(value: Any) -> Any:
+    """The same without missing values, which TOML cannot write."""
+    if isinstance(value, Mapping):
+        return {key: _drop_missing(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        if None in value:
+            raise InvalidInput("a list", "without null, which TOML cannot write", None)
+        return [_drop_missing(each) for each in value]
+    return value
+
+
+SCRIPT_TEMPLATE = """\
+\"""A release made with whosin, as a script.
+
+The first argument is the folder of the table, the second a ledger. In the ledger of
+the first run the stored answers come back and nothing is paid; in another one they
+are drawn anew and paid for.
+\"""
+
+import sys
+from pathlib import Path
+
+import whosin as wi
+from whosin import release
+
+title = {title!r}
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}
+
+# Who may be looking, and how sure they may become.
+target = {target}
+adversaries = {family}
+plan = wi.calibrate(target, adversaries, delta={delta!r})
+table = wi.Table(
+    folder / {source!r},
+    {entity!r},
+    {domains!r},{options}
+)
+queries = [{queries}
+]
+session = wi.Session(table, plan, ledger{request}, share={share!r})
+made = session.release({batch})
+
+print(title)
+for answer in made:
+    print(answer.title)
+    print(*answer.columns, sep="\\t")
+    for row in answer.rows:
+        print(*row, sep="\\t")
+print(f"left: {{made.standing.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
+"""
+
+
+def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
+    """A script that makes the run again; under the same request and ledger it pays nothing."""
+    table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
+    options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
+    if data.get("tables"):
+        options.append(f"tables=[{', '.join(map(_further_table_call, data['tables']))}]")
+    if data.get("features"):
+        options.append(f"features={list(data['features'])!r}")
+    return SCRIPT_TEMPLATE.format(
+        title=data.get("title", "Release"),
+        ledger=repr(url) if "://" in url else f"folder / {url!r}",
+        target=_constructor_call(plan.target),
+        family=_constructor_call(plan.family),
+        delta=plan.delta,
+        source=table["source"],
+        entity=table["entity"],
+        domains=dict(data.get("domains", {})),
+        options="".join(f"\n    {option}," for option in options),
+        queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),
+        request="" if request is None else f", request={request!r}",
+        share=budget.get("share", 1),
+        batch=", ".join(["queries", *(f"{key}={value!r}" for key, value in budget.items())]),
+    )
+
+
+def _constructor_call(thing: Target | Family) -> str:
+    """The call that makes a target or a family, with exact numbers as texts."""
+    room = "wi.families." if isinstance(thing, Family) else "wi."
+    values = [getattr(thing, each.name) for each in fields(thing)]  # type: ignore[arg-type]
+    given = [repr(str(v) if isinstance(v, Fraction) else v) for v in values]
+    return f"{room}{type(thing).__name__}({', '.join(given)})"
+
+
+def _further_table_call(table: Mapping[str, Any]) -> str:
+    """A further table, whose file lies in the folder too."""
+    keys = (f"{key!r}: {value!r}" for key, value in table.items() if key != "source")
+    return f"{{{', '.join(keys)}, 'source': folder / {table['source']!r}}}"
+
+
+def _query_call(query: Mapping[str, Any]) -> str:
+    options = [
+        f"{key}=str(folder / {value!r})" if key == "path" else f"{key}={value!r}"
+        for key, value in query.items()
+        if key != "kind"
+    ]
+    return f"release.{QUERIES[query['kind']].__name__}({', '.join(options)})"

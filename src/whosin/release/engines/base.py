@@ -1,30 +1,37 @@
-"""What an engine must do. Contract: whatever it raises about rows never reaches a user."""
+"""What an engine must do, which files it reads, the first lines of CSV files, and schemas."""
 
 from __future__ import annotations
 
+import csv
 import glob
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import gzip
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+
 from whosin.errors import InvalidInput, SourceChanged, at
 from whosin.exact import Array
+
+# What an engine must do. Contract: whatever it raises about rows never reaches a user.
+
 
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
 RowCounter = Callable[[Iterable[Any]], Array]
 """Makes counts of the RecordBatches of some rows; those of several parts are added up."""
 
-KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
-ARROW = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
-ENDINGS = KINDS | ARROW
-ACCEPTED = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
+FILE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+ARROW_KINDS = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+FILE_ENDINGS = FILE_KINDS | ARROW_KINDS
+ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A table that was written whole.
 
     Attributes:
@@ -36,7 +43,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Redrawn:
+class RedrawnFile:
     """A table to write: for each row of an expression one that is drawn from its cell alone.
 
     The order of the rows must say nothing. The order in which an engine finds entities depends on
@@ -56,29 +63,6 @@ class Redrawn:
     batch: Callable[[Array], Any]
 
 
-class Schema:
-    """What a source's files say about their columns, kept since it was opened.
-
-    Args:
-        read: reads it again; raises where files disagree or cannot be read.
-    """
-
-    def __init__(self, read: Callable[[], object]) -> None:
-        self._read, self._known = read, read()
-
-    def require_same(self) -> None:
-        """
-        Raises:
-            SourceChanged: it is another one now. Whoever replaced the files has to open them again.
-        """
-        try:
-            same = self._read() == self._known
-        except Exception:
-            same = False
-        if not same:
-            raise SourceChanged("the table has other columns than when it was opened, or is gone")
-
-
 class Engine(Protocol):
     """Opens tables and runs expressions."""
 
@@ -96,7 +80,7 @@ class Engine(Protocol):
         them. Errors say which of the further ones they are about."""
         result = []
         for index, source in enumerate(sources):
-            with further(index):
+            with further_source(index):
                 result.append(self.open(source))
         return result
 
@@ -117,16 +101,27 @@ class Engine(Protocol):
         no better hands over all rows, and says 0 in `most_tallied`, so that none are asked for."""
         return count(self.run(expression, progress).to_batches())
 
-    def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
+    def require_place(self, path: str) -> None:
+        """Refuse a place that something has which is no table of this engine's, before a debit."""
+
+    def write_rows(
+        self, table: RedrawnFile, path: str, progress: Progress | None = None, owner: str = ""
+    ) -> WrittenFile:
         """Write a table whole, as a draft, its rows in an order that says nothing."""
 
     def write_batches(
-        self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
-    ) -> Written:
+        self,
+        batches: Iterable[Any],
+        schema: Any,
+        path: str,
+        progress: Progress | None = None,
+        owner: str = "",
+    ) -> WrittenFile:
         """Write RecordBatches whole, as a draft; rows that were drawn from noisy numbers alone."""
 
     def publish(self, path: str, digest: str) -> bool:
-        """Give a draft its public name; whether there is a table of this digest now."""
+        """Give a draft its public name, if nothing has it; whether there is a table of this digest
+        now."""
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft whose digest was not stored."""
@@ -141,22 +136,36 @@ class Engine(Protocol):
         self.close()
 
 
-def further(index: int) -> AbstractContextManager[None]:
+def further_source(index: int) -> AbstractContextManager[None]:
     """Where errors about a source are: the table's own is the first."""
     return at(f"tables[{index - 1}]") if index else nullcontext()
 
 
-def draft_name(name: str, digest: str) -> str:
-    """What a table is called until the ledger has stored its digest."""
-    return f".{name}.{digest[:32]}.draft"
+DIGEST_LETTERS = 32
+"""How much of a digest names a draft."""
 
 
-def kind_of(path: str) -> str:
+def draft_name(name: str, digest: str, owner: str = "") -> str:
+    """What a table is called until the ledger has stored its digest.
+
+    Args:
+        owner: the dataset and its ledger, in letters: whose drafts these are.
+    """
+    return f".{name}.{owner or 'nobody'}.{digest[:DIGEST_LETTERS]}.draft"
+
+
+def list_drafts(folder: Path, owner: str) -> dict[Path, str]:
+    """The drafts of an owner in a folder of this machine, with the beginnings of their digests."""
+    found = folder.glob(f".*.{owner}.*.draft")
+    return {each: each.name.rsplit(".", 2)[-2] for each in found}
+
+
+def file_kind(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
     name = path.rstrip("/*").removesuffix(".gz")
-    result = ENDINGS.get(Path(name).suffix.lower())
+    result = FILE_ENDINGS.get(Path(name).suffix.lower())
     if result is None and Path(path).is_dir():
-        inside = {_kind(each) for each in _visible(Path(path))} - {None}
+        inside = {_kind_by_name(each) for each in _visible_files(Path(path))} - {None}
         if len(inside) != 1:
             accepted = "a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format"
             held = f"files of {len(inside)} formats" if inside else "no such file"
@@ -165,7 +174,7 @@ def kind_of(path: str) -> str:
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
-        raise InvalidInput("table", ACCEPTED, Path(path).name)
+        raise InvalidInput("table", ACCEPTED_SOURCES, Path(path).name)
     return result
 
 
@@ -191,7 +200,7 @@ def _require_plain_folder(folder: Path) -> None:
             raise InvalidInput("table", accepted, folder.name)
 
 
-def files_of(path: str, kind: str) -> list[str]:
+def list_files(path: str, kind: str) -> list[str]:
     """The files that a path, a folder or a pattern means, sorted.
 
     Raises:
@@ -200,7 +209,7 @@ def files_of(path: str, kind: str) -> list[str]:
     folder = Path(path)
     if folder.is_dir():
         _require_plain_folder(folder)
-        result = [str(each) for each in _visible(folder) if _kind(each) == kind]
+        result = [str(each) for each in _visible_files(folder) if _kind_by_name(each) == kind]
     else:
         result = [path] if folder.exists() else glob.glob(path, recursive=True)
     if not result:
@@ -219,7 +228,7 @@ def left_out(path: str, kind: str) -> list[str]:
     folder = Path(path)
     if not folder.is_dir():
         return []
-    read = set(files_of(path, kind))
+    read = set(list_files(path, kind))
     return sorted(
         str(each.relative_to(folder))
         for each in folder.rglob("*")
@@ -227,15 +236,15 @@ def left_out(path: str, kind: str) -> list[str]:
     )
 
 
-def _visible(folder: Path) -> Iterator[Path]:
+def _visible_files(folder: Path) -> Iterator[Path]:
     """What is in a folder, except for names that begin with a point or a line."""
     for each in folder.rglob("*"):
         if not any(part.startswith((".", "_")) for part in each.relative_to(folder).parts):
             yield each
 
 
-def _kind(path: Path) -> str | None:
-    return ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower())
+def _kind_by_name(path: Path) -> str | None:
+    return FILE_ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower())
 
 
 def listed_names(tables: Iterable[tuple[str, str]]) -> list[str]:
@@ -255,13 +264,224 @@ def split_name(name: str) -> tuple[str, str]:
     return (schema, table) if point else ("main", name)
 
 
-def in_memory(expression: Any) -> list[Any]:
+def memory_tables(expression: Any) -> list[Any]:
     """The lists that an expression brings along, which an engine has to be given."""
     from ibis.expr.operations import InMemoryTable
 
     return list(expression.op().find(InMemoryTable))
 
 
-def unreadable(source: str, kind: str) -> InvalidInput:
+def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     return InvalidInput("table", f"a readable {kind} file", Path(source).name)
+
+
+def whole_numbers(column: Any) -> Array:
+    """A column of whole numbers of Arrow's, 0 where it is null. Chunk by chunk and where they lie:
+    Arrow's own way is through pandas, which takes longer to import than most releases take."""
+    parts = [_chunk_numbers(chunk).astype(np.int64) for chunk in column.chunks]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _chunk_numbers(chunk: Any) -> Array:
+    from pyarrow import types
+
+    if chunk.null_count or not (types.is_integer(chunk.type) or types.is_floating(chunk.type)):
+        filled: Array = chunk.fill_null(0).to_numpy(zero_copy_only=False)
+        return filled
+    return np.from_dlpack(chunk)
+
+
+# CSV files: what their first line says, and how every engine reads the others.
+#
+# Contract: a row is one line, whatever is on it, and no line changes how another one is read or
+# makes
+# a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do not carry over.
+#
+# - Names and separator come from the first line alone; a later line that repeats it is no row.
+# - Every column is text. An empty field is missing, whether it is quoted or not.
+# - A separator between quotes is part of a field, if all quotes of that line are CSV's: each opens
+#   or
+#   closes a field, or is doubled within one. On other lines every separator separates.
+# - A field that begins and ends with a quote loses both, and each "" in it is one quote.
+# - A line that is too short is padded with missing values; what is too much on a line is dropped,
+#   and
+#   so are byte-order marks that a line begins with, and what follows a control character U+001F.
+# - A line that is empty, not UTF-8, or longer than a million bytes is no row.
+
+
+CSV_SEPARATORS = ",;\t|"
+MAX_LINE_LENGTH = 1_000_000
+"""Bytes of a line."""
+CUT_CHARACTER = "\x1f"
+"""What ends the text of a line: no field can have it, so that it can stand for a separator."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""The byte-order mark: files begin with it, and so do lines where files were put together."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line of a CSV file."""
+
+    columns: tuple[str, ...]
+    separator: str
+    line: str
+
+
+def read_header(files: Sequence[str]) -> Header:
+    """The header that all files have."""
+    headers = {file: _read_header(file) for file in files}
+    first = headers[files[0]]
+    for file, header in headers.items():
+        if header != first:
+            accepted = f"made of files with the header of {Path(files[0]).name}"
+            raise InvalidInput("table", accepted, Path(file).name)
+    return first
+
+
+def parse_header(line: str) -> Header:
+    """A header from its line; the separator is the one that it has most."""
+    separator = max(CSV_SEPARATORS, key=line.count)
+    if line.count('"') % 2 or CUT_CHARACTER in line or len(line.encode()) > MAX_LINE_LENGTH:
+        accepted = "one line with its quotes closed, of at most a million bytes"
+        raise InvalidInput("header of the CSV file", accepted, "another")
+    names = next(csv.reader([line], delimiter=separator), [])
+    if not any(names):
+        raise InvalidInput("table", "a CSV file with a header", "an empty first line")
+    columns = tuple(name or f"column{index}" for index, name in enumerate(names))
+    seen: dict[str, int] = {}
+    for index, name in enumerate(columns, 1):
+        # By their positions: without a header the first line is somebody's row.
+        if name.lower() in seen:
+            got = f"columns {seen[name.lower()]} and {index} with one name"
+            raise InvalidInput("header of the CSV file", "made of names that differ", got)
+        seen[name.lower()] = index
+    return Header(columns, separator, line)
+
+
+def _read_header(file: str) -> Header:
+    opener = gzip.open if file.endswith(".gz") else open
+    try:
+        # As bytes, and this line alone: whether the others are UTF-8 must not show here.
+        with opener(file, "rb") as lines:
+            line = lines.readline(MAX_LINE_LENGTH + 5).split(b"\r")[0].decode()
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
+        raise InvalidInput("header of the CSV file", "UTF-8", Path(file).name) from None
+    return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
+
+
+# Whether several files are one table, by what they say about their columns and never by rows.
+
+
+def require_different(names: Iterable[str]) -> None:
+    """Engines take names that differ only in small and capital letters for one."""
+    listed = [name.upper().lower() for name in names]
+    if len(set(listed)) != len(listed):
+        accepted = "names that differ by more than capital letters"
+        raise InvalidInput("columns of the table", accepted, "two alike")
+
+
+def name_difference(before: object, now: object) -> str:
+    """Which column of a schema is another one now, in a few words.
+
+    Columns of a CSV file go by their positions: without a header its first line is somebody's row.
+    """
+    names, others = _column_names(before), _column_names(now)
+    for name in names:
+        if name not in others:
+            return f"{name} is gone"
+    for name in others:
+        if name not in names:
+            return f"{name} is new"
+    for name, other in zip(names, others, strict=False):
+        if name != other:
+            return f"{name} is in another place"
+    for name, column, other in zip(
+        names, _schema_columns(before), _schema_columns(now), strict=False
+    ):
+        if column != other:
+            return f"{name} is {'another one' if isinstance(before, Header) else 'of another type'}"
+    return "its header or its place is another one"
+
+
+def _schema_columns(schema: Any) -> Sequence[Any]:
+    """The columns of a header or a database's table, or those listed."""
+    listed: Sequence[Any] = getattr(schema, "columns", schema)
+    return listed
+
+
+def _column_names(schema: object) -> list[str]:
+    if isinstance(schema, Header):
+        return [f"column {place} of the header" for place in range(1, len(schema.columns) + 1)]
+    names = (
+        each[0] if isinstance(each, list | tuple) else each.name for each in _schema_columns(schema)
+    )
+    return [f"column {str(name)[:80]!r}" for name in names]
+
+
+def one_schema(schemas: Mapping[str, object]) -> object:
+    """The schema that all files have.
+
+    Raises:
+        InvalidInput: two have different ones; whatever the rows are.
+    """
+    first = next(iter(schemas))
+    for file, schema in schemas.items():
+        if schema != schemas[first]:
+            accepted = f"made of files with the columns and types of {Path(first).name}"
+            found = name_difference(schemas[first], schema)
+            raise InvalidInput("table", accepted, f"{Path(file).name}, where {found}")
+    return schemas[first]
+
+
+def parquet_schema(files: Sequence[str]) -> object:
+    """The columns and types that all files have."""
+    import pyarrow.parquet as pq
+
+    result = {}
+    for file in files:
+        with pq.ParquetFile(file) as opened:
+            require_different(opened.schema_arrow.names)
+            columns = [opened.schema.column(index) for index in range(len(opened.schema.names))]
+            result[file] = [
+                (each.path, each.physical_type, str(each.logical_type), each.max_repetition_level)
+                for each in columns
+            ]
+    return one_schema(result)
+
+
+class Schema:
+    """What a source's files say about their columns, kept since it was opened.
+
+    Args:
+        read: reads it again; raises where files disagree or cannot be read.
+    """
+
+    def __init__(self, read: Callable[[], object]) -> None:
+        self._read, self._known = read, read()
+
+    def require_same(self) -> None:
+        """
+        Raises:
+            SourceChanged: it is another one now. Whoever replaced the files has to open them again.
+        """
+        try:
+            now = self._read()
+        except Exception:
+            gone = True
+        else:
+            gone = False
+        if gone:
+            raise SourceChanged("the table is gone, or its files no longer have the same columns")
+        require_unchanged(self._known, now)
+
+
+def require_unchanged(known: object, now: object) -> None:
+    """
+    Raises:
+        SourceChanged: a schema is another one now.
+    """
+    if now != known:
+        changed = "the table has other columns than when it was opened"
+        raise SourceChanged(f"{changed}: {name_difference(known, now)}")

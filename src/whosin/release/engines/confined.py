@@ -4,13 +4,18 @@ else.
 Contract: once its sources are open, the database reads their files and writes to its spill folder,
 and nothing else: no other file, no network, no environment; no extension is ever fetched or loaded,
 and no setting can be changed. Views of a database can hold any query, and so can columns that it
-computes: they are opened only where the curator says so.
+computes: they are opened only where the curator says so. Ibis sees columns of types that nobody may
+ask about as lists without values: for some of their types it would fetch an extension. Texts are
+compared by their bytes, whatever collation a database gives their column.
 """
 
 from __future__ import annotations
 
 import contextlib
 import glob
+import importlib
+import importlib.util
+import sys
 import warnings
 from collections.abc import Sequence
 from itertools import count
@@ -18,29 +23,60 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release.engines.base import Schema, listed_names, split_name, unreadable
-from whosin.release.engines.csv_lines import read_header
-from whosin.release.engines.databases import DatabaseTable
-from whosin.release.engines.databases.fetched import FetchedTables
-from whosin.release.engines.frames import holds_text
-from whosin.release.engines.lines import csv_query, identifier, literal
-from whosin.release.engines.schemas import one_schema, require_different
+from whosin.release.engines.base import (
+    Schema,
+    listed_names,
+    one_schema,
+    read_header,
+    refuse_unreadable,
+    require_different,
+    split_name,
+)
+from whosin.release.engines.database_tables import UNUSABLE_TYPE
+from whosin.release.engines.databases import DatabaseTable, FetchedTables
+from whosin.release.engines.files import (
+    NO_EXTENSIONS,
+    csv_query,
+    holds_text,
+    sql_identifier,
+    sql_literal,
+)
 
-DATABASE = "whosin_data"
-SETTINGS = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
+DATABASE_NAME = "whosin_data"
+CONFINED_SETTINGS = {
+    **NO_EXTENSIONS,
     "allow_persistent_secrets": False,
     # Rows need no order, and keeping it would cost memory.
     "preserve_insertion_order": False,
     # Moments with a zone are read as they are in UTC.
     "TimeZone": "UTC",
 }
-NAMES = count()
+TABLE_NUMBERS = count()
 
 
-class Confined:
+def import_needed_compilers() -> None:
+    """Let Ibis import the compiler of a dialect when it is asked for: its package imports all
+    twenty of them, and the parsers of all dialects, in a third of the time that a small release
+    takes."""
+    name = "ibis.backends.sql.compilers"
+    spec = None if name in sys.modules else importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    package, loader = importlib.util.module_from_spec(spec), spec.loader
+
+    def find(attribute: str) -> Any:
+        if importlib.util.find_spec(f"{name}.{attribute}") is not None:
+            return importlib.import_module(f"{name}.{attribute}")
+        del package.__dict__["__getattr__"]  # a class of one of them: then all, as Ibis does
+        loader.exec_module(package)
+        return getattr(package, attribute)
+
+    package.__dict__["__getattr__"] = find
+    sys.modules[name] = package
+    importlib.import_module("ibis.backends.sql").__dict__["compilers"] = package
+
+
+class ConfinedDatabase:
     """A database of its own.
 
     Args:
@@ -50,16 +86,17 @@ class Confined:
     def __init__(self, folder: Path, settings: Sequence[tuple[str, str, str, object]]) -> None:
         import ibis
 
-        self.backend = ibis.duckdb.connect()
+        import_needed_compilers()
+        self.backend = ibis.duckdb.connect(**NO_EXTENSIONS)
         self.connection = self.backend.con
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
         self.fetched = FetchedTables(self.connection)
         try:
-            for name, value in SETTINGS.items():
-                self.connection.execute(f"SET {name} = {literal(value)}")
-            self.connection.execute(f"SET temp_directory = {literal(folder)}")
+            for name, value in CONFINED_SETTINGS.items():
+                self.connection.execute(f"SET {name} = {sql_literal(value)}")
+            self.connection.execute(f"SET temp_directory = {sql_literal(folder)}")
             for field, accepted, name, value in settings:
                 self._set(field, accepted, name, value)
         except BaseException:
@@ -73,7 +110,7 @@ class Confined:
 
     def _set(self, field: str, accepted: str, name: str, value: object) -> None:
         try:
-            self.connection.execute(f"SET {name} = {literal(value)}")
+            self.connection.execute(f"SET {name} = {sql_literal(value)}")
         except Exception:
             raise InvalidInput(field, accepted, value) from None
 
@@ -81,7 +118,7 @@ class Confined:
         """Reach these files from now on, and nothing else; for good."""
         # A pattern that means one file is checked as it stands.
         paths = {*files, *map(glob.escape, files)}
-        listed = ", ".join(literal(path) for path in sorted(paths))
+        listed = ", ".join(sql_literal(path) for path in sorted(paths))
         self.connection.execute(f"SET allowed_paths = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
@@ -97,8 +134,8 @@ class Confined:
         Args:
             folders: whether folders may be named column=value.
         """
-        paths = f"[{', '.join(literal(glob.escape(file)) for file in files)}]"
-        named = f"hive_partitioning = {literal(folders)}, hive_types_autocast = false"
+        paths = f"[{', '.join(sql_literal(glob.escape(file)) for file in files)}]"
+        named = f"hive_partitioning = {sql_literal(folders)}, hive_types_autocast = false"
 
         def schema() -> object:
             kinds = "name, type, repetition_type = 'REPEATED', converted_type, logical_type"
@@ -110,7 +147,9 @@ class Confined:
                 result.setdefault(file, []).append(column)
             for listed_columns in result.values():
                 require_different(_top_names(listed_columns))
-            return one_schema({file: result[file] for file in sorted(result)})
+            return one_schema(
+                {file: result[file][1:] for file in sorted(result)}
+            )  # without its root
 
         self._schemas.append(Schema(schema))
         # A text that is not UTF-8 must not raise: it is repaired.
@@ -137,15 +176,15 @@ class Confined:
 
         self._schemas.append(Schema(schema))
         given = ds.dataset(list(files), format="ipc").schema
-        plain = [pa.field(each.name, _readable(pa, each.type)) for each in given]
+        plain = [pa.field(each.name, _readable_type(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
         texts = {each.name for each in given if holds_text(each.type)}
         name = self.register(data)
         # DuckDB fails on texts that are not UTF-8, so they are decoded here: those are missing.
         columns = (
-            f"try(decode({identifier(each.name)})) AS {identifier(each.name)}"
+            f"try(decode({sql_identifier(each.name)})) AS {sql_identifier(each.name)}"
             if each.name in texts
-            else identifier(each.name)
+            else sql_identifier(each.name)
             for each in plain
         )
         return self.view(f"SELECT {', '.join(columns)} FROM {name}")
@@ -169,12 +208,12 @@ class Confined:
     def _attach(self, path: Path) -> str:
         """What a database is called here; it is attached once."""
         if path not in self._attached:
-            name = f"{DATABASE}_{len(self._attached)}"
+            name = f"{DATABASE_NAME}_{len(self._attached)}"
             try:
-                command = f"ATTACH {literal(path)} AS {name} (TYPE duckdb, READ_ONLY)"
+                command = f"ATTACH {sql_literal(path)} AS {name} (TYPE duckdb, READ_ONLY)"
                 self.connection.execute(command)
             except Exception:
-                raise unreadable(str(path), "DuckDB database") from None
+                raise refuse_unreadable(str(path), "DuckDB database") from None
             self._attached[path] = name
         return self._attached[path]
 
@@ -184,7 +223,7 @@ class Confined:
         if name not in known:
             raise UnknownName("table", name, known)
         home = (self._attach(path), *split_name(name))
-        return self.view("SELECT * FROM " + ".".join(map(identifier, home)))
+        return self.view("SELECT * FROM " + ".".join(map(sql_identifier, home)))
 
     def fetched_table(self, table: DatabaseTable) -> Any:
         """A table of another database, whose rows are here while an expression runs."""
@@ -196,25 +235,26 @@ class Confined:
         self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
-        """A query as an Ibis table, by a view with a name of its own."""
-        name = f"whosin_{next(NAMES)}"
-        self.connection.execute(f"CREATE VIEW {name} AS {sql}")
-        result = self.table(name)
-        zoned = [
-            each
-            for each, kind in result.schema().items()
-            if kind.is_timestamp() and kind.timezone is not None
-        ]
-        if not zoned:
-            return result
-        plain = (
-            f"try_cast({column} AS TIMESTAMP) AS {column}" for column in map(identifier, zoned)
-        )
-        return self.view(f"SELECT * REPLACE ({', '.join(plain)}) FROM {name}")
+        """A query as an Ibis table, by a view with a name of its own, whose columns are read as
+        `_column_sql` says."""
+        described = self.connection.execute(f"DESCRIBE {sql}").fetchall()
+        columns = ((sql_identifier(name), str(kind)) for name, kind, *_ in described)
+        listed = ", ".join(f"{_column_sql(name, kind)} AS {name}" for name, kind in columns)
+        name = f"whosin_{next(TABLE_NUMBERS)}"
+        self.connection.execute(f"CREATE VIEW {name} AS SELECT {listed} FROM ({sql})")
+        return self.table(name)
+
+    def frame(self, source: Any) -> Any:
+        """A table in memory."""
+        try:
+            return self.view(f"SELECT * FROM {self.register(source)}")
+        except Exception:
+            accepted = "a frame whose columns have types that DuckDB knows"
+            raise InvalidInput("table", accepted, "another") from None
 
     def register(self, source: Any) -> str:
         """Something of Arrow's that can be scanned again and again, by a new name."""
-        name = f"whosin_{next(NAMES)}"
+        name = f"whosin_{next(TABLE_NUMBERS)}"
         self.connection.register(name, source)
         return name
 
@@ -236,6 +276,24 @@ class Confined:
             self.backend.disconnect()
 
 
+def _column_sql(column: str, kind: str) -> str:
+    """A column as it is read, by its type in DuckDB alone."""
+    from ibis.backends.sql.datatypes import DuckDBType
+
+    if kind == "VARCHAR" or kind.startswith("ENUM("):
+        # By bytes: neither by a collation, nor by the place in the list of an ENUM.
+        return f'CAST({column} AS VARCHAR) COLLATE "binary"'
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"try_cast({column} AS TIMESTAMP)"
+    if kind in ("HUGEINT", "UHUGEINT"):  # which Ibis takes for decimals
+        return f"try_cast({column} AS DECIMAL(38, 0))"
+    try:
+        known = "GEOMETRY" not in kind.upper() and not DuckDBType.from_string(kind).is_unknown()
+    except Exception:
+        known = False
+    return column if known else f"CAST(NULL AS {UNUSABLE_TYPE})"
+
+
 def _top_names(columns: Sequence[Any]) -> list[str]:
     """The names of a Parquet file's columns, without those inside others. They are listed as a
     tree, the root first; each entry begins with its name and ends with how many are inside it.
@@ -248,7 +306,7 @@ def _top_names(columns: Sequence[Any]) -> list[str]:
     return result
 
 
-def _readable(pa: Any, kind: Any) -> Any:
+def _readable_type(pa: Any, kind: Any) -> Any:
     """Texts as bytes, which are decoded later, and moments in UTC; other types as they are."""
     if holds_text(kind):
         return pa.large_binary()

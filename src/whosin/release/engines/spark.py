@@ -1,66 +1,309 @@
-"""Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
-
-The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
-cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
-"""
+"""Spark through the same Ibis expressions: the engine and its sessions."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import signal
+import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array
-from whosin.extras import needs
-from whosin.interrupts import run_interruptibly
+from whosin.extras import require_extras
+from whosin.interrupts import POLL_SECONDS, run_interruptibly
 from whosin.release.engines.base import (
+    BYTE_ORDER_MARK,
     Engine,
+    Header,
     Progress,
-    Redrawn,
+    RedrawnFile,
     RowCounter,
     Schema,
-    Written,
-    files_of,
-    in_memory,
-    kind_of,
-    unreadable,
+    WrittenFile,
+    file_kind,
+    list_files,
+    memory_tables,
+    one_schema,
+    parquet_schema,
+    parse_header,
+    read_header,
+    refuse_unreadable,
 )
-from whosin.release.engines.csv_lines import MARK, Header, header_of, read_header
+from whosin.release.engines.database_tables import needed_columns, row_conditions
 from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
-from whosin.release.engines.databases.needed import needed_columns, row_conditions
-from whosin.release.engines.databases.spark_rows import database_frame
-from whosin.release.engines.frames import arrow_table, require_plain
-from whosin.release.engines.schemas import one_schema, parquet_schema
-from whosin.release.engines.spark_lines import LONGEST_LINE, READABLE, csv_rows, valid
-from whosin.release.engines.spark_sessions import open_session, silence, spill_folder, watch
-from whosin.release.engines.workers import (
+from whosin.release.engines.duckdb import SpillFolder
+from whosin.release.engines.files import arrow_table, require_plain
+from whosin.release.engines.spark_workers import (
     CODE,
+    LONGEST_LINE,
+    MAX_READ_LENGTH,
     ROWS,
-    TALLY,
+    TALLY_SCHEMA,
     SparkFolder,
-    able,
-    changing,
+    can_tally,
+    change_batches,
+    csv_rows,
+    database_frame,
     plain_columns,
     plain_schema,
-    tallied,
+    tally_batches,
+    valid_texts,
 )
-from whosin.validation import of_kind
+from whosin.validation import check_kind
 
-LARGEST = 50_000_000
+# Spark sessions: which settings they have, where they spill, what they must not write, and how far
+# they are.
+#
+# Contract: nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
+# local session listens to this machine alone. Answers do not depend on the settings of a program or
+# a
+# machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
+# the meaning of an expression or of a file is as Spark has it by default, or as we need it. A
+# program
+# whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
+
+
+QUOTING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of PySpark that quote values of failed expressions."""
+SESSION_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",  # a log line may quote rows
+}
+"""Of a new session, unless its caller says otherwise."""
+NO_DAMAGE_IGNORED = {
+    "spark.files.ignoreCorruptFiles": "false",
+    "spark.files.ignoreMissingFiles": "false",
+}
+"""Settings that a running Spark keeps: where they are otherwise, it is refused."""
+FILE_OPTIONS = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Of every reader: a damaged or missing part is a failure."""
+PARQUET_OPTIONS = {
+    **FILE_OPTIONS,
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+PINNED_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    # A text such as '${env:HOME}' is itself.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.readSideCharPadding": "true",
+}
+"""What expressions and files mean to us; all other settings of SQL that are not `FREE_SETTINGS` are
+as Spark has them by default."""
+SQL_PREFIX = "spark.sql."
+FREE_SETTINGS = (
+    *("adaptive.", "catalog.", "codegen.", "hive.metastore.", "inMemoryColumnarStorage."),
+    *("shuffle.", "streaming.", "ui.", "autoBroadcastJoinThreshold", "broadcastTimeout"),
+    *("defaultCatalog", "files.maxPartition", "files.minPartition", "files.openCostInBytes"),
+    *("join.preferSortMergeJoin", "parquet.compression.codec", "warehouse.dir", "extensions"),
+    *("execution.arrow.maxRecordsPerBatch", "catalogImplementation", "maxPlanStringLength"),
+)
+"""How the settings of SQL begin that say where and how fast, and change no answer."""
+ONE_SPARK = "handed over, as in Spark(session=spark), since this program runs Spark already"
+
+_OUR_SESSIONS: list[OwnSpark] = []
+"""The Spark of this process that we started, while it runs."""
+_SPILL_FOLDERS: list[SpillFolder] = []
+"""The one folder of this process, once there is one."""
+
+
+def spill_folder(folder: object) -> SpillFolder:
+    """Spark's Java process keeps the folder of its first session, and so do we while we run: made
+    anew by a later session it would have no lock, and others would take it for abandoned."""
+    if _SPILL_FOLDERS:
+        (first,) = _SPILL_FOLDERS
+        if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
+            accepted = "the one of this program's first Spark session, or left out"
+            raise InvalidInput("spill", accepted, Path(str(folder)).name)
+        return first
+    _SPILL_FOLDERS.append(SpillFolder(folder))
+    return _SPILL_FOLDERS[0]
+
+
+@dataclass
+class OwnSpark:
+    """A Spark that we started.
+
+    Attributes:
+        settings: what it was started with, its master too.
+        users: how many engines use it; the last one stops it.
+    """
+
+    session: Any
+    settings: dict[str, str]
+    users: int = 1
+
+    def close(self) -> bool:
+        """One engine less; whether it was the last one."""
+        self.users -= 1
+        if self.users > 0:
+            return False
+        _OUR_SESSIONS.remove(self)
+        self.session.stop()
+        return True
+
+
+def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
+    """A Spark of our own, for one more engine.
+
+    Raises:
+        InvalidInput: the program's own runs already, ours has other settings, or these settings
+            change what answers mean.
+        Unsupported: Spark cannot start.
+    """
+    check_settings(settings)
+    wanted = {"spark.master": master, **settings}
+    wanted.pop("spark.local.dir", None)
+    for own in _OUR_SESSIONS:
+        if not own.session.sparkContext._jsc.sc().isStopped():
+            if own.settings != wanted:
+                accepted = "those of the Spark that this program runs already, until it is closed"
+                raise InvalidInput("settings", accepted, "others")
+            own.users += 1
+            return own
+    _OUR_SESSIONS.clear()  # stopped by somebody else
+    _OUR_SESSIONS.append(OwnSpark(_new_session(master, settings), wanted))
+    return _OUR_SESSIONS[0]
+
+
+def _new_session(master: str, settings: Mapping[str, str]) -> Any:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        raise InvalidInput("session", ONE_SPARK, "none")
+    fixed = dict(SESSION_SETTINGS)
+    if master.startswith("local"):
+        fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        # Local workers are this Python, not the first one on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Not by SparkSession.builder, which belongs to the program, with its settings.
+    builder = SparkSession.Builder().master(master).appName("whosin")
+    for key, value in (fixed | dict(settings) | NO_DAMAGE_IGNORED).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception:
+        accepted = "Spark cannot start: it needs Java 17 and a master that answers"
+        raise Unsupported(f"{accepted}; got {master!r}") from None
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse settings that change what an answer means.
+
+    Raises:
+        InvalidInput: one that does.
+    """
+    for key, value in settings.items():
+        meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
+        if meant is not None and str(value).lower() != meant.lower():
+            raise InvalidInput("settings", f"left out, or {meant!r}, for {key}", repr(value)[:80])
+        if meant is None and not _is_free(key):
+            accepted = "free of settings that can change what an expression or a file means"
+            raise InvalidInput("settings", accepted, str(key)[:80])
+
+
+def isolate_settings(given: Any) -> Any:
+    """A session of the same Spark with settings of its own, where those that answers depend on are
+    ours. The given one stays as it is.
+
+    Raises:
+        InvalidInput: Spark was started with a setting that answers depend on and that stays.
+    """
+    started = given.sparkContext.getConf()
+    for key, meant in NO_DAMAGE_IGNORED.items():
+        if (value := started.get(key, meant)).lower() != meant:
+            raise InvalidInput("session", f"a Spark that was started with {key} = {meant}", value)
+    result = given.newSession()
+    for key in result.conf.getAll:
+        if not _is_free(key) and result.conf.isModifiable(key):
+            result.conf.unset(key)
+    for key, value in given.conf.getAll.items():
+        if _is_free(key) and result.conf.get(key, None) != value:
+            with contextlib.suppress(Exception):  # some are fixed once Spark runs
+                result.conf.set(key, value)
+    for key, value in PINNED_SETTINGS.items():
+        result.conf.set(key, value)
+    result.catalog.setCurrentCatalog(given.catalog.currentCatalog())
+    result.catalog.setCurrentDatabase(given.catalog.currentDatabase())
+    return result
+
+
+def _is_free(key: str) -> bool:
+    """Whether a setting changes no answer."""
+    return not key.startswith(SQL_PREFIX) or key.removeprefix(SQL_PREFIX).startswith(FREE_SETTINGS)
+
+
+def silence_failures() -> None:
+    """Have PySpark write no failures to the error output: they may quote rows."""
+    from pyspark.logger import PySparkLogger
+
+    for name in QUOTING_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
+
+
+def watch_progress(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
+    """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
+    share = 0.0
+    while not done.wait(POLL_SECONDS):
+        with contextlib.suppress(Exception):
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+            tasks = sum(stage.numTasks for stage in stages if stage)
+            finished = sum(stage.numCompletedTasks for stage in stages if stage)
+            share = max(share, finished / tasks if tasks else 0.0)
+            progress(share)
+
+
+# Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
+#
+# The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
+# cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
+
+
+MAX_DRIVER_BYTES = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
-SMALL = 100_000
+SMALL_TABLE_ROWS = 100_000
 """Entries of a list that each worker gets whole, so that a join with it sends no rows around."""
 MOST_TALLIED = 2**24
 """Cells that a worker holds: 128 MiB."""
-PATIENCE = 10
+STOP_SECONDS = 10
 """Seconds that a cancelled job has to end."""
 
 
@@ -69,8 +312,9 @@ class Spark(Engine):
 
     Args:
         master: a Spark master URL, or "local[*]".
-        session: a SparkSession to use instead of a new one.
-        settings: Spark settings for a new session.
+        session: a SparkSession to use instead of a new one; it is neither changed nor stopped. A
+            program that runs Spark has to hand it over: there is one in a program.
+        settings: Spark settings for a new session; none that change what an answer means.
         spill: where a local session spills; the system's temporary folder by default.
         views: whether views of a database may be opened, as for DuckDB.
     """
@@ -86,10 +330,10 @@ class Spark(Engine):
         spill: object = None,
         views: bool = False,
     ) -> None:
-        needs("release", "spark")
+        require_extras("release", "spark")
         import ibis
 
-        self._views = of_kind(views, bool, "views", "true or false")
+        self._views = check_kind(views, bool, "views", "true or false")
 
         if not isinstance(master, str):
             raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
@@ -97,17 +341,24 @@ class Spark(Engine):
         if spill is not None and not local:
             accepted = "left out with a cluster, whose workers have settings of their own"
             raise InvalidInput("spill", accepted, "a folder")
-        self._own, self._handler = session is None, signal.getsignal(signal.SIGINT)
+        self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
         if self._folder is not None:
             settings.setdefault("spark.local.dir", str(self._folder.path))
-        self.session = open_session(master, settings) if session is None else session
-        silence()
+        self._own = start_spark(master, settings) if session is None else None
+        self._given = session if self._own is None else self._own.session
+        try:
+            self.session = isolate_settings(self._given)
+        except BaseException:
+            self._stop()
+            raise
+        silence_failures()
         self._ibis = ibis.pyspark.connect(self.session)
         self._lists: set[str] = set()
         self._schemas: dict[str, Schema] = {}
         self._databases: dict[str, DatabaseTable] = {}
+        self._shared: list[str] = []
 
     def open(self, source: object) -> Any:
         """A path that the workers can read, `::table` of the catalogue, a frame in memory, or a
@@ -123,10 +374,10 @@ class Spark(Engine):
         address = read_address(source)
         if address is not None:
             return self._database(address)
-        kind = kind_of(source)
+        kind = file_kind(source)
         if kind == "arrow":
             raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
-        files = None if "://" in source else files_of(source, kind)
+        files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":
                 return self._parquet(source, files)
@@ -136,7 +387,7 @@ class Spark(Engine):
         except Exception as error:
             if "PATH_NOT_FOUND" in str(error):
                 raise FileNotFoundError(2, "no such file or directory", source) from None
-            raise unreadable(source, kind) from None
+            raise refuse_unreadable(source, kind) from None
 
     def check(self, expression: Any) -> None:
         """Plan it, asking for no rows."""
@@ -155,7 +406,7 @@ class Spark(Engine):
     def most_tallied(self) -> int:
         """Workers count where they can: those of a session of ours on this machine, and others that
         have Arrow and NumPy. It is tried before anything is spent."""
-        return MOST_TALLIED if self._folder is not None or able(self.session) else 0
+        return MOST_TALLIED if self._folder is not None or can_tally(self.session) else 0
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Each worker counts its rows, and Spark adds up what they found."""
@@ -164,7 +415,7 @@ class Spark(Engine):
         self._require_same(expression)
 
         def work() -> Any:
-            parts = self._sql(expression).mapInArrow(tallied(count), TALLY)
+            parts = self._sql(expression).mapInArrow(tally_batches(count), TALLY_SCHEMA)
             return parts.groupBy(CODE).agg(functions.sum(ROWS).alias(ROWS)).toArrow()
 
         counts = self._do(work, progress)
@@ -172,7 +423,9 @@ class Spark(Engine):
         result[counts.column(CODE).to_numpy()] = counts.column(ROWS).to_numpy()
         return result
 
-    def write_rows(self, table: Redrawn, path: str, progress: Progress | None = None) -> Written:
+    def write_rows(
+        self, table: RedrawnFile, path: str, progress: Progress | None = None, owner: str = ""
+    ) -> WrittenFile:
         """The rows in random order, drawn where they are: a folder of Parquet files, written by the
         workers, which need this package too. It is a whole draft, until `publish` names it."""
         from pyspark.sql import functions
@@ -190,48 +443,73 @@ class Spark(Engine):
         # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
         rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
-        changed = rows.mapInArrow(changing(change), plain_schema(schema))
-        return self._draft(changed, path, progress)
+        changed = rows.mapInArrow(change_batches(change), plain_schema(schema))
+        return self._draft(changed, path, progress, owner)
 
     def write_batches(
-        self, batches: Iterable[Any], schema: Any, path: str, progress: Progress | None = None
-    ) -> Written:
+        self,
+        batches: Iterable[Any],
+        schema: Any,
+        path: str,
+        progress: Progress | None = None,
+        owner: str = "",
+    ) -> WrittenFile:
         """Write a draft, a folder of files, from rows that this process holds."""
         import pyarrow as pa
 
         table = pa.Table.from_batches(batches, schema).cast(plain_columns(schema))
-        return self._draft(self.session.createDataFrame(table), path, progress)
+        return self._draft(self.session.createDataFrame(table), path, progress, owner)
 
-    def _draft(self, frame: Any, path: str, progress: Progress | None) -> Written:
+    def _draft(self, frame: Any, path: str, progress: Progress | None, owner: str) -> WrittenFile:
         folder = SparkFolder(self.session, path)
+        folder.begin()
 
-        def work() -> Written:
-            frame.write.option("maxRecordsPerFile", LARGEST).parquet(folder.partial)
+        def work() -> WrittenFile:
+            frame.write.option("maxRecordsPerFile", MAX_DRIVER_BYTES).parquet(folder.partial)
             return self._written(folder.partial)
 
         try:
-            written: Written = self._do(work, progress)
-            folder.keep(written.digest)
+            written: WrittenFile = self._do(work, progress)
+            folder.keep(written.digest, owner)
         finally:
             folder.clear()
         return written
 
     def publish(self, path: str, digest: str) -> bool:
-        """Give a draft its public name; whether there is a table of this name now."""
+        """Give a draft its public name, if nothing has it; whether there is a table of this digest
+        now."""
         folder = SparkFolder(self.session, path)
+        if folder.publish(digest):
+            return True
         try:
-            return folder.publish(digest)
-        finally:
-            folder.clear()
+            there = folder.exists() and self._digest(folder.target)
+        except Exception:  # whatever has the name cannot be read as a table of ours
+            there = None
+        if there != digest:
+            return False
+        folder.discard(digest)
+        return True
+
+    def require_place(self, path: str) -> None:
+        """A folder is written: a file or a link is no place for it."""
+        place = Path(path)
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            raise InvalidInput("path", "a folder or a new name on Spark", place.name)
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""
         SparkFolder(self.session, path).discard(digest)
 
     def close(self) -> None:
-        """Stop a session of our own, and take Ctrl-C back from it."""
-        if self._own:
-            self.session.stop()
+        """Stop a session of our own, if no other engine uses it, and take Ctrl-C back from it."""
+        for name in self._shared:
+            self.session.catalog.dropGlobalTempView(name)
+        self._shared.clear()
+        self._stop()
+
+    def _stop(self) -> None:
+        own, self._own = self._own, None
+        if own is not None and own.close():
             if self._folder is not None:
                 self._folder.empty()
             if threading.current_thread() is threading.main_thread():
@@ -244,17 +522,19 @@ class Spark(Engine):
             if table.name in self._schemas:
                 self._schemas[table.name].require_same()
 
-    def _written(self, folder: str) -> Written:
+    def _written(self, folder: str) -> WrittenFile:
         """Rows and digest, both found by the workers."""
+        return WrittenFile(self.session.read.parquet(folder).count(), self._digest(folder))
+
+    def _digest(self, folder: str) -> str:
         from pyspark.sql import functions
 
-        rows = self.session.read.parquet(folder).count()
         files = self.session.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
         digests = (
             files.load(folder).select(functions.sha2("content", 256).alias("digest")).collect()
         )
         lines = "".join(f"{row.digest}\n" for row in sorted(digests))
-        return Written(rows, hashlib.sha256(lines.encode()).hexdigest())
+        return hashlib.sha256(lines.encode()).hexdigest()
 
     def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
         context = self.session.sparkContext
@@ -266,10 +546,10 @@ class Spark(Engine):
 
         if progress is not None:
             args = (context.statusTracker(), group, progress, done)
-            threading.Thread(target=watch, args=args, daemon=True).start()
+            threading.Thread(target=watch_progress, args=args, daemon=True).start()
         try:
             cancel = partial(context.cancelJobGroup, group)
-            return run_interruptibly(attempt, cancel, patience=PATIENCE)
+            return run_interruptibly(attempt, cancel, patience=STOP_SECONDS)
         finally:
             done.set()
 
@@ -280,11 +560,11 @@ class Spark(Engine):
 
         if self._databases:
             self._fetch(expression)
-        for table in in_memory(expression):
+        for table in memory_tables(expression):
             if table.name not in self._lists:
                 entries = table.data.to_pyarrow(table.schema)
                 frame = self.session.createDataFrame(entries)
-                if len(entries) <= SMALL:
+                if len(entries) <= SMALL_TABLE_ROWS:
                     frame = broadcast(frame)
                 frame.createOrReplaceTempView(table.name)
                 self._lists.add(table.name)
@@ -292,7 +572,7 @@ class Spark(Engine):
 
     def _view(self, frame: Any, schema: Schema | None = None) -> Any:
         name = f"whosin_{uuid.uuid4().hex}"
-        valid(frame).createOrReplaceTempView(name)
+        valid_texts(frame).createOrReplaceTempView(name)
         if schema is not None:
             self._schemas[name] = schema
         return self._ibis.table(name)
@@ -315,16 +595,22 @@ class Spark(Engine):
             if name in self._databases:
                 rows = row_conditions(expression, name)
                 frame = database_frame(self.session, self._databases[name], needed, rows)
-                valid(frame).createOrReplaceTempView(name)
+                valid_texts(frame).createOrReplaceTempView(name)
 
     def _catalogue(self, name: str) -> Any:
-        if not self.session.catalog.tableExists(name):
-            known = [table.name for table in self.session.catalog.listTables()]
+        if self.session.catalog.tableExists(name):
+            return self._view(self.session.table(name))
+        if not self._given.catalog.tableExists(name):
+            known = [table.name for table in self._given.catalog.listTables()]
             raise UnknownName("table", name, known)
-        return self._view(self.session.table(name))
+        # A temporary view of the program's session, which ours sees if all do.
+        shared = f"whosin_{uuid.uuid4().hex}"
+        self._given.table(name).createGlobalTempView(shared)
+        self._shared.append(shared)
+        return self._view(self.session.table(f"global_temp.{shared}"))
 
     def _parquet(self, source: str, files: list[str] | None) -> Any:
-        reader = self.session.read
+        reader = self.session.read.options(**PARQUET_OPTIONS)
         if files is None:
             result = reader.parquet(source)
             schema = Schema(partial(self._one_schema, result.inputFiles()))
@@ -332,26 +618,29 @@ class Spark(Engine):
         schema = Schema(partial(parquet_schema, files))
         if Path(source).is_dir():  # its folders may be named column=value
             reader = reader.option("basePath", source)
-        return self._view(reader.parquet(*map(_escaped, files)), schema)
+        return self._view(reader.parquet(*map(_escape_path, files)), schema)
 
     def _one_schema(self, files: list[str]) -> object:
-        read = self.session.read
+        read = self.session.read.options(**PARQUET_OPTIONS)
         return one_schema({file: read.parquet(file).schema.fields for file in files})
 
     def _csv(self, source: str, files: list[str] | None) -> Any:
         """The lines of CSV files by the rules of `texts`."""
         read = partial(self._first_line, source) if files is None else partial(read_header, files)
-        paths = [source] if files is None else [_escaped(file) for file in files]
+        paths = [source] if files is None else [_escape_path(file) for file in files]
         schema = Schema(read)
-        text = self.session.read.option(LONGEST_LINE, READABLE).text(paths)
+        text = self._lines().text(paths)
         return self._view(csv_rows(text, read()), schema)
 
     def _first_line(self, source: str) -> Header:
-        first = self.session.read.option(LONGEST_LINE, READABLE).text(source).head()
-        return header_of("" if first is None else first[0].lstrip(MARK))
+        first = self._lines().text(source).head()
+        return parse_header("" if first is None else first[0].lstrip(BYTE_ORDER_MARK))
+
+    def _lines(self) -> Any:
+        return self.session.read.options(**FILE_OPTIONS).option(LONGEST_LINE, MAX_READ_LENGTH)
 
 
-def _escaped(path: str) -> str:
+def _escape_path(path: str) -> str:
     """A local file's name is no pattern to Spark, whatever letters it has."""
     if "://" in path:
         return path

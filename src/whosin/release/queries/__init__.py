@@ -1,21 +1,19 @@
 """What can be asked of a table. `QUERIES` lists every kind by its name in a scenario file."""
 
 from whosin.release.queries.base import Query, read_query
-from whosin.release.queries.counts import Count, Histogram, Rows
-from whosin.release.queries.keys import Keys
+from whosin.release.queries.counts import Count, Histogram, Keys, Rows, Top
 from whosin.release.queries.marginals import Marginals
-from whosin.release.queries.maximum import Maximum
-from whosin.release.queries.moments import Mean, Sum, Variance
-from whosin.release.queries.quantile import Median, Quantile
+from whosin.release.queries.moments import Deviation, Mean, Sum, Variance
+from whosin.release.queries.quantile import Maximum, Median, Quantile
 from whosin.release.queries.synthetic import Synthetic
-from whosin.release.queries.top import Top
 
-KINDS: tuple[type[Query], ...] = (
+QUERY_KINDS: tuple[type[Query], ...] = (
     Count,
     Rows,
     Sum,
     Mean,
     Variance,
+    Deviation,
     Histogram,
     Keys,
     Quantile,
@@ -25,11 +23,12 @@ KINDS: tuple[type[Query], ...] = (
     Synthetic,
     Marginals,
 )
-QUERIES = {kind.kind: kind for kind in KINDS}
+QUERIES = {kind.kind: kind for kind in QUERY_KINDS}
 
 __all__ = [
     "QUERIES",
     "Count",
+    "Deviation",
     "Histogram",
     "Keys",
     "Marginals",
@@ -45,3 +44,7 @@ __all__ = [
     "Variance",
     "read_query",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,39 +1,63 @@
-"""What every query has, and what a query must do.
-
-A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
-how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
-shape the domains fix. The ledger's debit comes between the two.
-"""
+"""What every query has and must do; sums over rows in groups."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at_keys
-from whosin.exact import rational
-from whosin.ledger.charge import COUNTED, Charge, promise_of
-from whosin.release.columns.derived import column_of
-from whosin.release.columns.levels import root_of
-from whosin.release.conditions.predicate import columns_in
+from whosin.exact import Array, rational
+from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
+from whosin.release.column_expressions import base_column, root_column
+from whosin.release.conditions import condition_columns
+from whosin.release.contribution_bounds import (
+    Aggregate,
+    ContributionBounds,
+    ContributionPolicy,
+    CostWarning,
+    clamp_ends,
+    eligible_rows,
+    may_vary,
+    outside_values,
+)
+from whosin.release.cost import (
+    CostEstimate,
+    NoisyAggregate,
+    Share,
+    noise_costs,
+    noise_words,
+    noisy_parts,
+)
+from whosin.release.domains import MAX_BOUND
 from whosin.release.engines.base import Progress
-from whosin.release.prices.pricing import Offer, Share
-from whosin.release.scans.bounding import Bounds
+from whosin.release.groups import GroupGrid
+from whosin.release.row_values import number_value
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, may_vary
+
+# What every query has, and what a query must do.
+#
+# A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
+# how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
+# shape the domains fix. The ledger's debit comes between the two.
+
 
 LONGEST_NAME = 120
-STATISTICS = (
-    *("average", "avg", "deviation", "max", "median", "min", "minimum", "mode", "percentile"),
+MAX_FACTOR = 10**9
+STATISTIC_WORDS = (
+    *("average", "avg", "max", "median", "min", "minimum", "mode", "percentile"),
     *("quartile", "range", "std", "stddev", "var"),
 )
 """Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
 
+FILE_COLUMNS = ["file", "rows", "digest"]
+"""The columns of an answer that is a file."""
 AMOUNT, POINT, NAME = "amount", "point", "name"
 """What a number may be: how many or how much, a point of a column (perhaps a year), or a name."""
 
@@ -67,6 +91,8 @@ class Query(ABC):
     """Whether its answer is a file, at `path`."""
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
+    selects: ClassVar[bool] = False
+    """Whether the answer is selected, which has a price in ρ of its own."""
     about_rows: ClassVar[bool] = False
     """Whether it is about rows, also where it names a person's features alone."""
     scale: ClassVar[str] = AMOUNT
@@ -92,15 +118,15 @@ class Query(ABC):
         return self.sums
 
     @abstractmethod
-    def offer(self, table: Table, share: Share) -> Offer:
+    def offer(self, table: Table, share: Share) -> CostEstimate:
         """The price and the expected error. Raises for a query that does not fit the schema."""
 
     @abstractmethod
-    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
     @abstractmethod
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> ContributionPolicy:
         """What of an entity's rows counts in the answer."""
 
     def names(self, table: Table) -> frozenset[str]:
@@ -108,37 +134,47 @@ class Query(ABC):
         result: set[str] = set()
         for field in ("column", "by", "columns"):
             named = getattr(self, field, ())
-            result |= {named} if isinstance(named, str) else _texts(named)
-        for named in _listed(getattr(self, "sets", None)):
-            result |= _texts(named)
-        result |= {column_of(name) for name in result}  # cumulative(month(visit)), or less
-        result |= {column_of(name) for name in result}
+            result |= {named} if isinstance(named, str) else _read_texts(named)
+        for named in _read_list(getattr(self, "sets", None)):
+            result |= _read_texts(named)
+        result |= {base_column(name) for name in result}  # cumulative(month(visit)), or less
+        result |= {base_column(name) for name in result}
         result |= {name for name in table.levels if name in str(self.where)}
-        return frozenset(result | {root_of(table.domains, name) for name in result})
+        return frozenset(result | {root_column(table.domains, name) for name in result})
 
     def asked_of(self, table: Table) -> Table:
         """The table as this query needs it."""
-        return table.about(self.names(table) | columns_in(self.where), rows=self.about_rows)
+        return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
 
-    def bounds(self, table: Table) -> Bounds:
+    def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of an entity count, at most."""
         own = (getattr(self, name, None) for name in ("rows", "groups"))
-        return Bounds(*map(table.bound, ("rows", "groups"), own))
+        return ContributionBounds(*map(table.bound, ("rows", "groups"), own))
 
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone who could be in, with a public value each, where the query names them."""
         return []
 
-    def cautions(self, table: Table) -> tuple[Caution, ...]:
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         """What to decide before asking, from what was declared."""
         return ()
 
-    def caution(self, table: Table, about: str, columns: tuple[str, ...]) -> tuple[Caution, ...]:
+    def caution(
+        self, table: Table, about: str, columns: tuple[str, ...]
+    ) -> tuple[CostWarning, ...]:
         """That "rows" or "groups" is at its default, where a column may differ between the rows of
         one entity."""
         varying = may_vary(table.domains, columns)
         alone = varying and table.at_default(about, getattr(self, about))
-        return (Caution(about, varying),) if alone else ()
+        return (CostWarning(about, varying),) if alone else ()
+
+    def require_new_file(self) -> None:
+        """Refuse a place that is taken, where the answer is a file, before it is paid for: nothing
+        is replaced. See `publish` for what takes the place later."""
+        path = getattr(self, "path", None)
+        if self.writes_file and isinstance(path, str | Path) and os.path.lexists(path):
+            accepted = "the name of a file that is not there yet"
+            raise InvalidInput("path", accepted, Path(path).name)
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
@@ -166,11 +202,11 @@ class Query(ABC):
 
     def asked(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
-        return self.question() | {COUNTED: self.counted(table).to_dict()}
+        return self.question() | {COUNTED_NOTION: self.counted(table).to_dict()}
 
     def charged_alone(self, table: Table, share: Share, words: str) -> Charge:
         """The charge of a release with a promise of its own, which must be a dataset's only one."""
-        promise = promise_of(share.plan)
+        promise = describe_promise(share.plan)
         return Charge(self.asked(table), {}, words, alone=True, promise=promise)
 
     def question(self) -> dict[str, Any]:
@@ -179,7 +215,7 @@ class Query(ABC):
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name not in ("weight", "magnitude") and value != field.default:
-                data[field.name] = _json(value)
+                data[field.name] = _plain_json(value)
         return data
 
 
@@ -197,7 +233,7 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         raise InvalidInput("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
     kind = data["kind"]
     if not isinstance(kind, str) or kind not in kinds:
-        raise UnknownName("kind of a query", str(kind), kinds, STATISTICS)
+        raise UnknownName("kind of a query", str(kind), kinds, STATISTIC_WORDS)
     known = {field.name: field for field in fields(kinds[kind])}
     for key in data:
         if key != "kind" and key not in known:
@@ -209,18 +245,160 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
 
-def _listed(value: object) -> Sequence[Any]:
+def _read_list(value: object) -> Sequence[Any]:
     """A list, or none: what is no list is refused elsewhere."""
     return value if isinstance(value, list | tuple) else ()
 
 
-def _texts(value: object) -> set[str]:
-    return {str(name) for name in _listed(value)}
+def _read_texts(value: object) -> set[str]:
+    return {str(name) for name in _read_list(value)}
 
 
-def _json(value: Any) -> Any:
+def _plain_json(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_json(each) for each in value]
+        return [_plain_json(each) for each in value]
     if isinstance(value, Mapping):
-        return {str(key): _json(each) for key, each in value.items()}
+        return {str(key): _plain_json(each) for key, each in value.items()}
     return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+# What queries that sum over rows have in common: cells, bounds, parts, noise, intervals.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Query):
+    """Sums over rows in cells.
+
+    Args:
+        by: declared columns to group by.
+        rows: how many rows of an entity count in a cell; the table's own bound by default.
+        groups: how many cells an entity may be in; likewise.
+    """
+
+    sums: ClassVar[bool] = True
+    by: Sequence[str] | str = ()
+    rows: int | None = None
+    groups: int | None = None
+
+    @abstractmethod
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
+        """Return the aggregates that are summed over rows."""
+
+    @abstractmethod
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
+        """The bounded sums, as an expression with one column per part. Never shown."""
+
+    def finish(
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
+    ) -> tuple[Array, Array, Array]:
+        """(values, lower ends, upper ends) from the noisy sums in units."""
+        part, within = noisy[0].part, noisy[0].within()
+        value, low, high = (
+            units_to_numbers(sums[0] + side, part.unit) for side in (0, -within, within)
+        )
+        return value, low, high
+
+    def bounds(self, table: Table) -> ContributionBounds:
+        """How much of an entity counts. Nobody is in more cells than there are, or in more than
+        columns that were declared constant allow."""
+        groups = min(table.bound("groups", self.groups), self.cells(table).most)
+        return ContributionBounds(table.bound("rows", self.rows), groups)
+
+    def cells(self, table: Table) -> GroupGrid:
+        """What the answer is grouped by."""
+        return GroupGrid.of(table, self.by)
+
+    def counted(self, table: Table) -> ContributionPolicy:
+        cells, bounds = self.cells(table), self.bounds(table)
+        groups = bounds.groups if cells.columns else None
+        outside = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(table.entity, bounds.rows, groups, **outside, by_row=table.by_row)
+
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        return self.caution(table, "groups", self.cells(table).columns)
+
+    def offer(self, table: Table, share: Share) -> CostEstimate:
+        cells, bounds = self.cells(table), self.bounds(table)
+        grouped = bool(cells.columns)
+        noisy = noisy_parts(self.parts(table), share, bounds, grouped)
+        expression = table.check(self.exact(table, cells))
+        charge = Charge(self.asked(table), noise_costs(noisy, bounds, grouped))
+        offer = CostEstimate(
+            self, share, charge, _describe_noises(noisy), parts=noisy, expression=expression
+        )
+        if len(noisy) > 1:
+            return offer
+        error = noisy[0].error * float(noisy[0].part.unit)
+        return replace(offer, error=error, within=noisy[0].reach())
+
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+        cells = self.cells(table)
+        result = table.engine.run(offer.expression, progress)
+        exact = cells.dense(result, [each.part.name for each in offer.parts])
+        pairs = zip(exact, offer.parts, strict=True)
+        sums = [one + each.draw(cells.count) for one, each in pairs]
+        values, low, high = self.finish(table, sums, offer.parts)
+        rows = [
+            [*label, plain_number(value), plain_number(least), plain_number(most)]
+            for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
+        ]
+        names = ("value", "low", "high")
+        return {"columns": [*cells.headings(*names), *names], "rows": rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numeric(Linear):
+    """A query about a column of numbers with a declared range.
+
+    Args:
+        column: the column. Rows without a number there do not count.
+        factor, offset: the answer is about factor · column + offset, the column clamped first.
+    """
+
+    column: str
+    factor: object = 1
+    offset: object = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
+            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or such a number below 0"
+            raise InvalidInput("factor", accepted, self.factor)
+        if abs(rational(self.offset, "offset")) > MAX_BOUND:
+            raise InvalidInput("offset", "between -1e100 and 1e100", self.offset)
+
+    @property
+    def transformation(self) -> tuple[Fraction, Fraction]:
+        """The factor and the offset as exact rationals."""
+        return rational(self.factor, "factor"), rational(self.offset, "offset")
+
+    def counted(self, table: Table) -> ContributionPolicy:
+        ranges = {self.column: clamp_ends(table.range(self.column))}
+        return replace(super().counted(table), ranges=ranges)
+
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        return (*self.caution(table, "rows", (self.column,)), *super().cautions(table))
+
+    def present(self, table: Table) -> Any:
+        """The rows that have a number there."""
+        rows = eligible_rows(table, self.where)
+        return rows.filter(number_value(rows[table.column(self.column)]).notnull())
+
+
+def _describe_noises(noisy: Sequence[NoisyAggregate]) -> str:
+    if len(noisy) == 1:
+        return noise_words(noisy[0])
+    if noisy[0].part.paired:
+        return f"two sums: {noise_words(noisy[0])}"
+    return "; ".join(f"{each.part.name}: {noise_words(each)}" for each in noisy)
+
+
+def units_to_numbers(whole: Array, unit: Fraction) -> Array:
+    """Whole units as numbers, each correctly rounded where the unit is a simple ratio."""
+    return whole * float(unit.numerator) / float(unit.denominator)
+
+
+def plain_number(value: Any) -> int | float:
+    """A number for JSON, whole where it is."""
+    result = float(value)
+    return int(result) if result.is_integer() and abs(result) < 2**53 else result

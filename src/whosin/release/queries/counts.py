@@ -1,19 +1,49 @@
-"""Counts: of entities, of rows, and histograms of a column."""
+"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from whosin.calibration import Plan
-from whosin.release.columns.cells import Cells, cellular
-from whosin.release.prices.pricing import NoisyPart, Offer, Share, noise_words
-from whosin.release.queries.linear import Linear
-from whosin.release.scans import bounding
-from whosin.release.scans.bounding import PEOPLE, ROWS, Bounds, Part, eligible
-from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted
+from whosin.errors import InvalidInput
+from whosin.exact import exp_up, format_figures
+from whosin.ledger import encoding
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
+from whosin.release import contribution_bounds
+from whosin.release.contribution_bounds import (
+    PEOPLE_PART,
+    ROWS_PART,
+    Aggregate,
+    ContributionBounds,
+    ContributionPolicy,
+    CostWarning,
+    eligible_rows,
+    may_vary,
+    outside_values,
+)
+from whosin.release.cost import (
+    CONFIDENCE_LEVEL,
+    CostEstimate,
+    NoisyAggregate,
+    SelectionNoise,
+    Share,
+    check_drawable,
+    noise_words,
+    noisy_parts,
+)
+from whosin.release.engines.base import Progress, whole_numbers
+from whosin.release.groups import GroupGrid, free_column_name, group_domain
+from whosin.release.queries.base import Linear, Query
+from whosin.release.table import MOST_ROWS, Table
+from whosin.validation import read_whole
+
+# Counts: of entities, of rows, and histograms of a column.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +53,13 @@ class Count(Linear):
     kind: ClassVar[str] = "count"
     label: ClassVar[str] = "how many people there are"
 
-    def offer(self, table: Table, share: Share) -> Offer:
+    def offer(self, table: Table, share: Share) -> CostEstimate:
         planned = planned_count(share.plan)
         if planned is None or self.where is not None or self.cells(table).columns:
             return super().offer(table, share)
         return self._as_planned(table, share, planned)
 
-    def _as_planned(self, table: Table, share: Share, planned: NoisyPart) -> Offer:
+    def _as_planned(self, table: Table, share: Share, planned: NoisyAggregate) -> CostEstimate:
         """What the plan says, and no more noise: one release that rests on what the adversary does
         not know about others, which a condition or groups would narrow down."""
         noise = noise_words(planned)
@@ -37,27 +67,43 @@ class Count(Linear):
         charge = self.charged_alone(table, share, words)
         expression = table.check(self.exact(table, self.cells(table)))
         known = charge, noise, planned.error, planned.reach(), (planned,)
-        return Offer(self, share, *known, expression=expression)
+        return CostEstimate(self, share, *known, expression=expression)
 
-    def parts(self, table: Table) -> tuple[Part, ...]:
-        return (PEOPLE,)
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
+        return (PEOPLE_PART,)
 
-    def bounds(self, table: Table) -> Bounds:
-        return Bounds(1, super().bounds(table).groups)
+    def bounds(self, table: Table) -> ContributionBounds:
+        return ContributionBounds(1, super().bounds(table).groups)
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> ContributionPolicy:
         return replace(super().counted(table), rows=None)
 
-    def exact(self, table: Table, cells: Cells) -> Any:
-        return bounding.people(eligible(table, self.where), table, cells, self.bounds(table))
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
+        return contribution_bounds.count_people(
+            eligible_rows(table, self.where), table, cells, self.bounds(table)
+        )
 
 
-def planned_count(plan: Plan) -> NoisyPart | None:
+def planned_count(plan: Plan) -> NoisyAggregate | None:
     """The noise of a count, as a plan has it for adversaries who do not know everyone."""
     if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"
-    return NoisyPart(PEOPLE, "laplace", Fraction(plan.noise.scale))
+    return NoisyAggregate(PEOPLE_PART, "laplace", Fraction(plan.noise.scale))
+
+
+def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
+    """The noise of one count of everyone that takes all of a plan's budget, as a release adds it;
+    None for Gaussian noise under a plan that allows none."""
+    planned = planned_count(plan)
+    if planned is not None:
+        return planned
+    budget = Budget.of(plan)
+    rho = Fraction(budget.rho, encoding.EPSILON_UNITS) if noise == "gaussian" else Fraction(0)
+    if noise == "gaussian" and not rho:
+        return None
+    share = Share(plan, Fraction(budget.epsilon, encoding.EPSILON_UNITS), rho, Fraction(0))
+    return noisy_parts((PEOPLE_PART,), share, ContributionBounds(1, 1), False)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,16 +114,16 @@ class Rows(Linear):
     label: ClassVar[str] = "how many rows there are"
     about_rows: ClassVar[bool] = True
 
-    def parts(self, table: Table) -> tuple[Part, ...]:
-        return (ROWS,)
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
+        return (ROWS_PART,)
 
-    def cautions(self, table: Table) -> tuple[Caution, ...]:
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         result = super().cautions(table)
-        return (Caution("rows"), *result) if table.at_default("rows", self.rows) else result
+        return (CostWarning("rows"), *result) if table.at_default("rows", self.rows) else result
 
-    def exact(self, table: Table, cells: Cells) -> Any:
-        rows = eligible(table, self.where)
-        return bounding.totals(rows, table, cells, self.bounds(table), {}, True)
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
+        rows = eligible_rows(table, self.where)
+        return contribution_bounds.sum_rows(rows, table, cells, self.bounds(table), {}, True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +139,208 @@ class Histogram(Count):
     column_takes: ClassVar[str] = "cells"
     column: str
 
-    def cells(self, table: Table) -> Cells:
-        by = Cells.of(table, self.by).columns
-        cellular(table, self.column)  # by itself first: what is wrong with it is not about `by`
-        return Cells.of(table, (*by, self.column))
+    def cells(self, table: Table) -> GroupGrid:
+        by = GroupGrid.of(table, self.by).columns
+        group_domain(table, self.column)  # by itself first: what is wrong with it is not about `by`
+        return GroupGrid.of(table, (*by, self.column))
+
+
+# Counts by keys that were not declared: a key shows only if many entities have it.
+#
+# Each entity is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with
+# a
+# noisy count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where
+# q = a^(τ−1)/(1+a) is the chance that a key of one entity alone is shown.
+#
+# *Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
+# with one entity; i and j are at most g. Take any set of answers. Those that show one of the i keys
+# have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first
+# and
+# at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
+# excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j;
+# so at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys(Query):
+    """How many entities have each value of a column whose values were not declared.
+
+    Args:
+        column: any column of texts or whole numbers.
+        groups: how many values of an entity count; the table's own bound by default.
+    """
+
+    kind: ClassVar[str] = "keys"
+    label: ClassVar[str] = "values that were not declared (needs δ)"
+    column_takes: ClassVar[str] = "any"
+    needs_delta: ClassVar[bool] = True
+    column: str
+    groups: int | None = None
+
+    def offer(self, table: Table, share: Share) -> CostEstimate:
+        if not share.delta:
+            raise InvalidInput("keys", "asked under a plan with a delta, which they need", "none")
+        kind = table.type(table.column(self.column))
+        if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
+            raise InvalidInput(f"column {self.column}", "texts or whole numbers", str(kind))
+        bounds = self._bounds(table)
+        expression = table.check(self._expression(table))
+        reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
+        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", reach / share.epsilon))
+        threshold = _key_threshold(noisy.scale, bounds.groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.groups, threshold))
+        costs = {
+            relation: Cost.pure(
+                PEOPLE_PART.sensitivity(relation, bounds, True) / noisy.scale, failing
+            )
+            for relation in NEIGHBOUR_RELATIONS
+        }
+        words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
+        known = Charge(self.asked(table), costs), words, noisy.error, noisy.reach(), parts
+        return CostEstimate(self, share, *known, details=threshold, expression=expression)
+
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+        threshold: int = offer.details
+        result = table.engine.run(offer.expression, progress)
+        counts = whole_numbers(result.column("people"))
+        noisy = counts + offer.parts[0].draw(len(counts))
+        published = np.flatnonzero(noisy >= threshold)
+        keys = result.column("key").take(published).to_pylist()
+        within = offer.parts[0].within()
+        # By the noisy counts, then by the keys: the engine's own order would say something about
+        # the rows.
+        pairs = sorted(
+            zip(keys, noisy[published].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])
+        )
+        rows = [[key, count, count - within, count + within] for key, count in pairs]
+        names = ("value", "low", "high")
+        return {"columns": [free_column_name(self.column, names), *names], "rows": rows}
+
+    def counted(self, table: Table) -> ContributionPolicy:
+        return ContributionPolicy(
+            table.entity, None, self._bounds(table).groups, by_row=table.by_row
+        )
+
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        declared = self.column in table.domains
+        found = self.caution(table, "groups", (self.column,))
+        return tuple(replace(each, declared=declared) for each in found)
+
+    def _bounds(self, table: Table) -> ContributionBounds:
+        groups = table.bound("groups", self.groups)
+        return ContributionBounds(1, groups if may_vary(table.domains, (self.column,)) else 1)
+
+    def _expression(self, table: Table) -> Any:
+        rows = eligible_rows(table, self.where)
+        pairs = rows.select(**contribution_bounds.owner_column(rows, table), key=rows[self.column])
+        pairs = pairs.filter(pairs["key"].notnull())
+        pairs = pairs if table.by_row else pairs.distinct()
+        chosen = contribution_bounds.sample_rows(
+            pairs, [contribution_bounds.UNIT_COLUMN], self._bounds(table).groups
+        )
+        return chosen.group_by("key").aggregate(people=chosen.count())
+
+
+def _key_delta(scale: Fraction, groups: int, threshold: int) -> Fraction:
+    """Return the δ of a threshold: g·a^(τ−1)/(1+a), rounded up."""
+    return groups * exp_up(-(threshold - 1) / scale) / (1 + 1 / exp_up(1 / scale))
+
+
+def _key_threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
+    """The least τ of at least 1 whose δ is within the share, certified."""
+    a = math.exp(-1 / max(float(scale), 1e-300))
+    needed = 1 + float(scale) * (math.log(groups / (1 + a)) - math.log(delta))
+    result = max(1, math.floor(needed) - 1)
+    while _key_delta(scale, groups, result) > delta:
+        result += 1
+    return result
+
+
+# The most frequent cells: OpenDP's noisy top-k on counts of entities.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Top(Query):
+    """Which k values, or combinations of values, most entities have, best first.
+
+    One entity moves each count by at most 1, whatever the number of cells it is in, and all counts
+    the same way when it is added or removed. Only the order is released, no counts.
+
+    Args:
+        by: declared columns.
+        k: how many.
+    """
+
+    kind: ClassVar[str] = "top"
+    label: ClassVar[str] = "the most frequent values"
+    selects: ClassVar[bool] = True
+    example: ClassVar[tuple[str, str, str]] = ("k", "how many", "3")
+    by: Sequence[str] | str
+    k: int = 10
+
+    def offer(self, table: Table, share: Share) -> CostEstimate:
+        cells = self._cells(table)
+        choices = len(self._named(cells))
+        if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
+            raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
+        expression = table.check(self._expression(table, cells))
+        alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
+        noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
+        costs = {}
+        for relation, monotonic in alike.items():
+            epsilon, rho = noise.price(1, self.k, monotonic=monotonic)
+            costs[relation] = Cost.pure(epsilon, rho=rho)
+        within = float(noise.scale) * math.log(choices * self.k / (1 - CONFIDENCE_LEVEL))
+        words, charge = f"selection among {choices} cells", Charge(self.asked(table), costs)
+        return CostEstimate(
+            self,
+            share,
+            charge,
+            words,
+            within=within,
+            within_words="with 95% probability no value that is left out has more than "
+            f"{format_figures(within, 3, 'up')} people more than one that is named",
+            details=noise,
+            expression=expression,
+        )
+
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+        noise: SelectionNoise = offer.details
+        cells = self._cells(table)
+        result = table.engine.run(offer.expression, progress)
+        counts, named = cells.dense(result, ["people"])[0], self._named(cells)
+        chosen = noise.select(counts[np.asarray(named)], self.k)
+        labels = cells.labels()
+        rows = [[rank, *labels[named[index]]] for rank, index in enumerate(chosen, 1)]
+        return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
+
+    def counted(self, table: Table) -> ContributionPolicy:
+        cells = self._cells(table)
+        left = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(
+            table.entity,
+            outside=left["outside"],
+            by_row=table.by_row,
+            unnamed=tuple(left["others"]),
+        )
+
+    def _cells(self, table: Table) -> GroupGrid:
+        cells = GroupGrid.of(table, self.by)
+        if not cells.columns:
+            raise InvalidInput("by", "at least one column", "none")
+        return cells
+
+    def _named(self, cells: GroupGrid) -> list[int]:
+        """The cells without "other", which is no name and which a closed domain does not have."""
+        others = [domain.labels[-1] if domain.outside is None else None for domain in cells.domains]
+        return [
+            index
+            for index, label in enumerate(cells.labels())
+            if not any(key == other for key, other in zip(label, others, strict=True))
+        ]
+
+    def _expression(self, table: Table, cells: GroupGrid) -> Any:
+        everywhere = ContributionBounds(1, cells.count)
+        return contribution_bounds.count_people(
+            eligible_rows(table, self.where), table, cells, everywhere
+        )

@@ -8,29 +8,35 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at
-from whosin.exact import ranged
-from whosin.ledger.charge import Charge
-from whosin.marginals import Spending, Workload, spend
-from whosin.marginals.spending import GOALS
-from whosin.marginals.workload import Attributes, sets_up_to
-from whosin.release.columns.cells import Cells
-from whosin.release.columns.forms import RANGES, Form, form_of
+from whosin.exact import read_ranged
+from whosin.ledger.budget import Charge
+from whosin.marginals import BudgetAllocation, Workload, spend
+from whosin.marginals.allocation import ERROR_GOALS
+from whosin.marginals.workload import Attributes, list_sets
+from whosin.release.contribution_bounds import (
+    ContributionPolicy,
+    CostWarning,
+    may_vary,
+    outside_values,
+)
+from whosin.release.cost import CostEstimate, Share
 from whosin.release.engines.base import Progress
-from whosin.release.many_tables.asked import AskedTables, asked_tables
-from whosin.release.many_tables.estimates import table_errors, tables_answer
-from whosin.release.many_tables.noise import (
+from whosin.release.groups import RANGES, ColumnExpression, GroupGrid, column_form
+from whosin.release.marginal_workloads import (
+    MarginalRequest,
     NoisyTable,
-    measured,
+    asked_tables,
+    measure_counts,
     noise_words,
     noisy_tables,
     table_costs,
+    table_errors,
+    tables_answer,
 )
-from whosin.release.prices.pricing import Offer, Share
 from whosin.release.queries.base import Query
-from whosin.release.scans.table_scan import TableScan
+from whosin.release.scan import TableScan
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, beyond, may_vary
-from whosin.validation import whole
+from whosin.validation import read_whole
 
 MOST_SHOWN = 2 * 10**6
 """Cells of all tables of an answer together."""
@@ -64,7 +70,7 @@ class Marginals(Query):
     kind: ClassVar[str] = "marginals"
     label: ClassVar[str] = "tables by several columns, all at once"
     example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
-    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": GOALS}
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": ERROR_GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
     order: int | None = None
@@ -75,7 +81,7 @@ class Marginals(Query):
     ranges: Mapping[str, Sequence[object]] | None = None
     rows: int | None = None
 
-    def offer(self, table: Table, share: Share) -> Offer:
+    def offer(self, table: Table, share: Share) -> CostEstimate:
         asked = self.tables(table)
         cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
@@ -85,7 +91,7 @@ class Marginals(Query):
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
         errors = table_errors(asked, spending.measurements, [each.variance for each in noisy])
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
-        return Offer(
+        return CostEstimate(
             self,
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
@@ -99,10 +105,10 @@ class Marginals(Query):
             ),
         )
 
-    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         scan: TableScan = offer.details["scan"]
-        values = measured(noisy, scan.count(table, offer.expression, progress))
+        values = measure_counts(noisy, scan.count(table, offer.expression, progress))
         errors = [dict(each) for each in offer.tables]
         return tables_answer(offer.details["asked"], noisy, values, errors)
 
@@ -110,12 +116,12 @@ class Marginals(Query):
         """How many cells the tables have in all."""
         return self.tables(table).workload.cells_in_all
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
-        outside = beyond(cells.columns, cells.domains)
-        return Counted(table.entity, rows, **outside, by_row=table.by_row)
+        outside = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
 
-    def cautions(self, table: Table) -> tuple[Caution, ...]:
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return self.caution(table, "rows", self.workload(table)[0].columns)
 
     def rows_counted(self, table: Table) -> int:
@@ -124,25 +130,25 @@ class Marginals(Query):
         alike = not may_vary(table.domains, self.workload(table)[0].columns)
         return 1 if alike and self.rows is None else most
 
-    def workload(self, table: Table) -> tuple[Cells, Workload]:
+    def workload(self, table: Table) -> tuple[GroupGrid, Workload]:
         """The columns that are measured with their domains, and the tables over them."""
         asked = self.tables(table)
         return asked.cells, asked.workload
 
-    def tables(self, table: Table) -> AskedTables:
+    def tables(self, table: Table) -> MarginalRequest:
         """The tables, over what is measured for them."""
         field = "sets" if self.sets is not None else "columns"
         names = self._names()
         ranges = self._ranges(names)
-        forms = [form_of(table, name, ranges, field) for name in names]
+        forms = tuple(column_form(table, name, ranges, field) for name in names)
         sets = self._sets(names, forms)
         weights = self._weights(sets)
         with at(field):
             result = asked_tables(forms, sets, weights, field)
             if (count := result.workload.cells_in_all) > MOST_SHOWN:
                 raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{count:,}")
-        if self.goal not in GOALS:
-            raise UnknownName("goal", str(self.goal), GOALS)
+        if self.goal not in ERROR_GOALS:
+            raise UnknownName("goal", str(self.goal), ERROR_GOALS)
         return result
 
     def _names(self) -> tuple[str, ...]:
@@ -175,11 +181,13 @@ class Marginals(Query):
                     raise InvalidInput(str(column), accepted, "neither")
         return self.ranges
 
-    def _sets(self, names: tuple[str, ...], forms: Sequence[Form]) -> tuple[Attributes, ...]:
+    def _sets(
+        self, names: tuple[str, ...], forms: Sequence[ColumnExpression]
+    ) -> tuple[Attributes, ...]:
         """The indices of each table's columns among the names."""
         if self.sets is None:
             count = len({form.root for form in forms})
-            order = whole(2 if self.order is None else self.order, "order", 1, 20)
+            order = read_whole(2 if self.order is None else self.order, "order", 1, 20)
             if self.order is None:
                 order = min(order, count)
             if order > count:
@@ -187,7 +195,7 @@ class Marginals(Query):
             # No table has one column twice, in two forms or at two levels.
             return tuple(
                 each
-                for each in sets_up_to(len(names), order)
+                for each in list_sets(len(names), order)
                 if len({forms[index].root for index in each}) == len(each)
             )
         numbers = {name: number for number, name in enumerate(names)}
@@ -199,8 +207,8 @@ class Marginals(Query):
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
         """Weights of squared errors, over squared magnitudes."""
-        weights = _numbers(self.weights, "weights", self.sets is not None, sets)
-        sizes = _numbers(self.magnitudes, "magnitudes", self.sets is not None, sets)
+        weights = _numbers_by_table(self.weights, "weights", self.sets is not None, sets)
+        sizes = _numbers_by_table(self.magnitudes, "magnitudes", self.sets is not None, sets)
         return tuple(one / size**2 for one, size in zip(weights, sizes, strict=True))
 
 
@@ -212,7 +220,7 @@ def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
     return tuple(listed)
 
 
-def _numbers(
+def _numbers_by_table(
     given: object, field: str, each_set: bool, sets: tuple[Attributes, ...]
 ) -> list[float]:
     """A number for each table, listed by table or by the number of its columns."""
@@ -222,11 +230,11 @@ def _numbers(
     if not isinstance(given, list | tuple) or len(given) != needed:
         about = "for each set" if each_set else "for each number of columns"
         raise InvalidInput(field, f"a list of {needed} numbers, one {about}", repr(given)[:80])
-    numbers = [float(ranged(each, field, "above 0")) for each in given]
+    numbers = [float(read_ranged(each, field, "above 0")) for each in given]
     return numbers if each_set else [numbers[len(each) - 1] for each in sets]
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> Spending:
+def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)

@@ -1,23 +1,187 @@
-"""Sums, means and variances of a column clamped to its declared range."""
+"""Sums, means and variances of a clamped column, with intervals for noisy quotients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
 from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin.errors import InvalidInput
 from whosin.exact import Array
-from whosin.release.columns.cells import Cells
-from whosin.release.conditions.row_values import double
-from whosin.release.prices.pricing import CONFIDENCE, NoisyPart
-from whosin.release.queries.base import POINT
-from whosin.release.queries.linear import Numeric
-from whosin.release.quotients import quotient
-from whosin.release.scans import bounding
-from whosin.release.scans.bounding import ROWS, Part, centred, units, within
+from whosin.release import contribution_bounds
+from whosin.release.contribution_bounds import (
+    ROWS_PART,
+    Aggregate,
+    centre_range,
+    clamp_to_units,
+    clamp_value,
+    distance_parts,
+)
+from whosin.release.cost import CONFIDENCE_LEVEL, NoisyAggregate
+from whosin.release.domains import MAX_BOUND_STEPS, Range
+from whosin.release.groups import GroupGrid
+from whosin.release.queries.base import POINT, Numeric
+from whosin.release.row_values import double_value
 from whosin.release.table import Table
+
+# Means from noisy sums, with the interval that the two noises explain.
+#
+# A quotient μ = S/N satisfies S = μN, so the noisy S̃ and Ñ differ from that by X − μY, where X and
+# Y
+# are the noises: μ is in the interval when |S̃ − μÑ| is no larger than |X − μY| is with the
+# promised
+# probability (Fieller 1954). That holds for every μ, so the interval covers the true quotient with
+# that probability, however small N is; two reaches side by side would be up to twice as wide. A
+# proportion p = A/(A+B) satisfies (1−p)A = pB, and is judged by (1−p)X − pY in the same way.
+#
+# *Whole noises* are compared with continuous ones of the same scale. Laplace noise X with a uniform
+# U on [−½, ½] has at k + ½ the tail Pr[X > k] = e^(−(k+1)/s)/(1 + e^(−1/s)) ≤ e^(−(k+½)/s)/2, that
+# of
+# continuous noise L there, and is linear between such points; the chord of an exponential over one
+# unit is at most e^(1/(8s²)) times it (Hoeffding's lemma). So |X + U| is at most |L| + 1/(8s) in
+# distribution. All of these are symmetric and unimodal, so sums of them keep that order (Birnbaum
+# 1948), and Pr[|aX − bY| > t] is at most that of the continuous noises beyond t less ½ + 1/(8s)
+# times
+# a, and times b. For Gaussian noise see Canonne, Kamath and Steinke 2020, Proposition 25: a whole
+# unit of each. The reach is convex in μ and p (quantiles of log-concave symmetric vectors are
+# norms:
+# Bobkov 2010), so that what is ruled out above the interval reaches up to the end of the range.
+
+
+SMALL_SCALES = {"laplace": 0.5, "gaussian": 4.0}
+"""Below these a unit matters: there the reaches of both noises are added."""
+BISECTION_ROUNDS = 60
+
+
+def noisy_quotient(
+    sums: tuple[Array, Array],
+    noisy: Sequence[NoisyAggregate],
+    ends: tuple[float, float],
+    confidence: float = CONFIDENCE_LEVEL,
+) -> tuple[Array, Array, Array]:
+    """(quotient, low, high) of a noisy sum over a noisy number of rows.
+
+    Args:
+        sums: both in units of their parts.
+        ends: the true quotient is between them, since every summand is.
+    """
+    total, rows = sums[0] * float(noisy[0].part.unit), sums[1].astype(np.float64)
+    possible = _explains_noise(noisy, confidence)
+
+    def distance(at: Array) -> Array:
+        return total - at * rows
+
+    def explained(at: Array) -> Array:
+        return possible(distance(at), np.ones_like(at), np.abs(at))
+
+    value = np.clip(total / np.maximum(rows, 1.0), *ends)
+    return _explained_interval(value, distance, explained, ends)
+
+
+def noisy_proportion(
+    sums: tuple[Array, Array], noisy: Sequence[NoisyAggregate], confidence: float = CONFIDENCE_LEVEL
+) -> tuple[Array, Array, Array]:
+    """(A/(A+B), low, high) of two sums from 0 up with noise of one scale; half where nothing is
+    left.
+
+    Args:
+        sums: both in units of their parts, which are of one unit.
+    """
+    unit = float(noisy[0].part.unit)
+    above, below = (each * unit for each in sums)
+    possible = _explains_noise(noisy, confidence)
+
+    def distance(at: Array) -> Array:
+        return (1 - at) * above - at * below
+
+    def explained(at: Array) -> Array:
+        return possible(distance(at), 1 - at, at)
+
+    whole = above + below
+    value = np.clip(np.where(whole > 0, above / np.where(whole > 0, whole, 1.0), 0.5), 0.0, 1.0)
+    return _explained_interval(value, distance, explained, (0.0, 1.0))
+
+
+def _explained_interval(
+    value: Array,
+    distance: Callable[[Array], Array],
+    explained: Callable[[Array], Array],
+    ends: tuple[float, float],
+) -> tuple[Array, Array, Array]:
+    """(value, low, high): all that is explained; distances are above 0 below the value."""
+
+    def above(at: Array) -> Array:
+        return (distance(at) < 0) & ~explained(at)
+
+    def below(at: Array) -> Array:
+        return (distance(at) > 0) & ~explained(at)
+
+    low, high = (np.full(len(value), end) for end in ends)
+    least = np.minimum(_interval_end(below, high, low), value)
+    most = np.maximum(_interval_end(above, low, high), value)
+    return value, least, most
+
+
+def _explains_noise(
+    noisy: Sequence[NoisyAggregate], confidence: float
+) -> Callable[[Array, Array, Array], Array]:
+    """Whether a·X and b·Y, the noises of two sums, explain a distance, given a and b."""
+    kind, units = noisy[0].kind, [float(each.part.unit) for each in noisy]
+    if min(each.scale for each in noisy) < SMALL_SCALES[kind]:
+        both = 1 - (1 - confidence) / 2
+        reach, slack = noisy[0].reach(both), noisy[1].reach(both)
+        return lambda distance, a, b: np.abs(distance) <= a * reach + b * slack
+    scales = [float(each.scale * each.part.unit) for each in noisy]
+    tail = _normal_tail if kind == "gaussian" else laplace_tail
+    if kind == "laplace":
+        units = [
+            unit * (0.5 + 1 / (8 * float(each.scale)))
+            for unit, each in zip(units, noisy, strict=True)
+        ]
+
+    def possible(distance: Array, a: Array, b: Array) -> Array:
+        beyond = np.maximum(np.abs(distance) - a * units[0] - b * units[1], 0.0)
+        found: Array = tail(beyond, a * scales[0], b * scales[1]) >= 1 - confidence
+        return found
+
+    return possible
+
+
+def laplace_tail(beyond: Array, one: Array | float, other: Array) -> Array:
+    """Pr[|aL + bM| > t] = (a² e^(−t/a) − b² e^(−t/b))/(a² − b²) for Laplace noises L, M of scale 1;
+    scales that are nearly alike are both taken for the larger one."""
+    large, small = np.maximum(one, other), np.minimum(one, other)
+    alike = small > 0.999 * large
+    apart = np.where(alike, 0.0, small)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.where(apart > 0, apart**2 * np.exp(-beyond / apart), 0.0)
+        split = (large**2 * np.exp(-beyond / large) - far) / (large**2 - apart**2)
+    result: Array = np.where(alike, (1 + beyond / (2 * large)) * np.exp(-beyond / large), split)
+    return result
+
+
+def _normal_tail(beyond: Array, one: Array, other: Array) -> Array:
+    from scipy.special import ndtr
+
+    return np.asarray(2 * ndtr(-beyond / np.hypot(one, other)))
+
+
+def _interval_end(ruled_out: Callable[[Array], Array], inside: Array, outside: Array) -> Array:
+    """The last point, from the inside, that is not ruled out; the end itself if that is not."""
+    open_end = ~ruled_out(outside)
+    end = outside
+    for _ in range(BISECTION_ROUNDS):
+        middle = (inside + outside) / 2
+        out = ruled_out(middle)
+        inside, outside = np.where(out, inside, middle), np.where(out, middle, outside)
+    return np.where(open_end, end, outside)
+
+
+# Sums, means and variances of a column clamped to its declared range.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,42 +192,65 @@ class Sum(Numeric):
     label: ClassVar[str] = "the sum of a column"
     column_takes: ClassVar[str] = "numbers"
 
-    def parts(self, table: Table) -> tuple[Part, ...]:
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
         domain = table.range(self.column)
-        return (Part("sum", domain.unit, *domain.units),)
+        unit, times, shift = self._transform_steps(domain)
+        low, high = sorted(end * times + shift for end in domain.units)
+        if max(-low, high) > MAX_BOUND_STEPS:
+            accepted = "a multiple of larger steps: ask for the sum and for the number of rows"
+            raise InvalidInput("offset", accepted, self.offset)
+        return (Aggregate("sum", unit, low, high),)
 
-    def exact(self, table: Table, cells: Cells) -> Any:
-        rows = self.present(table)
-        values = {"sum": units(rows[self.column], table.range(self.column))}
-        return bounding.totals(rows, table, cells, self.bounds(table), values, False)
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
+        rows, domain = self.present(table), table.range(self.column)
+        _, times, shift = self._transform_steps(domain)
+        steps = clamp_to_units(rows[self.column], domain)
+        values = {"sum": steps if (times, shift) == (1, 0) else steps * times + shift}
+        return contribution_bounds.sum_rows(rows, table, cells, self.bounds(table), values, False)
+
+    def _transform_steps(self, domain: Range) -> tuple[Fraction, int, int]:
+        """(unit, times, shift): k steps of the column are k·times + shift units of what is summed,
+        exactly, whose sensitivity is that of these units."""
+        factor, offset = self.transformation
+        step = abs(factor) * domain.unit
+        below = step.denominator * offset.denominator
+        unit = Fraction(gcd(int(step * below), int(offset * below)), below)
+        return unit, int(factor * domain.unit / unit), int(offset / unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(Numeric):
-    """The mean of a column: the middle of its range, plus a noisy sum of distances from it over a
-    noisy number of rows. The budget is split evenly; `quotients` has the interval."""
+    """The mean of a column, from two noisy sums: of the distances from the lower end of its range
+    and to the upper end. One row adds the width of the range to both together, so that each sum has
+    all of the budget, and the error has half the variance that a sum and a number of rows at half
+    the budget each would give it. `quotients` has the interval."""
 
     kind: ClassVar[str] = "mean"
     label: ClassVar[str] = "the mean of a column"
     scale: ClassVar[str] = POINT
     column_takes: ClassVar[str] = "numbers"
 
-    def parts(self, table: Table) -> tuple[Part, ...]:
-        return (centred(table.range(self.column))[1], ROWS)
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
+        return distance_parts(table.range(self.column))
 
-    def exact(self, table: Table, cells: Cells) -> Any:
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
         rows, domain = self.present(table), table.range(self.column)
-        values = {"sum": units(rows[self.column], domain, centred(domain)[0])}
-        return bounding.totals(rows, table, cells, self.bounds(table), values, True)
+        low, high = domain.units
+        values = {
+            "above": clamp_to_units(rows[self.column], domain, low),
+            "below": -clamp_to_units(rows[self.column], domain, high),
+        }
+        return contribution_bounds.sum_rows(rows, table, cells, self.bounds(table), values, False)
 
     def finish(
-        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
     ) -> tuple[Array, Array, Array]:
         domain = table.range(self.column)
-        low, high = (float(end) for end in domain.bounds)
-        middle = float(centred(domain)[0] * domain.unit)
-        value, least, most = quotient((sums[0], sums[1]), noisy, (low - middle, high - middle))
-        return value + middle, least + middle, most + middle
+        low, high = (float(end * domain.unit) for end in domain.units)
+        ends = (low + part * (high - low) for part in noisy_proportion((sums[0], sums[1]), noisy))
+        factor, offset = map(float, self.transformation)
+        value, least, most = (np.clip(end, low, high) * factor + offset for end in ends)
+        return value, np.minimum(least, most), np.maximum(least, most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,36 +262,54 @@ class Variance(Numeric):
     label: ClassVar[str] = "the variance of a column"
     column_takes: ClassVar[str] = "numbers"
 
-    def parts(self, table: Table) -> tuple[Part, ...]:
+    def parts(self, table: Table) -> tuple[Aggregate, ...]:
         domain = table.range(self.column)
-        return (centred(domain)[1], ROWS, bounding.square_part(domain)[1])
+        return (centre_range(domain)[1], ROWS_PART, contribution_bounds.square_part(domain)[1])
 
-    def exact(self, table: Table, cells: Cells) -> Any:
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
         rows, domain = self.present(table), table.range(self.column)
         low, high = (float(end) for end in domain.bounds)
-        half, part = bounding.square_part(domain)
-        distance = (within(double(rows[self.column]), low, high) - (low + high) / 2) / half
+        half, part = contribution_bounds.square_part(domain)
+        distance = (
+            clamp_value(double_value(rows[self.column]), low, high) - (low + high) / 2
+        ) / half
         squares = (distance * distance * float(part.high) + 0.5).floor().cast("int64")
         values = {
-            "sum": units(rows[self.column], domain, centred(domain)[0]),
-            part.name: within(squares, part.low, part.high),
+            "sum": clamp_to_units(rows[self.column], domain, centre_range(domain)[0]),
+            part.name: clamp_value(squares, part.low, part.high),
         }
-        return bounding.totals(rows, table, cells, self.bounds(table), values, True)
+        return contribution_bounds.sum_rows(rows, table, cells, self.bounds(table), values, True)
 
     def finish(
-        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyPart]
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
     ) -> tuple[Array, Array, Array]:
         domain = table.range(self.column)
         half = float((domain.bounds[1] - domain.bounds[0]) / 2)
         most = half**2
         # The sum's middle is a whole number of steps, the squares' the exact one.
-        shift = float(centred(domain)[0] * domain.unit - sum(domain.bounds) / 2)
-        each = 1 - (1 - CONFIDENCE) / 2  # both intervals hold but for 5% together
-        mean = quotient((sums[0], sums[1]), noisy[:2], (-half - shift, half - shift), each)
-        square = quotient((sums[2], sums[1]), (noisy[2], noisy[1]), (0.0, most), each)
+        shift = float(centre_range(domain)[0] * domain.unit - sum(domain.bounds) / 2)
+        each = 1 - (1 - CONFIDENCE_LEVEL) / 2  # both intervals hold but for 5% together
+        mean = noisy_quotient((sums[0], sums[1]), noisy[:2], (-half - shift, half - shift), each)
+        square = noisy_quotient((sums[2], sums[1]), (noisy[2], noisy[1]), (0.0, most), each)
         centre, low, high = (end + shift for end in mean)
         far = np.maximum(np.abs(low), np.abs(high)) ** 2
         near = np.where(low * high <= 0, 0, np.minimum(low**2, high**2))
         result = square[0] - centre**2, square[1] - far, square[2] - near
-        value, least, greatest = (np.clip(end, 0, most) for end in result)
+        times = float(self.transformation[0] ** 2)  # an offset moves no distance
+        value, least, greatest = (np.clip(end, 0, most) * times for end in result)
+        return value, least, greatest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation(Variance):
+    """The standard deviation of a column: the root of its noisy variance, at the same cost. Roots
+    keep order, so the interval is that of the variance, root by root."""
+
+    kind: ClassVar[str] = "deviation"
+    label: ClassVar[str] = "the standard deviation of a column"
+
+    def finish(
+        self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
+    ) -> tuple[Array, Array, Array]:
+        value, least, greatest = map(np.sqrt, super().finish(table, sums, noisy))
         return value, least, greatest

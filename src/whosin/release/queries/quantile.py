@@ -1,67 +1,200 @@
-"""Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
-
-Half of the ε selects the value, and a quarter selects each end of its interval. Scores are whole
-numbers, b times those for the quantile a/b. With p points let E = scale·ln((p+1)/2.5%), which the
-largest of p+1 exponential noises exceeds with probability at most 2.5%. The lower end is selected
-for the rank a·n − S, S just above E, from values rounded down, with one candidate more: the range's
-lower end, with the score of S/b rows below all points, so that some candidate always has the score
-0.
-
-*Coverage.* The chosen score is within E of 0, so a chosen point c has b·#{v < c} ≤ a·n − S + E,
-which is below a·n, while any quantile Q, rounded down, has b·#{v ≤ Q} ≥ a·n: so c ≤ Q. The range's
-end is below every Q. The upper end likewise, from values rounded up: together they cover Q with
-95%.
-
-*By cells* each cell has an answer of its own, and someone is in at most g of them, with `rows` rows
-in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those of 2g
-cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by b
-a row instead of max(a, b−a), which is no more than twice that: so 2g cells are the worst case.
-"""
+"""Quantiles, medians and the repaired k-Max."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin import families
 from whosin.errors import InvalidInput
-from whosin.exact import Array, rational, round_up
-from whosin.ledger.charge import RELATIONS, Charge, Cost
-from whosin.noise import noisy_max, selection_epsilon
-from whosin.release.columns.cells import Cells
-from whosin.release.conditions.row_values import number
-from whosin.release.engines.base import Progress
-from whosin.release.prices.pricing import CONFIDENCE, LARGEST_SCALE, SLIGHTLY_MORE, Offer, Share
-from whosin.release.queries.base import POINT, Query
-from whosin.release.queries.linear import plain
-from whosin.release.queries.points import Points, score
-from whosin.release.scans import bounding
-from whosin.release.scans.bounding import Bounds, eligible
+from whosin.exact import Array, exact_fraction, format_figures, rational
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
+from whosin.noise import uniform
+from whosin.release import contribution_bounds
+from whosin.release.contribution_bounds import (
+    ContributionBounds,
+    ContributionPolicy,
+    CostWarning,
+    clamp_ends,
+    eligible_rows,
+    outside_values,
+)
+from whosin.release.cost import CostEstimate, SelectionNoise, Share
+from whosin.release.domains import Range
+from whosin.release.engines.base import Progress, whole_numbers
+from whosin.release.groups import GroupGrid
+from whosin.release.queries.base import NAME, POINT, Query, plain_number
+from whosin.release.row_values import number_value
 from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, beyond, clamp
 
-VALUE, END = Fraction(1, 2), Fraction(1, 4)
+# The points that a quantile can come out at, and where a value lies among them.
+#
+# Contract: the points are public: they come from the declared range, its step and the column's
+# type.
+# A value's position is three times that of the point below it, plus 0 on that point, 1 beyond it
+# and
+# nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A
+# value within a millionth of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
+
+
+MAX_POINTS = 10_000
+DEFAULT_POINTS = 1_001
+RANK_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points at equal distances, the outermost moved to the ends of the range."""
+
+    origin: Fraction
+    step: Fraction
+    count: int
+    ends: tuple[Fraction, Fraction]
+
+    @classmethod
+    def of(cls, domain: Range, whole: bool, count: int | None) -> Points:
+        """`count` points over the range; by default multiples of a round step.
+
+        Args:
+            whole: whether the column holds whole numbers, by its type.
+        """
+        low, high = domain.bounds
+        if count is None:
+            step = _round_step(domain, whole)
+            first, last = low // step, -(-high // step)
+            return cls(first * step, step, int(last - first) + 1, (low, high))
+        if type(count) is not int or not 2 <= count <= MAX_POINTS:
+            raise InvalidInput("points", f"a whole number from 2 to {MAX_POINTS}", count)
+        return cls(low, (high - low) / (count - 1), count, (low, high))
+
+    def position(self, value: Any) -> Any:
+        """The position of a number, as an expression; a missing one has none."""
+        low, high = (float(end) for end in self.ends)
+        above = value.clip(low, high) - float(self.origin)
+        steps = above * float(self.step.denominator) / float(self.step.numerator)
+        number = (
+            (steps + 0.5).floor()
+            + (steps - RANK_TOLERANCE).ceil()
+            + (steps + RANK_TOLERANCE).floor()
+        )
+        return number.cast("int64").clip(0, 3 * self.count - 3)
+
+    def rounded(self, positions: Array, rows: Array) -> tuple[Array, Array, Array]:
+        """From the number of rows at each position to the number at each point, where values are
+        rounded down, to the nearest, and up."""
+        counts = np.zeros(3 * self.count, np.int64)
+        counts[positions] = rows
+        on, nearer, farther = counts.reshape(self.count, 3).T
+        down, nearest, up = on + nearer + farther, on + nearer, on.copy()
+        nearest[1:] += farther[:-1]
+        up[1:] += nearer[:-1] + farther[:-1]
+        return down, nearest, up
+
+    def value(self, point: int) -> Fraction:
+        """The number at a point; before the first and after the last come the ends."""
+        if point < 0:
+            return self.ends[0]
+        low, high = self.ends
+        return min(max(self.origin + point * self.step, low), high)
+
+
+def _round_step(domain: Range, whole: bool) -> Fraction:
+    """The first of 1, 2, 5, 10 … times the least step with few enough points.
+
+    The least step is the declared one, 1 for whole numbers, and the range's own otherwise.
+    """
+    low, high = domain.bounds
+    least = Fraction(1) if whole and domain.step is None else domain.unit
+    for step in _rising_steps(least):
+        if -(-high // step) - low // step + 1 <= DEFAULT_POINTS:
+            return step
+    raise AssertionError("unreachable")
+
+
+def _rising_steps(least: Fraction) -> Iterator[Fraction]:
+    while True:
+        for times in (1, 2, 5):
+            yield least * times
+        least *= 10
+
+
+def score_points(counts: Array, share: Fraction) -> Array:
+    """How deep the rank a/b·n lies in the rows on each point, as whole numbers.
+
+    The score of c is min(a·n − b·#{v < c}, b·#{v ≤ c} − a·n): at least 0 where c is the quantile,
+    and below 0 by how many rows are too many below or above it. One row more or less moves it by
+    at most max(a, b−a), one row for another by b, since each of the two terms does. It prefers
+    heaps of equal values to the gaps beside them; cut off at 0 it would see half as much.
+    """
+    upto = np.cumsum(counts) * share.denominator
+    under = upto - counts * share.denominator
+    rank = share.numerator * int(counts.sum())
+    result: Array = np.minimum(rank - under, upto - rank)
+    return result
+
+
+def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift: int) -> Array:
+    """The scores of the half-widths 0, 1, 2 … of an interval around a point, in steps.
+
+    Let f(w) be the smaller of a·n − b·#{v < c−w}, of values rounded down, and b·#{v ≤ c+w} − a·n,
+    of values rounded up, where a side that reaches the range's end counts as without limit: no row
+    lies beyond. Where f(w) > 0 the interval holds every quantile, and f never falls. The score is
+    min(f(w) − shift, shift − f(w−1)), with f(−1) = −∞, so that some width has one of at least 0.
+    """
+    count, rank = len(down), share.numerator * int(down.sum())
+    widths = np.arange(max(centre, count - 1 - centre) + 1)
+    under = (np.cumsum(down) - down) * share.denominator
+    upto = np.cumsum(up) * share.denominator
+    lower, upper = centre - widths, centre + widths
+    unlimited = np.iinfo(np.int64).max // 2
+    low = np.where(lower > 0, rank - under[np.maximum(lower, 0)], unlimited)
+    high = np.where(upper < count - 1, upto[np.minimum(upper, count - 1)] - rank, unlimited)
+    depth = np.minimum(low, high)
+    before = np.concatenate([[-unlimited], depth[:-1]])
+    result: Array = np.minimum(depth - shift, shift - before)
+    return result
+
+
+# Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
+#
+# The whole budget selects the value (`points.score`, in whole numbers, b times rows for the
+# quantile
+# a/b); where an interval is asked for, half of it does and the other half selects how wide an
+# interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
+# priced
+# in ρ.
+#
+# *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
+# and
+# the shift S above E. Some width has a score of at least 0, so the selected one has one of at least
+# −E, and f(w) ≥ S − E > 0: fewer than a·n/b rows, rounded down, lie below the lower end, while any
+# quantile Q, rounded down, has at least that many on or below it. So the lower end is not above Q,
+# and likewise the upper end is not below it. The last width is the whole range, which holds every
+# Q.
+#
+# *By cells* each cell has an answer of its own, and someone is in at most g of them, with `rows`
+# rows
+# in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those of 2g
+# cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by
+# b
+# a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are the worst
+# case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever costs more:
+# with some of both the price is linear in how many, and so between the two.
+
+
 MOST_POINTS = 10**7
 """Points of all cells of an answer."""
 
 
-class Selection(NamedTuple):
-    """The noise of a quantile: the scales for its value and for each end of its interval, and how
-    far the ranks of the ends are shifted."""
-
-    value: Fraction
-    end: Fraction
-    shift: int
-
-
 @dataclass(frozen=True, kw_only=True)
-class Ranked(Query):
-    """The value at a rank, with an interval in the column's own unit.
+class RankQuery(Query):
+    """The value at a rank, and if wanted an interval in the column's own unit.
 
     Args:
         column: a column with a declared range.
@@ -70,94 +203,123 @@ class Ranked(Query):
         by: declared columns to group by; each cell has a value of its own.
         rows: how many rows of an entity count, in each cell; the table's own bound by default.
         groups: how many cells an entity may be in; likewise.
+        interval: whether half of the budget goes into an interval that holds the value with 95%
+            probability; the value has twice the noise then.
     """
 
     scale: ClassVar[str] = POINT
+    selects: ClassVar[bool] = True
     column: str
     points: int | None = None
     by: Sequence[str] | str = ()
     rows: int | None = None
     groups: int | None = None
+    interval: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.interval, bool):
+            raise InvalidInput("interval", "true or false", repr(self.interval)[:80])
 
     @property
     @abstractmethod
     def below(self) -> Fraction:
         """The share of the rows below the answer."""
 
-    def offer(self, table: Table, share: Share) -> Offer:
+    def offer(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
         expression = table.check(self._expression(table))
-        times, reach = self.moved(table, share.relation)
-        unit = 2 * times * reach / share.epsilon * SLIGHTLY_MORE
-        value, end = unit / VALUE, unit / END
-        if end > LARGEST_SCALE:
-            accepted = "of a scale of at most 2^52: more budget, fewer rows"
-            raise InvalidInput("noise", accepted, "more")
-        costs = {relation: self._cost(table, relation, value, end) for relation in RELATIONS}
-        tail = math.log((points.count + 1) / ((1 - CONFIDENCE) / 2))
-        shift = math.floor(round_up(end) * tail * (1 + 1e-9)) + 1
+        selections = 2 if self.interval else 1
+        noise = max(
+            (
+                SelectionNoise.from_share(share, reach, selections * times)
+                for times, reach in self.moved(table, share.relation)
+            ),
+            key=lambda each: each.scale,
+        )
+        within = noise.margin(points.count) / self.below.denominator
+        rows = format_figures(within, 3, "up")
         words = f"selection among {points.count} points"
         if cells.columns:
             words += f", in each of {cells.count} cells"
-        charge, details = Charge(self.asked(table), costs), Selection(value, end, shift)
-        return Offer(self, share, charge, words, details=details, expression=expression)
-
-    def _cost(self, table: Table, relation: str, value: Fraction, end: Fraction) -> Cost:
-        """Three selections in each cell that someone moves."""
-        times, reach = self.moved(table, relation)
-        one = rational(selection_epsilon(reach, value)) + 2 * rational(
-            selection_epsilon(reach, end)
+        words += f", 95% within {rows} rows of the rank"
+        costs = {relation: self._cost(table, relation, noise) for relation in NEIGHBOUR_RELATIONS}
+        return CostEstimate(
+            self,
+            share,
+            Charge(self.asked(table), costs),
+            words,
+            within=within,
+            within_words="with 95% probability the rank of the value is off by no more than "
+            f"{rows} rows",
+            details=noise,
+            expression=expression,
         )
-        return Cost.pure(times * one)
 
-    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+    def _cost(self, table: Table, relation: str, noise: SelectionNoise) -> Cost:
+        """One selection, or two, in each cell that someone moves."""
+        prices = []
+        for times, reach in self.moved(table, relation):
+            epsilon, rho = noise.price(reach)
+            number = times * (2 if self.interval else 1)
+            prices.append((number * epsilon, number * rho))
+        epsilons, rhos = zip(*prices, strict=True)
+        return Cost.pure(max(epsilons), rho=max(rhos))
+
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         points, cells = self.grid(table), self.cells(table)
         result = table.engine.run(offer.expression, progress)
         code = np.zeros(result.num_rows, np.int64)
         for name, domain in zip(cells.names, cells.domains, strict=True):
-            code = code * len(domain.labels) + result.column(name).to_numpy()
-        positions, counts = (result.column(name).to_numpy() for name in ("position", "rows"))
+            code = code * len(domain.labels) + whole_numbers(result.column(name))
+        positions, counts = (whole_numbers(result.column(name)) for name in ("position", "rows"))
         order = np.argsort(code, kind="stable")
         starts = np.searchsorted(code[order], np.arange(cells.count + 1))
         rows = []
         for label, start, stop in zip(cells.labels(), starts, starts[1:], strict=False):
             own = order[start:stop]
-            ends = self._select(points, points.rounded(positions[own], counts[own]), offer.details)
-            rows.append([*label, *(plain(float(each)) for each in ends)])
-        names = ("value", "low", "high")
+            rounded = points.rounded(positions[own], counts[own])
+            selected = self._select(points, rounded, offer.details)
+            rows.append([*label, *(plain_number(float(each)) for each in selected)])
+        names = ("value", "low", "high") if self.interval else ("value",)
         return {"columns": [*cells.headings(*names), *names], "rows": rows}
 
     def _select(
-        self, points: Points, rounded: tuple[Array, Array, Array], selection: Selection
-    ) -> tuple[Fraction, Fraction, Fraction]:
-        """The value and the ends of its interval, of one cell."""
-        (down, nearest, up), shift = rounded, selection.shift
-        middle = noisy_max(score(nearest, self.below, 0), selection.value)
-        low = noisy_max(lower_scores(down, self.below, shift), selection.end) - 1
-        high = noisy_max(lower_scores(up[::-1], 1 - self.below, shift), selection.end) - 1
-        value = points.value(middle)
-        top = points.ends[1] if high < 0 else points.value(points.count - 1 - high)
-        return value, min(points.value(low), value), max(top, value)
+        self, points: Points, rounded: tuple[Array, Array, Array], noise: SelectionNoise
+    ) -> tuple[Fraction, ...]:
+        """The value, and the ends of its interval if there is one, of one cell."""
+        down, nearest, up = rounded
+        centre = int(noise.select(score_points(nearest, self.below))[0])
+        value = points.value(centre)
+        if not self.interval:
+            return (value,)
+        shift = math.floor(noise.margin(points.count)) + 1
+        scores = interval_scores(down, up, self.below, centre, shift)
+        width = int(noise.select(scores)[0])
+        return value, points.value(centre - width), points.value(centre + width)
 
-    def moved(self, table: Table, relation: str) -> tuple[int, int]:
-        """(how many cells one entity can move, by how much the scores of each)."""
+    def moved(self, table: Table, relation: str) -> list[tuple[int, int]]:
+        """The worst cases of (how many cells one entity can move, by how much the scores of
+        each)."""
         if not self.cells(table).columns:
-            return 1, self.reach(table, relation)
-        times = 2 if relation == "replace" else 1
-        return times * self.bounds(table).groups, self.reach(table, "add-remove")
+            return [(1, self.reach(table, relation))]
+        groups, apart = self.bounds(table).groups, self.reach(table, "add-remove")
+        if relation == "replace":
+            return [(2 * groups, apart), (groups, self.reach(table, relation))]
+        return [(groups, apart)]
 
-    def cells(self, table: Table) -> Cells:
+    def cells(self, table: Table) -> GroupGrid:
         """What the answer is grouped by."""
-        cells = Cells.of(table, self.by)
+        cells = GroupGrid.of(table, self.by)
         if cells.columns and (size := cells.count * self.grid(table).count) > MOST_POINTS:
             accepted = f"cells with at most {MOST_POINTS:,} points in all"
             raise InvalidInput("by", accepted, f"{size:,}")
         return cells
 
-    def bounds(self, table: Table) -> Bounds:
+    def bounds(self, table: Table) -> ContributionBounds:
         """How much of an entity counts."""
         groups = min(table.bound("groups", self.groups), self.cells(table).most)
-        return Bounds(self._rows(table), groups)
+        return ContributionBounds(self._rows(table), groups)
 
     def reach(self, table: Table, relation: str) -> int:
         """How far one entity can move a score: of one cell, where its rows are."""
@@ -170,18 +332,18 @@ class Ranked(Query):
         domain = table.range(self.column)
         return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
-        return Counted(
+        return ContributionPolicy(
             table.entity,
             bounds.rows,
             bounds.groups if cells.columns else None,
-            ranges={self.column: clamp(table.range(self.column))},
-            **beyond(cells.columns, cells.domains),
+            ranges={self.column: clamp_ends(table.range(self.column))},
+            **outside_values(cells.columns, cells.domains),
             by_row=table.by_row,
         )
 
-    def cautions(self, table: Table) -> tuple[Caution, ...]:
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         by_rows = self.caution(table, "rows", (self.column,))
         return (*by_rows, *self.caution(table, "groups", self.cells(table).columns))
 
@@ -189,16 +351,18 @@ class Ranked(Query):
         return table.bound("rows", self.rows)
 
     def _expression(self, table: Table) -> Any:
-        rows, cells = eligible(table, self.where), self.cells(table)
-        rows = rows.filter(number(rows[self.column]).notnull())
-        base = cells.coded(rows, **bounding.owner(rows, table), x=number(rows[self.column]))
+        rows, cells = eligible_rows(table, self.where), self.cells(table)
+        rows = rows.filter(number_value(rows[self.column]).notnull())
+        base = cells.coded(
+            rows, **contribution_bounds.owner_column(rows, table), x=number_value(rows[self.column])
+        )
         base = base.mutate(position=self.grid(table).position(base["x"]))
-        chosen = bounding.rows_in_cells(base, table, cells, self.bounds(table))
+        chosen = contribution_bounds.rows_in_cells(base, table, cells, self.bounds(table))
         return chosen.group_by([*cells.names, "position"]).aggregate(rows=chosen.count())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Ranked):
+class Quantile(RankQuery):
     """The point below which a given share of the rows lies.
 
     Args:
@@ -220,7 +384,7 @@ class Quantile(Ranked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Median(Ranked):
+class Median(RankQuery):
     """The point below which half of the rows lie."""
 
     kind: ClassVar[str] = "median"
@@ -232,8 +396,106 @@ class Median(Ranked):
         return Fraction(1, 2)
 
 
-def lower_scores(counts: Array, share: Fraction, shift: int) -> Array:
-    """The scores for the lower end of an interval: first that of the range's own end, on which
-    `shift` rows lie that nobody owns."""
-    outside = -max(share.numerator * int(counts.sum()) - shift, 0)
-    return np.concatenate([[outside], score(counts, share, -shift)])
+# The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
+#
+# Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
+# anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
+# one direction only: someone may learn for certain that a person is out. So no ε holds, and an
+# attack
+# advantage is 1 − 1/r, not (r−1)/(r+1).
+
+
+ONE_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maximum(Query):
+    """The largest value among entities that are in the data, off by up to k places.
+
+    Args:
+        universe: everyone who could be in, with a public value each: a list of (entity, value).
+    """
+
+    kind: ClassVar[str] = "maximum"
+    label: ClassVar[str] = "the largest of a list of candidates"
+    scale: ClassVar[str] = NAME
+    universe: Sequence[Sequence[Any]]
+
+    def offer(self, table: Table, share: Share) -> CostEstimate:
+        if not isinstance(share.plan.family, families.Uninformed):
+            accepted = "asked under a plan against uninformed adversaries only"
+            raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+        if table.by_row:
+            accepted = "asked of a table with a column that says whose row it is"
+            raise InvalidInput("maximum", accepted, "one where each row is one person")
+        if self.where is not None:
+            # Whoever knows who cannot meet a condition has a smaller universe to look at.
+            raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
+        ranked = self.ranked()
+        ratio = share.plan.target.one_sided_ratio(ONE_HALF, ONE_HALF)
+        k = _kmax_width((exact_fraction(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
+        if len(ranked) < 2 * k:
+            raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
+        expression = table.check(self._expression(table))
+        gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
+        charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
+        return CostEstimate(
+            self, share, charge, f"one of {k} places", details=k, expression=expression
+        )
+
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+        k: int = offer.details
+        ranked = self.ranked()
+        top = table.engine.run(offer.expression, progress).column("rank")[0].as_py()
+        lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
+        rank = lowest + uniform(k)
+        value = plain_number(float(ranked[rank - 1][1]))
+        return {"columns": ["value", "places"], "rows": [[value, k]]}
+
+    def counted(self, table: Table) -> ContributionPolicy:
+        return ContributionPolicy(table.entity)
+
+    def ranked(self) -> list[tuple[Any, Fraction]]:
+        """Everyone by value, the smallest first; ties by name, so that ranks are public."""
+        if not isinstance(self.universe, list | tuple):
+            raise InvalidInput("universe", "a list of (entity, value)", repr(self.universe)[:80])
+        pairs = []
+        for each in self.universe:
+            if not isinstance(each, list | tuple) or len(each) != 2:
+                raise InvalidInput("universe", "a list of (entity, value)", repr(each)[:80])
+            if type(each[0]) not in (str, int) or (
+                isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
+            ):
+                accepted = "of entities that are texts or whole numbers"
+                raise InvalidInput("universe", accepted, repr(each[0])[:80])
+            pairs.append((each[0], rational(each[1], "value in the universe")))
+        if len({str(entity) for entity, _ in pairs}) != len(pairs):
+            raise InvalidInput("universe", "a list of different entities", "one twice")
+        return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
+
+    def _expression(self, table: Table) -> Any:
+        import ibis
+
+        rows = eligible_rows(table, None)
+        kind = table.type(table.entity)
+        names = [entity for entity, _ in self.ranked()]
+        if not kind.is_string() and not (
+            kind.is_integer() and all(isinstance(name, int) for name in names)
+        ):
+            raise InvalidInput("universe", f"entities of the column's type, {kind}", "others")
+        known = [str(name) if kind.is_string() else name for name in names]
+        ranks = ibis.memtable(
+            {"name": known, "rank": list(range(1, len(known) + 1))},
+            schema={"name": "string" if kind.is_string() else "int64", "rank": "int64"},
+        )
+        # Only the entity is joined: a column of the table may be called like one of ours.
+        present = rows.select(who=rows[table.entity]).join(ranks, [("who", "name")])
+        return present.aggregate(rank=present["rank"].max())
+
+
+def _kmax_width(gamma: Fraction) -> int:
+    """The least k with (2^k−1)/(2^k−2) ≤ γ."""
+    for k in range(2, 64):
+        if Fraction(2**k - 1, 2**k - 2) <= gamma:
+            return k
+    raise InvalidInput("gamma", "above 1 by more than 2^-60", float(gamma))

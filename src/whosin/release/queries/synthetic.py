@@ -1,14 +1,4 @@
-"""A synthetic table, by one of two methods.
-
-"responses": one randomised row for each entity. Its length is the number of entities, so
-it exists only where that is known: between neighbours that replace one entity. Each row is answered
-on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others;
-with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
-the DP level.
-
-"marginals": rows drawn from a model of noisy tables (`release.learned`), as many as wanted, under
-any plan. What is charged is what the tables, the choices and the figure for its quality cost.
-"""
+"""Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals."""
 
 from __future__ import annotations
 
@@ -21,29 +11,142 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName
-from whosin.extras import needs
-from whosin.ledger.charge import Charge, Cost
-from whosin.release.columns.cells import Cells, check_one_level
-from whosin.release.engines.base import Progress, Redrawn
-from whosin.release.learned.spanning import SpanningTree
-from whosin.release.learned.tables import WAYS, Learning, TableChoice, learning
-from whosin.release.prices.pricing import Offer, Share
-from whosin.release.queries.base import Query
-from whosin.release.queries.marginals import Marginals, column_names
-from whosin.release.queries.responses import Response, prior_response, uniform_response
-from whosin.release.scans import bounding
-from whosin.release.scans.bounding import eligible
-from whosin.release.table import Table
-from whosin.release.what_counts import Caution, Counted, beyond
-from whosin.validation import whole
+import numpy as np
 
-LEARNED = "marginals"
-METHODS = ("responses", LEARNED)
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import Array, exact_fraction, exp_down, log_up, probability
+from whosin.extras import require_extras
+from whosin.ledger.budget import Charge, Cost
+from whosin.noise import bernoulli, uniform
+from whosin.release import contribution_bounds
+from whosin.release.contribution_bounds import (
+    ContributionPolicy,
+    CostWarning,
+    eligible_rows,
+    outside_values,
+)
+from whosin.release.cost import CostEstimate, Share
+from whosin.release.engines.base import Progress, RedrawnFile
+from whosin.release.groups import GroupGrid, check_one_level
+from whosin.release.queries.base import FILE_COLUMNS, Query
+from whosin.release.queries.marginals import Marginals, column_names
+from whosin.release.synthetic_selection import SpanningTree
+from whosin.release.synthetic_tables import (
+    SELECTION_STRATEGIES,
+    MarginalSelection,
+    SynthesisPlan,
+    plan_learning,
+)
+from whosin.release.table import Table
+from whosin.validation import read_whole
+
+# Randomised answers for one row, exact, with their levels.
+#
+# Without a prior that is E_d (Wang14 eq. 30). With one it is the best ε-private mechanism for that
+# prior (T21): randomised response among the likeliest cells; a row of another cell is answered by
+# any
+# of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
+# ε + ε_X, and at the price of that level it changes more rows than E_d does.
+
+
+@dataclass(frozen=True)
+class RandomizedRow:
+    """What becomes of one row's cell.
+
+    Attributes:
+        epsilon: the DP level between two values of a row, rounded up.
+        kept: the probability that a cell among the shown ones stays as it is.
+        changed: the share of rows that change, in the mean over the prior if there is one.
+        outputs: the cells that answers come from; None for all.
+    """
+
+    name: str
+    cells: int
+    epsilon: float
+    kept: Fraction
+    changed: Fraction
+    outputs: tuple[int, ...] | None = None
+
+    def words(self) -> str:
+        """The mechanism in words."""
+        if self.outputs is None:
+            return f"{self.name} over {self.cells} cells, keeps {float(self.kept):.1%}"
+        changed = f"changes {float(self.changed):.1%} of rows"
+        several = f"the {len(self.outputs)} likeliest of {self.cells} cells"
+        chosen = "always the likeliest cell" if len(self.outputs) == 1 else several
+        return f"{self.name}, {chosen}, {changed} if the prior is right"
+
+    def draw(self, codes: Array) -> Array:
+        """An answer for each code, exactly."""
+        outputs = np.arange(self.cells) if self.outputs is None else np.array(self.outputs)
+        if len(outputs) == 1:
+            return np.full(len(codes), outputs[0], codes.dtype)
+        ranks = np.full(self.cells, -1)
+        ranks[outputs] = np.arange(len(outputs))
+        positions = ranks[codes]
+        stay = bernoulli(self.kept, len(codes)).astype(bool)
+        other = uniform(len(outputs) - 1, len(codes))
+        inside = np.where(stay, positions, other + (other >= positions))
+        outside = uniform(len(outputs), len(codes)) if (positions < 0).any() else positions
+        return outputs[np.where(positions < 0, outside, inside)].astype(codes.dtype)
+
+
+def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
+    """E_d (Wang14 eq. 30)."""
+    if cells < 2:
+        raise InvalidInput("columns", "at least two cells together", cells)
+    g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
+    kept = g / (g + cells - 1)
+    return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
+
+
+def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> RandomizedRow:
+    """The best ε-private answer for a row of this prior (T21), Hamming distortion."""
+    from whosin.distortion.closed_forms import kept_values
+
+    if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
+        raise InvalidInput(
+            "prior", f"a list of {cells} probabilities, one for each cell", "another"
+        )
+    if cells < 2:
+        raise InvalidInput("columns", "at least two cells together", cells)
+    read = tuple(probability(p, "prior") for p in prior)
+    total = sum(read, Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidInput("prior", "probabilities that add up to 1", float(total))
+    g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
+    outputs, changed = kept_values(tuple(p / total for p in read), g)
+    level = log_up(g) if len(outputs) > 1 else 0.0
+    kept = g / (g + len(outputs) - 1)
+    return RandomizedRow("best for the prior (T21)", cells, level, kept, changed, tuple(outputs))
+
+
+def _epsilon_below(epsilon: Fraction) -> float:
+    """A float so far below that a level computed from it and rounded up stays within ε."""
+    return float(epsilon) * (1 - 2**-50) - 1e-13
+
+
+# A synthetic table, by one of two methods.
+#
+# "responses": one randomised row for each entity. Its length is the number of entities, so
+# it exists only where that is known: between neighbours that replace one entity. Each row is
+# answered
+# on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1
+# others;
+# with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
+# the DP level.
+#
+# "marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
+# wanted, under any plan. What is charged is what the tables, the choices and the figure for its
+# quality cost.
+
+
+MARGINALS_METHOD = "marginals"
+SYNTHETIC_METHODS = ("responses", MARGINALS_METHOD)
 LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
 FILE_SAYS = ("method", "chosen", "quality", "promise")
 """Those of the answer's details that a learned file has in its own metadata, under "whosin"."""
-BATCH = 1_000_000
+BATCH_ROWS = 1_000_000
 """Rows that are written at a time."""
 
 
@@ -76,10 +179,13 @@ class Synthetic(Query):
     kind: ClassVar[str] = "synthetic"
     label: ClassVar[str] = "a synthetic table"
     example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
-    choices: ClassVar[Mapping[str, Sequence[str]]] = {"method": METHODS, "choose": tuple(WAYS)}
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {
+        "method": SYNTHETIC_METHODS,
+        "choose": tuple(SELECTION_STRATEGIES),
+    }
     only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "prior": ("method", METHODS[0]),
-        **dict.fromkeys(LEARNED_KEYS, ("method", LEARNED)),
+        "prior": ("method", SYNTHETIC_METHODS[0]),
+        **dict.fromkeys(LEARNED_KEYS, ("method", MARGINALS_METHOD)),
     }
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
@@ -95,13 +201,13 @@ class Synthetic(Query):
 
     @property
     def takes_gaussian(self) -> bool:
-        return self.method == LEARNED
+        return self.method == MARGINALS_METHOD
 
-    def offer(self, table: Table, share: Share) -> Offer:
-        if self.method not in METHODS:
-            raise UnknownName("method", str(self.method), METHODS)
+    def offer(self, table: Table, share: Share) -> CostEstimate:
+        if self.method not in SYNTHETIC_METHODS:
+            raise UnknownName("method", str(self.method), SYNTHETIC_METHODS)
         self._require_own_keys()
-        if self.method == LEARNED:
+        if self.method == MARGINALS_METHOD:
             return self._learned(table, share)
         if share.relation != "replace":
             accepted = "asked under a plan whose size is known (replace): its length shows the size"
@@ -112,39 +218,46 @@ class Synthetic(Query):
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
         expression = table.check(self._expression(table, cells))
-        _require_writable(path)
-        charge = Charge(self.asked(table), {"replace": Cost.pure(response.epsilon)})
-        return Offer(self, share, charge, response.words(), details=response, expression=expression)
+        self._require_writable(table, path)
+        charge = Charge(self.asked(table), {"replace": Cost.pure(exact_fraction(response.epsilon))})
+        return CostEstimate(
+            self, share, charge, response.words(), details=response, expression=expression
+        )
 
-    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
-        if self.method == LEARNED:
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+        if self.method == MARGINALS_METHOD:
             return self._drawn(table, offer, progress)
-        response: Response = offer.details
+        response: RandomizedRow = offer.details
         cells = self._cells(table)
-        redrawn = Redrawn(offer.expression, cells.count, response.draw, cells.batch)
-        written = table.engine.write_rows(redrawn, self.path, progress)
+        redrawn = RedrawnFile(offer.expression, cells.count, response.draw, cells.batch)
+        written = table.engine.write_rows(redrawn, self.path, progress, offer.owner)
         return {
-            "columns": ["file", "rows", "digest"],
+            "columns": list(FILE_COLUMNS),
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
 
-    def counted(self, table: Table) -> Counted:
-        if self.method == LEARNED:
+    def counted(self, table: Table) -> ContributionPolicy:
+        if self.method == MARGINALS_METHOD:
             return self._asked().counted(table)
         cells = self._cells(table)
-        outside = beyond(cells.columns, cells.domains)
-        return Counted(table.entity, 1, **outside, by_row=table.by_row)
+        outside = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(table.entity, 1, **outside, by_row=table.by_row)
 
-    def cautions(self, table: Table) -> tuple[Caution, ...]:
-        return self._asked().cautions(table) if self.method == LEARNED else ()
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        return self._asked().cautions(table) if self.method == MARGINALS_METHOD else ()
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Only the table whose digest is stored gets its name: one request, one table."""
-        name, mine, kept = Path(self.path).name, _digest(drawn), _digest(stored)
+        name, mine, kept = Path(self.path).name, _answer_digest(drawn), _answer_digest(stored)
         if mine is not None and mine != kept:
             table.engine.discard(self.path, mine)
         if kept is None or table.engine.publish(self.path, kept):
             return None
+        if os.path.lexists(self.path):
+            return (
+                f"{name} is not the table of this request, whose SHA-256 is {kept}, and nothing is "
+                f"replaced: move it away, and ask again under the same request"
+            )
         return (
             f"{name} is not here: this request wrote its table in another place, or it was changed "
             f"since; its SHA-256 is {kept}"
@@ -156,10 +269,10 @@ class Synthetic(Query):
 
     def _require_own_keys(self) -> None:
         """A key of the other method would be ignored."""
-        others = ("prior",) if self.method == LEARNED else LEARNED_KEYS
+        others = ("prior",) if self.method == MARGINALS_METHOD else LEARNED_KEYS
         for key in others:
             if getattr(self, key) not in (None, False):
-                other = next(each for each in METHODS if each != self.method)
+                other = next(each for each in SYNTHETIC_METHODS if each != self.method)
                 raise InvalidInput(key, f'left out, or given with method = "{other}"', "given")
 
     def _asked(self) -> Marginals:
@@ -170,21 +283,23 @@ class Synthetic(Query):
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
-            order = whole(order, "order", 2, 20)
+            order = read_whole(order, "order", 2, 20)
         return Marginals(columns=columns, order=order, sets=sets, rows=self.rows, where=self.where)
 
-    def _learned(self, table: Table, share: Share) -> Offer:
-        needs("synthetic")
+    def _learned(self, table: Table, share: Share) -> CostEstimate:
+        require_extras("synthetic")
         path, names = self._path(), column_names(self.columns)
         self._require_columns(table, names)
-        length = None if self.length is None else whole(self.length, "length", 1)
-        choice = TableChoice.read(self.choose, self.choosing)
-        learned = learning(table, share, self._asked(), names, choice, length)
+        length = None if self.length is None else read_whole(self.length, "length", 1)
+        choice = MarginalSelection.read(self.choose, self.choosing)
+        learned = plan_learning(table, share, self._asked(), names, choice, length)
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
-        _require_writable(path)
+        self._require_writable(table, path)
         charge = Charge(self.asked(table), learned.costs)
-        return Offer(self, share, charge, learned.words(), details=learned, expression=expression)
+        return CostEstimate(
+            self, share, charge, learned.words(), details=learned, expression=expression
+        )
 
     def _require_columns(self, table: Table, names: Sequence[str]) -> None:
         """A synthetic row has a value in each column, and no ranges or sums of values."""
@@ -194,35 +309,42 @@ class Synthetic(Query):
             if (each.name not in names and each.root in names) or each.cells is None:
                 raise InvalidInput(field, "columns as they are in the rows", repr(each.name))
 
-    def _drawn(self, table: Table, offer: Offer, progress: Progress | None) -> Any:
-        learned: Learning = offer.details
+    def _drawn(self, table: Table, offer: CostEstimate, progress: Progress | None) -> Any:
+        learned: SynthesisPlan = offer.details
         scan = learned.scan
         counts = dict(zip(scan.sets, scan.count(table, offer.expression, progress), strict=True))
         drawn = learned.draw(counts, self.length)
         order = [learned.cells.columns.index(name) for name in self.columns]
-        cells = Cells(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
+        cells = GroupGrid(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
         numbers = [drawn.numbers[at] for at in order]
         details = learned.details(drawn, offer.share)
         about = {key: details[key] for key in FILE_SAYS if key in details}
         schema = cells.labelled([each[:0] for each in numbers]).schema.with_metadata(
             {"whosin": json.dumps(about, ensure_ascii=False)}
         )
-        starts = range(0, len(numbers[0]), BATCH)
-        batches = (cells.labelled([each[at : at + BATCH] for each in numbers]) for at in starts)
-        written = table.engine.write_batches(batches, schema, self.path, progress)
+        starts = range(0, len(numbers[0]), BATCH_ROWS)
+        batches = (
+            cells.labelled([each[at : at + BATCH_ROWS] for each in numbers]) for at in starts
+        )
+        written = table.engine.write_batches(batches, schema, self.path, progress, offer.owner)
         return {
-            "columns": ["file", "rows", "digest"],
+            "columns": list(FILE_COLUMNS),
             "rows": [[Path(self.path).name, written.rows, written.digest]],
             "details": details,
         }
+
+    def _require_writable(self, table: Table, path: Path) -> None:
+        if not os.access(path.parent, os.W_OK):
+            raise InvalidInput("path", "in a folder that can be written to", path.name)
+        table.engine.require_place(self.path)
 
     def _path(self) -> Path:
         if not isinstance(self.path, str | Path) or Path(self.path).suffix != ".parquet":
             raise InvalidInput("path", "a file ending in .parquet", repr(self.path)[:80])
         return Path(self.path)
 
-    def _cells(self, table: Table) -> Cells:
-        cells = Cells.of(table, self.columns)
+    def _cells(self, table: Table) -> GroupGrid:
+        cells = GroupGrid.of(table, self.columns)
         if not cells.columns:
             raise InvalidInput("columns", "at least one column", "none")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
@@ -231,15 +353,15 @@ class Synthetic(Query):
                 raise InvalidInput(f"domain of {column}", accepted, f"outside {domain.outside!r}")
         return cells
 
-    def _response(self, cells: Cells, epsilon: Fraction) -> Response:
+    def _response(self, cells: GroupGrid, epsilon: Fraction) -> RandomizedRow:
         if self.prior is None:
             return uniform_response(cells.count, epsilon)
         return prior_response(cells.count, self.prior, epsilon)
 
-    def _expression(self, table: Table, cells: Cells) -> Any:
-        rows = eligible(table, None)
-        base = cells.coded(rows, **bounding.owner(rows, table))
-        one = bounding.first(base, [bounding.ENTITY], 1)
+    def _expression(self, table: Table, cells: GroupGrid) -> Any:
+        rows = eligible_rows(table, None)
+        base = cells.coded(rows, **contribution_bounds.owner_column(rows, table))
+        one = contribution_bounds.sample_rows(base, [contribution_bounds.UNIT_COLUMN], 1)
         sizes = [len(domain.labels) for domain in cells.domains]
         code = one[cells.names[0]]
         for name, size in zip(cells.names[1:], sizes[1:], strict=True):
@@ -247,10 +369,5 @@ class Synthetic(Query):
         return one.select(code=code)
 
 
-def _require_writable(path: Path) -> None:
-    if not os.access(path.parent, os.W_OK):
-        raise InvalidInput("path", "in a folder that can be written to", path.name)
-
-
-def _digest(answer: Any) -> str | None:
+def _answer_digest(answer: Any) -> str | None:
     return None if answer is None else str(answer["rows"][0][2])

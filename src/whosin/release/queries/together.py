@@ -18,46 +18,49 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array
-from whosin.ledger import units
-from whosin.ledger.charge import COUNTED, Charge, Cost
+from whosin.ledger import encoding
+from whosin.ledger.budget import COUNTED_NOTION, Charge, Cost
 from whosin.marginals import (
-    Radii,
-    Spending,
+    BudgetAllocation,
+    IntervalRadii,
     Workload,
     cell_variances,
-    estimate,
-    radii,
+    estimate_residuals,
+    estimate_tables,
+    interval_radii,
     spend,
-    tables_of,
 )
 from whosin.marginals.workload import Attributes
-from whosin.release.columns.cells import Cells
-from whosin.release.conditions.predicate import columns_in
+from whosin.release.conditions import condition_columns
+from whosin.release.contribution_bounds import (
+    ContributionBounds,
+    ContributionPolicy,
+    may_vary,
+    outside_values,
+)
+from whosin.release.cost import CostEstimate, Share
 from whosin.release.engines.base import Progress
-from whosin.release.many_tables.noise import (
+from whosin.release.groups import GroupGrid
+from whosin.release.marginal_workloads import (
     NoisyTable,
-    measured,
+    measure_counts,
     noise_words,
     noisy_tables,
     table_costs,
 )
-from whosin.release.prices.pricing import Offer, Share
-from whosin.release.queries.base import LONGEST_NAME, Query
+from whosin.release.queries.base import LONGEST_NAME, Query, plain_number
 from whosin.release.queries.counts import Count, Rows, planned_count
-from whosin.release.queries.linear import plain
-from whosin.release.scans.bounding import Bounds
-from whosin.release.scans.table_scan import TableScan
+from whosin.release.scan import TableScan
 from whosin.release.table import Table
-from whosin.release.what_counts import Counted, beyond, may_vary
 
-DIGITS = 6
+ANSWER_DIGITS = 6
 """Decimals of an estimate."""
-MEMBERS = "queries"
+MEMBERS_KEY = "queries"
 """The questions of a joint one, in what the ledger keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Together(Query):
+class JointMeasurement(Query):
     """Counts and group-bys with one measurement.
 
     Args:
@@ -72,8 +75,8 @@ class Together(Query):
     worths: tuple[float, ...]
 
     @classmethod
-    def of(cls, members: Sequence[Query], worths: Sequence[float]) -> Together:
-        """Queries that `mergeable` says to be alike."""
+    def of(cls, members: Sequence[Query], worths: Sequence[float]) -> JointMeasurement:
+        """Queries that `merge_key` says to be alike."""
         own = tuple(each for each in members if isinstance(each, Count | Rows))
         return cls(members=own, worths=tuple(worths))
 
@@ -92,34 +95,34 @@ class Together(Query):
         return frozenset().union(*(each.names(table) for each in self.members))
 
     def asked_of(self, table: Table) -> Table:
-        known = self.names(table) | columns_in(self.members[0].where)
+        known = self.names(table) | condition_columns(self.members[0].where)
         return table.about(known, rows=any(each.about_rows for each in self.members))
 
-    def bounds(self, table: Table) -> Bounds:
+    def bounds(self, table: Table) -> ContributionBounds:
         own = [each.bounds(table) for each in self.members]
-        return Bounds(max(each.rows for each in own), max(each.groups for each in own))
+        return ContributionBounds(max(each.rows for each in own), max(each.groups for each in own))
 
-    def counted(self, table: Table) -> Counted:
+    def counted(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.bounds(table).rows
-        outside = beyond(cells.columns, cells.domains)
-        return Counted(table.entity, rows, **outside, by_row=table.by_row)
+        outside = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
 
-    def counted_of(self, table: Table, member: Query) -> Counted:
+    def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
         return replace(member.counted(table), rows=self.bounds(table).rows)
 
     def asked(self, table: Table) -> dict[str, Any]:
         counted = [self.counted_of(table, each).to_dict() for each in self.members]
-        return self.question() | {COUNTED: counted}
+        return self.question() | {COUNTED_NOTION: counted}
 
     def question(self) -> dict[str, Any]:
         return {
             "query": self.kind,
             "name": self.title,
-            MEMBERS: [each.question() for each in self.members],
+            MEMBERS_KEY: [each.question() for each in self.members],
         }
 
-    def workload(self, table: Table) -> tuple[Cells, Workload, list[Attributes]]:
+    def workload(self, table: Table) -> tuple[GroupGrid, Workload, list[Attributes]]:
         """The columns with their domains, the tables over them, and the attributes of each member
         in its own order."""
         domains: dict[str, Any] = {}
@@ -134,9 +137,9 @@ class Together(Query):
             worths[key] = worths.get(key, 0.0) + worth
         sizes = tuple(len(domain.labels) for domain in domains.values())
         workload = Workload(sizes, tuple(worths), tuple(worths.values()))
-        return Cells(tuple(names), tuple(domains.values())), workload, axes
+        return GroupGrid(tuple(names), tuple(domains.values())), workload, axes
 
-    def offer(self, table: Table, share: Share) -> Offer:
+    def offer(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
         rows = self.bounds(table).rows
         noise = "gaussian" if share.rho else "laplace"
@@ -146,7 +149,7 @@ class Together(Query):
         variances = [each.variance for each in noisy]
         spread = cell_variances(workload, spending.measurements, variances)
         prices = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
-        return Offer(
+        return CostEstimate(
             self,
             share,
             Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
@@ -159,20 +162,20 @@ class Together(Query):
             ),
         )
 
-    def parts(self, table: Table, offer: Offer) -> list[Offer]:
+    def parts(self, table: Table, offer: CostEstimate) -> list[CostEstimate]:
         """An offer for each member, whose prices add up to that of all."""
         _, workload, axes = self.workload(table)
         costs = offer.charge.costs.items()
-        shared = {relation: apportioned(cost, len(self.members)) for relation, cost in costs}
+        shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
             error = offer.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
-            asked = member.question() | {COUNTED: self.counted_of(table, member).to_dict()}
+            asked = member.question() | {COUNTED_NOTION: self.counted_of(table, member).to_dict()}
             charge = Charge(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
             expected = error * sqrt(2 / pi)
             result.append(
-                Offer(
+                CostEstimate(
                     member,
                     offer.share,
                     charge,
@@ -184,10 +187,10 @@ class Together(Query):
             )
         return result
 
-    def answer(self, table: Table, offer: Offer, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
         scan: TableScan = offer.details["scan"]
-        values = measured(noisy, scan.count(table, offer.expression, progress))
+        values = measure_counts(noisy, scan.count(table, offer.expression, progress))
         return self._answers(table, noisy, values, offer.details["errors"])
 
     def _answers(
@@ -201,8 +204,10 @@ class Together(Query):
         cells, workload, axes = self.workload(table)
         measurements = [each.measurement for each in noisy]
         variances = [each.variance for each in noisy]
-        tables = tables_of(workload, estimate(workload, measurements, variances, values))
-        reaches = radii(
+        tables = estimate_tables(
+            workload, estimate_residuals(workload, measurements, variances, values)
+        )
+        reaches = interval_radii(
             workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
         )
         answers = []
@@ -212,7 +217,7 @@ class Together(Query):
                 tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _rows(member.cells(table), own.ravel(), reaches[index])
+                _member_rows(member.cells(table), own.ravel(), reaches[index])
                 | {"details": {"standard_error": errors[index]}}
             )
         measured = [
@@ -222,7 +227,7 @@ class Together(Query):
         return {"answers": answers, "measured": measured}
 
 
-def mergeable(query: Query, table: Table, plan: Any) -> tuple[object, ...] | None:
+def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | None:
     """What queries must have in common to be measured at once; None for one that cannot be."""
     if not isinstance(query, Count | Rows) or planned_count(plan) is not None:
         return None
@@ -238,12 +243,14 @@ def mergeable(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     return query.where, bounds.rows, table.of_people, drops
 
 
-def apportioned(cost: Cost, count: int) -> list[Cost]:
+def apportion_cost(cost: Cost, count: int) -> list[Cost]:
     """A cost in parts that are as even as whole units allow, and add up to it."""
     return [
         Cost(
             *(
-                amount if amount >= units.INFINITE else amount // count + (each < amount % count)
+                amount
+                if amount >= encoding.INFINITE_UNITS
+                else amount // count + (each < amount % count)
                 for amount in (cost.epsilon, cost.rho, cost.delta)
             )
         )
@@ -251,17 +258,20 @@ def apportioned(cost: Cost, count: int) -> list[Cost]:
     ]
 
 
-def questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
+def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The questions of what was debited, as the ledger keeps it, each with what counts in it."""
-    counted = paid.get(COUNTED, [])
-    return [dict(each) | {COUNTED: own} for each, own in zip(paid[MEMBERS], counted, strict=True)]
+    counted = paid.get(COUNTED_NOTION, [])
+    return [
+        dict(each) | {COUNTED_NOTION: own}
+        for each, own in zip(paid[MEMBERS_KEY], counted, strict=True)
+    ]
 
 
-def _rows(cells: Cells, values: Array, reach: Radii) -> dict[str, Any]:
+def _member_rows(cells: GroupGrid, values: Array, reach: IntervalRadii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    sides = [np.round(values + side, DIGITS) for side in (0, -reach.cell, reach.cell)]
+    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -reach.cell, reach.cell)]
     rows = [
-        [*label, *map(plain, numbers)]
+        [*label, *map(plain_number, numbers)]
         for label, *numbers in zip(cells.labels(), *sides, strict=True)
     ]
     names = ("value", "low", "high")
@@ -269,6 +279,6 @@ def _rows(cells: Cells, values: Array, reach: Radii) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, rows: int) -> Spending:
+def _spend(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, "mean", rows)

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from whosin.exact import Array, probability, rational
-from whosin.families.base import HALF, Family, Range, Worst, spelled_number
+from whosin.families.base import ONE_HALF, Family, Range, Worst, spelled_number
 from whosin.families.independent import Independent
 from whosin.priors import Prior
-from whosin.spaces.lattice import Lattice
-from whosin.spaces.subsets import Subsets
+from whosin.spaces.quotients import Lattice
+from whosin.spaces.worlds import Subsets
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class EvenOdds(Family):
     @property
     def beliefs(self) -> Range:
         apart = Fraction(rational(self.apart))
-        return HALF - apart, HALF + apart
+        return ONE_HALF - apart, ONE_HALF + apart
 
     @property
     def independent_beliefs(self) -> Range:

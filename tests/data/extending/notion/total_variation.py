@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.mechanisms import as_channel
-from whosin.notions.base import Notion
-from whosin.notions.level import Level
+from whosin.mechanisms import read_channel
+from whosin.notions.base import Level, Notion
 from whosin.spaces import Space, Subsets
 
 
@@ -21,7 +20,7 @@ class TotalVariation(Notion):
     short_names: ClassVar[tuple[str, ...]] = ("tv",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        channel = as_channel(mechanism, space).on_worlds()
+        channel = read_channel(mechanism, space).on_worlds()
         assert isinstance(channel.space, Subsets)
         rows, size = channel.likelihoods, channel.space.size
         far = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from whosin.release.columns.cells import Cells
+from whosin.release.contribution_bounds import count_people, eligible_rows
+from whosin.release.groups import GroupGrid
 from whosin.release.queries.counts import Count
-from whosin.release.scans import bounding
-from whosin.release.scans.bounding import eligible
 from whosin.release.table import Table
 
 
@@ -25,7 +24,7 @@ class Absent(Count):
     column_takes: ClassVar[str] = "any"
     column: str
 
-    def exact(self, table: Table, cells: Cells) -> Any:
-        rows = eligible(table, self.where)
+    def exact(self, table: Table, cells: GroupGrid) -> Any:
+        rows = eligible_rows(table, self.where)
         empty = rows.filter(rows[self.column].isnull())
-        return bounding.people(empty, table, cells, self.bounds(table))
+        return count_people(empty, table, cells, self.bounds(table))

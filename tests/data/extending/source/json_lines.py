@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from whosin.release.engines.embedded import DuckDB
+from whosin.release.engines.duckdb import DuckDB
 
 
 class JsonLines(DuckDB):

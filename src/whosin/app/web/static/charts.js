@@ -92,6 +92,16 @@ export function ratesChart({ points, promise }) {
   ];
 }
 
+// A label in lines of at most this many letters, at spaces where there are some.
+function inLines(label, letters) {
+  const lines = [""];
+  for (const word of label.split(/(?<= )/).flatMap((part) => part.match(new RegExp(`.{1,${letters}}`, "gsu")) ?? [])) {
+    if ((lines.at(-1) + word.trimEnd()).length > letters) lines.push(word);
+    else lines[lines.length - 1] += word;
+  }
+  return lines;
+}
+
 // Values by cell with their 95% intervals.
 export function answerChart(answer) {
   const at = (name) => answer.columns.indexOf(name);
@@ -105,14 +115,17 @@ export function answerChart(answer) {
   }));
   const most = Math.max(0, ...rows.map((row) => row.high));
   const least = Math.min(0, ...rows.map((row) => row.low));
-  const [width, left, step, bottom] = [440, 130, 26, 26];
+  const labels = rows.map((row) => inLines(row.cell, 18));
+  const tallest = Math.max(...labels.map((lines) => lines.length));
+  const [width, left, step, bottom] = [440, 130, 13 + 13 * tallest, 26];
   const height = rows.length * step + bottom;
   const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - 14);
   const bars = rows.map((row, index) => {
     const y = index * step + step / 2;
-    const cell = row.cell.length > 18 ? `${row.cell.slice(0, 17)}…` : row.cell;
+    const top = y + 4 - 6.5 * (labels[index].length - 1);
     return [
-      s("text", { class: "label", x: left - 8, y: y + 4, "text-anchor": "end" }, cell),
+      labels[index].map((line, number) =>
+        s("text", { class: "label", x: left - 8, y: top + 13 * number, "text-anchor": "end" }, line)),
       s("rect", {
         class: "bar",
         x: Math.min(x(0), x(row.value)),

@@ -257,7 +257,8 @@ export function renderQueries() {
 const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1)}.` : "");
 
 // A default that nobody chose, in the words of this page.
-function caution({ about, columns: several }) {
+function caution({ about, columns: several, words }) {
+  if (about === "noise") return sentence(words.replace('noise = "laplace"', "Laplace noise")).trim();
   const one = several[0];
   const are = several.length > 1 ? "are" : "is";
   const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";

@@ -72,6 +72,7 @@ if (description) {
   const example = `import httpx\n\nserver = httpx.Client(base_url="${location.origin}", headers={"X-Whosin": "notebook"})\nplan = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}\nserver.post("/api/plan", json=plan).json()["plan"]["epsilon"]`;
   $("routes").replaceChildren(
     h("pre", {}, example),
+    h("h2", {}, "Routes"),
     ...Object.entries(description.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => route(path, method, operation))),
     h("h2", { id: "shapes" }, "Shapes"),

@@ -122,10 +122,11 @@ function words() {
 }
 
 function figures(view) {
-  const { epsilon, baseline_epsilon: plain, noise, relation, gamma, delta } = view.plan;
+  const { epsilon, baseline_epsilon: plain, relation, gamma, delta } = view.plan;
+  const count = view.count[$("noise").value];
   const list = [["ε in all", allowed(epsilon), `between ${relation} neighbours`]];
-  if (noise) {
-    list.push(["error of a count", `± ${number(noise.error, 3)}`, `95% within ± ${atMost(noise.within, 3)}`]);
+  if (count) {
+    list.push(["error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
   }
   list.push(["beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
@@ -380,7 +381,8 @@ export async function start() {
     $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
-  for (const id of ["noise", "split"]) $(id).addEventListener("change", changed);
+  $("split").addEventListener("change", changed);
+  $("noise").addEventListener("change", changedPlan);
   $("go").addEventListener("click", () => release({ scenario: scenario(), request: freshId() }));
   $("continue").addEventListener("click", () => release(pending()));
   $("forget").addEventListener("click", () => {

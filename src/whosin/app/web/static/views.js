@@ -115,7 +115,7 @@ async function showMap() {
   const choose = (node, item) => {
     for (const other of $("map").querySelectorAll(".edge")) other.setAttribute("aria-pressed", String(other === node));
     $("theorem").replaceChildren(
-      h("h3", {}, item.title),
+      h("h2", {}, item.title),
       item.formula ? h("p", {}, `Level: ${item.formula}`) : null,
       h("p", {}, item.statement),
     );

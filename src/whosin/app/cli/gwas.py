@@ -1,0 +1,445 @@
+"""`whosin gwas`: publish an association study, attack it, and compare."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from whosin.app.cli.options import (
+    Draw,
+    Json,
+    add_options,
+    print_json,
+    print_result,
+    print_warning,
+    progress_bar,
+)
+from whosin.errors import InvalidInput, UnknownName
+from whosin.extras import require_extras
+from whosin.plain_files import check_plain
+
+if TYPE_CHECKING:
+    from whosin.calibration import Plan
+    from whosin.gwas.release import StudyCostEstimate, StudyRelease
+
+
+# What the commands share: options, the plan of a release, progress.
+
+
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+]
+Phenotypes = Annotated[
+    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
+]
+Relation = Annotated[
+    str,
+    typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
+]
+EXCLUDED_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+"""Options that a study does not take, since everyone knows how many cases there are."""
+
+
+def plan_study(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
+    """The plan: everyone knows how many cases there are."""
+    from whosin.calibration import read_plan
+
+    return read_plan({**adversary, "size-known": True}, target)
+
+
+def read_numbers(text: str, field: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    from whosin.validation import spelled_whole
+
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how much of a work is done."""
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+# `whosin gwas attack`: how well a known genome can be placed among the cases.
+
+
+@add_options("target", "adversary", without=EXCLUDED_WORDS)
+def attack(
+    study: StudyPath,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    snps: Annotated[
+        str | None, typer.Option(help="Numbers of SNPs: 10,100,1000; by default up to all.")
+    ] = None,
+    relation: Relation = "label-swap",
+    rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
+    phenotypes: Phenotypes = None,
+    seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
+    save: Draw = None,
+    json: Json = False,
+) -> None:
+    """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
+
+    Without a target the release is planned for γ = 2 at prior 0.5. For the curator: it reads the
+    exact genotypes of a PLINK study.
+    """
+    from whosin.exact import rational
+    from whosin.gwas.association import check_relation
+    from whosin.gwas.attack import GenotypePanel
+    from whosin.gwas.attack import attack_study as run
+    from whosin.report import charts, gwas
+
+    if save is not None:
+        charts.check_path(save)
+    check_relation(relation)
+    if not target:
+        target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
+    plan = plan_study(target, adversary)
+    crowd = GenotypePanel.of(study, phenotypes, seed)
+    sizes = read_numbers(snps, "--snps") if snps is not None else _snp_numbers(crowd.bed.snps)
+    false = float(rational(rate, "--rate"))
+    with progress("attacking") as tell:
+        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
+    believed = gwas.attack_prior(plan)
+    data = {
+        "epsilon": plan.epsilon,
+        "relation": relation,
+        "prior": believed,
+        "promised_posterior": gwas.promised_posterior(plan, believed),
+        "promised_power": gwas.attack_limit(plan, false),
+        "seed": seed,
+        "points": [gwas.point_data(point, believed) for point in points],
+    }
+    print_result(json, data, gwas.print_attack, points, plan, relation, false)
+    if save is not None:
+        title = f"Cases recognised at a false-positive rate of {false:g}"
+        chart = gwas.attack_chart(points, gwas.attack_limit(plan, false), title)
+        charts.save_chart(chart, save, private=True)
+
+
+def _snp_numbers(most: int) -> list[int]:
+    """10, 30, 100, … up to all SNPs."""
+    steps = [10**power * factor for power in range(1, 8) for factor in (1, 3)]
+    return [size for size in steps if size < most] + [most]
+
+
+# `whosin gwas count`: exact counts and statistics, for the curator.
+
+
+def count(
+    study: StudyPath,
+    phenotypes: Phenotypes = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(help="How many; by default one below 2 GiB, else one for each core."),
+    ] = None,
+    leave_out_no_sex: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-no-sex",
+            help="Leave out people of unknown sex, as PLINK does without --allow-no-sex.",
+        ),
+    ] = False,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(help="Write the counts (x.tsv), or draw: x.html, x.svg, x.png; repeat."),
+    ] = None,
+    assoc: Annotated[
+        Path | None, typer.Option(help="Write PLINK's association table, tab-separated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count genotypes of cases and controls. What it writes is exact and private."""
+    from whosin.gwas import read_study
+    from whosin.gwas.study import write_table
+    from whosin.report import charts, gwas
+    from whosin.report.gwas import write_exact
+
+    files = save or []
+    for path in files:
+        if path.suffix not in (".tsv", *charts.CHART_SUFFIXES):
+            raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
+        if path.suffix == ".tsv":
+            check_plain(path, "--save")
+        else:
+            charts.check_path(path)
+    if assoc is not None:
+        check_plain(assoc, "--assoc")
+    given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
+    with progress("counting") as tell:
+        result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
+    for path in files:
+        if path.suffix == ".tsv":
+            write_table(result, path)
+        else:
+            charts.save_chart(gwas.exact_chart(result), path, private=True)
+    if assoc is not None:
+        write_exact(result, assoc)
+    if files or assoc is not None:
+        print_warning(
+            "exact statistics are private: keep them in the house, or use `whosin gwas release`"
+        )
+    sizes = {key: getattr(result, key) for key in ("cases", "controls", "left_out")}
+    print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)
+
+
+# `whosin gwas experiment`: what bounding priors buys, and where it buys nothing.
+
+
+def experiment(
+    gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
+    top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
+    people: Annotated[
+        str, typer.Option(help="Sizes of the study, half of them cases.")
+    ] = "1000,2000,5000,10000,20000",
+    prior: Annotated[str, typer.Option(help="How sure the adversary is before.")] = "0.5",
+    score: Annotated[str, typer.Option(help="distance or chi2.")] = "distance",
+    snps: Annotated[int, typer.Option(help="How many SNPs a study has.")] = 5_000,
+    causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
+    odds_ratio: Annotated[
+        float, typer.Option(help="The odds ratio of each copy at a causal SNP.")
+    ] = 1.5,
+    studies: Annotated[int, typer.Option(help="How many studies of each size.")] = 20,
+    draws: Annotated[int, typer.Option(help="How many releases of each study.")] = 20,
+    seed: Annotated[int, typer.Option(help="The seed of the first study.")] = 1,
+    save: Draw = None,
+    json: Json = False,
+) -> None:
+    """Compare plain DP and bounded priors at the same γ: which of the true top SNPs come back?"""
+    from whosin.exact import probability
+    from whosin.gwas.scores import SCORE_KINDS
+    from whosin.gwas.simulation import Experiment, run_experiment
+    from whosin.report import charts, gwas
+
+    if save is not None:
+        charts.check_path(save)
+    if score not in SCORE_KINDS:
+        raise UnknownName("--score", score, SCORE_KINDS)
+    asked = Experiment(
+        gammas=[part.strip() for part in gamma.split(",") if part.strip()],
+        tops=read_numbers(top, "--top"),
+        people=read_numbers(people, "--people"),
+        prior=probability(prior, "--prior"),
+        snps=snps,
+        causal=causal,
+        odds_ratio=odds_ratio,
+        studies=studies,
+        draws=draws,
+        score=score,
+        seed=seed,
+    )
+    with progress("releasing") as tell:
+        outcomes = run_experiment(asked, tell)
+    seeds = [asked.seed, asked.seed + asked.studies - 1]
+    about = {"seeds": seeds, "snps": snps, "causal": causal, "odds_ratio": odds_ratio}
+    data = about | {"outcomes": [*map(asdict, outcomes)]}
+    print_result(json, data, gwas.print_experiment, outcomes, asked)
+    if save is not None:
+        title = "How much of the true top comes back"
+        charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
+
+
+# `whosin gwas release`: the most associated SNPs, published privately and paid for.
+
+
+@add_options("target", "adversary", without=EXCLUDED_WORDS)
+def release(
+    study: StudyPath,
+    relation: Relation,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    top: Annotated[int | None, typer.Option(help="How many SNPs to choose.")] = None,
+    snps: Annotated[
+        str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
+    ] = None,
+    score: Annotated[
+        str, typer.Option(help="Choose by distance (of χ² from a threshold) or by chi2.")
+    ] = "distance",
+    numbers: Annotated[
+        str, typer.Option(help="Publish counts (and what follows), chi2, or nothing.")
+    ] = "counts",
+    threshold: Annotated[
+        str | None,
+        typer.Option(help="The χ² that the distance is measured from; by default 4."),
+    ] = None,
+    significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
+    phenotypes: Phenotypes = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
+    ] = None,
+    request: Annotated[
+        str | None, typer.Option(help="A name for this question: asked again, paid once.")
+    ] = None,
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
+    ] = False,
+    save: Annotated[
+        list[Path] | None, typer.Option(help="Write a table (x.tsv) or a page (x.html); repeat.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
+    from whosin.gwas import read_study
+    from whosin.gwas.bed import study_prefix
+    from whosin.gwas.release import RELATIVES_WARNING, Question, price_study, publish_study
+    from whosin.ledger import Ledger
+    from whosin.report import gwas
+    from whosin.report.gwas import release_page, write_release
+
+    files = save or []
+    _check_files(files)
+    plan = plan_study(target, adversary)
+    named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
+    if (top is None) == (not named):
+        accepted = "asked for by --top or by --snps, one of the two"
+        raise InvalidInput("SNPs", accepted, "neither" if top is None else "both")
+    chosen_by = _chi_square_threshold(threshold, significance)
+    asked = Question(top, relation, score, numbers, chosen_by, named)
+    with progress("counting") as tell:
+        result = read_study(study, phenotypes, progress=tell)
+    offered = price_study(plan, asked, result)
+    if dry_run:
+        if result.related:
+            print_warning(RELATIVES_WARNING)
+        print_result(json, _offer_data(offered), gwas.print_offer, offered)
+        return
+    base = study_prefix(study)
+    where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    with Ledger(where) as opened, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the notes say it
+        made = publish_study(result, plan, asked, opened, name, request, amend=amend)
+    for note in made.notes:
+        print_warning(note)
+    for path in files:
+        if path.suffix == ".tsv":
+            write_release(made, path)
+        else:
+            release_page(made, path)
+    print_result(json, _offer_data(offered, made), gwas.print_release, made)
+
+
+def _check_files(files: list[Path]) -> None:
+    for path in files:
+        if path.suffix not in (".tsv", ".html"):
+            raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
+        if not path.parent.is_dir():
+            raise InvalidInput("--save", "in a folder that exists", str(path))
+        check_plain(path, "--save")
+        if path.suffix == ".html":
+            require_extras("charts")
+
+
+def _chi_square_threshold(threshold: str | None, significance: str | None) -> object:
+    """The χ² that distances are measured from, as it is or by its p-value."""
+    from scipy.special import chdtri
+
+    from whosin.exact import rational
+    from whosin.gwas.scores import SELECTION_THRESHOLD
+
+    if significance is None:
+        return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
+    if threshold is not None:
+        raise InvalidInput("--threshold", "left out beside --significance", threshold)
+    value = float(rational(significance, "--significance"))
+    if not 1e-300 <= value < 1:
+        raise InvalidInput("--significance", "a p-value above 0 and below 1", significance)
+    return float(chdtri(1, value))
+
+
+def _offer_data(offered: StudyCostEstimate, made: StudyRelease | None = None) -> dict[str, object]:
+    from whosin.exact import rational
+    from whosin.report.gwas import release_rows
+
+    asked = ("top", "named", "relation", "score", "numbers")
+    data: dict[str, object] = {
+        **{key: getattr(offered.question, key) for key in asked},
+        "threshold": rational(offered.question.threshold),
+        "epsilon": sum(offered.epsilons),
+        "epsilon_selection": offered.epsilons[0],
+        "epsilon_numbers": offered.epsilons[1],
+        "selection_scale": offered.selection_scale,
+        "noise_scale": offered.scale,
+        "cases": offered.cases,
+        "controls": offered.controls,
+        "snps_in_study": offered.snps,
+        "plan": offered.plan.to_dict(),
+    }
+    if made is not None:
+        data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
+    return data
+
+
+# `whosin gwas simulate`: a study to try things on.
+
+
+def simulate(
+    out: Annotated[Path, typer.Argument(help="Writes OUT.bed, OUT.bim and OUT.fam.")],
+    cases: Annotated[int, typer.Option(help="How many cases.")] = 1000,
+    controls: Annotated[int, typer.Option(help="How many controls.")] = 1000,
+    snps: Annotated[int, typer.Option(help="How many SNPs.")] = 10_000,
+    causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
+    odds_ratio: Annotated[
+        float, typer.Option(help="The odds ratio of each copy at a causal SNP.")
+    ] = 1.5,
+    seed: Annotated[int, typer.Option(help="The seed: another number makes another study.")] = 1,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that are there already.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Simulate cases and controls, some SNPs causal, and write PLINK files."""
+    from whosin.gwas import Simulation
+    from whosin.gwas.bed import study_files, study_prefix
+
+    made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
+    base = study_prefix(out)
+    if not base.resolve().parent.is_dir():
+        raise InvalidInput("OUT", "in a folder that exists", str(out))
+    for path in study_files(base):
+        check_plain(path, "OUT")
+    there = [path.name for path in study_files(base) if path.exists()]
+    if there and not overwrite:
+        accepted = "a study that is not there yet (--overwrite replaces it)"
+        raise InvalidInput("OUT", accepted, ", ".join(there))
+    made.write(base)
+    names = made.names().take(made.frequencies()[2]).name
+    if json:
+        print_json(
+            {"study": str(base), "cases": cases, "controls": controls, "snps": snps}
+            | {"causal": names, "odds_ratio": odds_ratio, "seed": seed}
+        )
+        return
+    print(
+        f"{base.name}.bed, .bim, .fam: {cases} cases, {controls} controls, {snps} SNPs, seed {seed}"
+    )
+    print(f"causal: {' '.join(names)}" if names else "no SNP is causal")
+
+
+app = typer.Typer(
+    help="Association studies: simulate, count, release, attack, experiment.",
+    no_args_is_help=True,
+)
+app.command("simulate")(simulate)
+app.command("count")(count)
+app.command("release")(release)
+app.command("attack")(attack)
+app.command("experiment")(experiment)

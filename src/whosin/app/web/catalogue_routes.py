@@ -1,0 +1,277 @@
+"""Routes that list what there is: kinds of queries and families, files, columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from inspect import getdoc
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi import Query as fastapi_Query
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
+
+from whosin import vocabulary
+from whosin.app.web import folder, tasks
+from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
+from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
+from whosin.app.web.scenarios import opened, table_scenario
+from whosin.calibration import TARGET_KINDS
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
+from whosin.extras import require_extras
+from whosin.families import FAMILY_KINDS
+from whosin.notions import NOTION_KINDS
+from whosin.release import DuckDB
+from whosin.release.queries import QUERIES, Query
+from whosin.vocabulary import Word, match_fields
+
+# `/api/kinds`: what can be asked and said, from the registries, for pages and programs.
+
+
+ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
+"""What a page asks for beside the notion."""
+IN_PLACE = (
+    *("name", "where", "weight", "magnitude", "column", "columns", "by", "rows", "groups"),
+    "universe",
+)
+"""Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
+FIELD_KINDS = {
+    "int | None": "whole",
+    "bool": "flag",
+    "bool | str": "flag",
+    "str": "text",
+    "object": "number",
+    "Sequence[object] | None": "numbers",
+    "Sequence[Sequence[str]] | None": "sets",
+    "Mapping[str, Sequence[object]] | None": "ranges",
+}
+"""What a key takes, by its type."""
+kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
+
+
+class QueryField(BaseModel):
+    """A key of a kind of question that a page asks for as it is.
+
+    `match_fields` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or
+    "ranges" (pairs of ends by column); with `choices` it is one of them, or for a flag true as
+    well. With `only_with` it belongs to one word of another key.
+    """
+
+    key: str
+    takes: str
+    choices: list[str]
+    default: str
+    only_with: list[str]
+    help: str
+
+
+class QueryKind(BaseModel):
+    """A kind of question: its keys, and what a page needs to ask for them."""
+
+    kind: str
+    label: str
+    keys: list[str]
+    column: str
+    extra: list[str]
+    more: list[QueryField]
+    needs_delta: bool
+    writes_file: bool
+
+
+class FamilyKind(BaseModel):
+    """A family of adversaries: how it is written, and one of them."""
+
+    form: str
+    example: str
+
+
+class NotionKind(BaseModel):
+    """A notion that a channel can be measured by, and the words that it takes."""
+
+    name: str
+    label: str
+    words: list[str]
+
+
+class Kinds(BaseModel):
+    """Every kind of question, of target (its words), of family and of notion, and every word of a
+    scenario by its section."""
+
+    queries: list[QueryKind]
+    targets: list[list[str]]
+    words: dict[str, list[Word]]
+    families: list[FamilyKind]
+    notions: list[NotionKind]
+
+
+@kinds_router.get("/api/kinds")
+def kinds() -> Kinds:
+    """What can be asked, and the words for it."""
+    return Kinds(
+        queries=[_query_kind(kind) for kind in QUERIES.values()],
+        words={
+            section: list(words.values()) for section, words in vocabulary.SCENARIO_SECTIONS.items()
+        },
+        targets=[*(list(kind.words_taken) for kind in TARGET_KINDS.values()), ["hipaa"]],
+        families=[
+            FamilyKind(form=kind.name + kind.form, example=kind.example)
+            for kind in FAMILY_KINDS.values()
+            if kind.example
+        ],
+        notions=[
+            NotionKind(name=name, label=kind.label or name.replace("-", " "), words=list(words))
+            for name, kind in NOTION_KINDS.items()
+            if (words := match_fields(kind, ON_A_PAGE)) is not None
+        ],
+    )
+
+
+def _query_kind(kind: type[Query]) -> QueryKind:
+    return QueryKind(
+        kind=kind.kind,
+        label=kind.label,
+        keys=[each.name for each in fields(kind)],
+        column=kind.column_takes,
+        extra=[part for part in kind.example if part],
+        more=list(_query_fields(kind)),
+        needs_delta=kind.needs_delta,
+        writes_file=kind.writes_file,
+    )
+
+
+def _query_fields(kind: type[Query]) -> Iterator[QueryField]:
+    """The keys that a page asks for in no special way, by what they take."""
+    said = _argument_words(kind)
+    for each in fields(kind):
+        choices = kind.choices.get(each.name, ())
+        takes = FIELD_KINDS.get(str(each.type))
+        if each.name in IN_PLACE or each.name == kind.example[0] or takes is None:
+            continue
+        default = "" if each.default in (None, MISSING, False) else str(each.default)
+        yield QueryField(
+            key=each.name,
+            takes=takes,
+            choices=list(choices),
+            default=default,
+            only_with=list(kind.only_with.get(each.name, ())),
+            help=said.get(each.name, ""),
+        )
+
+
+def _argument_words(kind: type[Query]) -> dict[str, str]:
+    """What the docstrings of a kind say of each argument."""
+    result: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        listed = (getdoc(each) or "").partition("Args:\n")[2].partition("\n\n")[0]
+        attributes = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
+        result |= {name: re.sub(r"\s+", " ", words) for name, words in attributes}
+    return result
+
+
+# `/api/files`: the tables of the served folder, their columns, and uploads.
+
+
+files_router = APIRouter(tags=["files"], route_class=BoundedRoute)
+FileName = Annotated[str, fastapi_Query(max_length=200)]
+
+
+class File(BaseModel):
+    """A file of the folder: its name alone, since its size tells how many rows it has."""
+
+    name: str
+
+
+class Files(BaseModel):
+    """What the folder holds."""
+
+    tables: list[File]
+    scenarios: list[str]
+
+
+class Column(BaseModel):
+    """A column, by its schema."""
+
+    name: str
+    type: str
+    numeric: bool
+
+
+class ColumnList(BaseModel):
+    """The schema of a table; no row is looked at."""
+
+    file: str
+    columns: list[Column]
+
+
+@files_router.get("/api/files")
+@tasks.quick_route
+def list_files(settings: Settings, visitor: Visitor) -> Files:
+    """The tables and scenarios in the served folder."""
+    # Who is no curator sees the tables that have a budget, and no scenario files.
+    home, seen = settings.folder, visitor.tables(settings)
+    tables = {path.name: path for path in folder.list_tables(home)} | folder.list_database_tables(
+        home
+    )
+    return Files(
+        tables=[File(name=name) for name in tables if folder.is_seen(home, name, seen)],
+        scenarios=[path.name for path in folder.list_scenarios(home)] if visitor.curator else [],
+    )
+
+
+@files_router.get("/api/columns")
+@tasks.quick_route
+def list_columns(settings: Settings, visitor: Visitor, file: FileName) -> ColumnList:
+    """The columns of a table, from its schema alone."""
+    with at("table.source"):
+        source = folder.find_table(settings.folder, file, visitor.tables(settings))
+        with DuckDB() as engine:
+            schema = engine.open(source).schema()
+    return ColumnList(
+        file=file,
+        columns=[_describe_column(name, kind) for name, kind in schema.items()],
+    )
+
+
+@files_router.post("/api/columns")
+@tasks.quick_route
+def list_all_columns(settings: Settings, visitor: Visitor, body: InspectionBody) -> ColumnList:
+    """The columns of a table with those of further tables and with features, from the schemas
+    alone."""
+    with opened(settings, table_scenario(body), visitor) as (_, table):
+        return ColumnList(
+            file=body.table.source,
+            columns=[_describe_column(name, kind) for name, kind in table.kinds.items()],
+        )
+
+
+def _describe_column(name: str, kind: Any) -> Column:
+    return Column(name=name, type=str(kind), numeric=bool(kind.is_numeric()))
+
+
+BINARY_CONTENT = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@files_router.post(
+    "/api/files",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": BINARY_CONTENT}},
+)
+async def upload_file(request: Request, name: FileName) -> File:
+    """Bring a table into the folder: the body is the file. No file is replaced."""
+    require_extras("release")
+    settings = server_settings(request)
+    if not settings.register or not request_visitor(request).curator:
+        raise RequestRefused(409, "this server takes no files; ask whoever runs it", "name")
+
+    async def check(path: str, name: str) -> None:
+        try:
+            await run_in_threadpool(tasks.run_quick, request, folder.check_upload, path, name)
+        except (Crashed, OutOfMemory, TookTooLong):
+            raise InvalidInput("file", "one that can be read", name) from None
+
+    with at("name"):
+        most = settings.largest_upload
+        path = await folder.receive_upload(settings.folder, name, request.stream(), most, check)
+    return File(name=path.name)

@@ -1,0 +1,177 @@
+"""Routes about the budget and the session: ledger, login, logout."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
+
+from whosin.app.cli.options import plain_json
+from whosin.app.web.access import (
+    COOKIE_NAME,
+    Access,
+    Settings,
+    Visitor,
+    has_ledger,
+    request_visitor,
+    server_settings,
+)
+from whosin.app.web.bodies import BoundedRoute, TokenBody
+from whosin.app.web.scenarios import ledger_url
+from whosin.app.web.tasks import quick_route
+from whosin.errors import BrokenHistory, InvalidInput
+from whosin.ledger import Ledger, verify
+from whosin.report.budget import entry_row, standing_card
+from whosin.report.card import Section
+
+# `/api/ledger`: what was spent, what is left, and what it all allows anyone to believe.
+
+
+ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
+MOST_ENTRIES = 500
+SAVED_NAME = "scenario.toml"
+"""The name under which the page saves a scenario."""
+
+
+class Dataset(BaseModel):
+    """Where a dataset stands, in words and as data, and for its curator the command that goes on
+    with another file, other domains or bounds."""
+
+    dataset: str
+    amend: str | None
+    card: list[Section]
+    standing: dict[str, Any]
+
+
+class Datasets(BaseModel):
+    """All datasets of the ledger."""
+
+    datasets: list[Dataset]
+
+
+class History(BaseModel):
+    """The last entries of a dataset (number, when, who, what, cost), and whether it is whole."""
+
+    dataset: str
+    entries: list[list[str]]
+    whole: bool
+    unanswered: int
+
+
+@ledger_router.get("/api/ledger")
+@quick_route
+def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
+    """Where all datasets stand."""
+    if not has_ledger(settings):
+        return Datasets(datasets=[])
+    url = ledger_url(settings)
+    with Ledger(settings.ledger, create=False) as ledger:
+        standings = [ledger.standing(name) for name in ledger.datasets()]
+        return Datasets(
+            datasets=[
+                Dataset(
+                    dataset=standing.dataset,
+                    amend=_amend_command(url, standing.dataset) if visitor.curator else None,
+                    card=standing_card(standing),
+                    standing=plain_json(standing.to_dict()),
+                )
+                for standing in standings
+            ]
+        )
+
+
+def _amend_command(url: str, dataset: str) -> str:
+    return shlex.join(["whosin", "ledger", "amend", url, dataset, "--scenario", SAVED_NAME])
+
+
+@ledger_router.get("/api/ledger/history")
+@quick_route
+def show_history(
+    settings: Settings, visitor: Visitor, dataset: Annotated[str, Query(max_length=200)]
+) -> History:
+    """The history of a dataset, with its chain of digests checked."""
+    if not has_ledger(settings):
+        raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
+    with Ledger(settings.ledger, create=False) as ledger:
+        standing, entries, _ = ledger.record(dataset)
+        try:
+            check = verify(ledger, dataset)
+        except BrokenHistory:  # its words may name the requests of others
+            if visitor.curator:
+                raise
+            raise BrokenHistory(dataset, "its curator can see where") from None
+        relation = standing.budget.relation
+        # A user sees their own requests, and of others' only what they add up to.
+        seen = [entry for entry in entries if visitor.sees(entry)]
+        own = {entry.request for entry in seen}
+        return History(
+            dataset=standing.dataset,
+            entries=[list(entry_row(entry, relation)) for entry in seen[-MOST_ENTRIES:]],
+            whole=True,
+            unanswered=sum(request in own for request in check.unanswered),
+        )
+
+
+# `/api/hello`, `/api/login`: who is there.
+
+
+session_router = APIRouter(tags=["session"], route_class=BoundedRoute)
+
+
+class Hello(BaseModel):
+    """The server, in whose name requests are made, and whether they may look at the rows."""
+
+    version: str
+    user: str | None
+    login: bool
+    register_datasets: bool
+    curator: bool
+    largest_upload: int
+
+
+@session_router.get("/api/hello")
+def hello(request: Request) -> Hello:
+    """Whether the server is there, who asks, and whether a token is needed."""
+    settings = server_settings(request)
+    return Hello(
+        version=version("whosin"),
+        user=getattr(request.state, "user", None),
+        login=bool(getattr(request.state, "login", False)),
+        register_datasets=settings.register,
+        curator=request_visitor(request).curator,
+        largest_upload=settings.largest_upload,
+    )
+
+
+@session_router.post("/api/login")
+def login(request: Request, response: Response, body: TokenBody) -> Hello:
+    """Begin a session of this page: a cookie holds its number. Programs send
+    `Authorization: Bearer …` instead."""
+    address = request.client.host if request.client else ""
+    user, number = _request_access(request).login(body.token.strip(), address)
+    response.set_cookie(
+        COOKIE_NAME,
+        number,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    request.state.user = user
+    return hello(request)
+
+
+@session_router.post("/api/logout")
+def logout(request: Request, response: Response) -> Hello:
+    """End the session of this browser."""
+    _request_access(request).logout(request.headers)
+    response.delete_cookie(COOKIE_NAME, httponly=True, samesite="strict")
+    request.state.user = None
+    return hello(request)
+
+
+def _request_access(request: Request) -> Access:
+    access: Access = request.app.state.access
+    return access

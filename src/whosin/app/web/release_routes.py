@@ -1,0 +1,351 @@
+"""Routes from a scenario to its cost to its answers, SQL and the curator's look among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse
+from pydantic import BaseModel, ValidationError
+
+from whosin import documents
+from whosin.app.cli.options import plain_json
+from whosin.app.web import bodies, folder, scenarios, tasks
+from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
+from whosin.app.web.bodies import (
+    BoundedRoute,
+    InspectionBody,
+    ReleaseBody,
+    RequestRefused,
+    ScenarioBody,
+    SqlBody,
+    TextBody,
+    body_data,
+    log_line,
+)
+from whosin.app.web.catalogue_routes import FileName
+from whosin.app.web.tasks import quick_route, scan_route
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong, at
+from whosin.extras import require_extras
+from whosin.ledger import encoding
+from whosin.ledger.budget import Cost
+from whosin.ledger.registry import suspend_dataset
+from whosin.release import Answer, Release
+from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
+from whosin.release.queries.base import scenario_keys
+from whosin.release.sql import parse_queries
+from whosin.release.table import dataset_name
+from whosin.report import card as report_card
+from whosin.report.budget import cost_words, standing_card
+from whosin.report.card import Section
+from whosin.report.html import release_report
+from whosin.report.releases import offer_data
+from whosin.report.table_views import (
+    column_scales,
+    csv_bytes,
+    describe_agreement,
+    page_data,
+    parquet_bytes,
+)
+
+# `/api/scenario`, `/api/price`, `/api/release`: from a scenario to its cost to its answers.
+
+
+release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
+PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
+AnswerNumber = Annotated[int, Query(ge=0, le=99)]
+TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
+
+
+class PriceView(BaseModel):
+    """What a scenario costs and how good its answers will be; nothing is spent.
+
+    `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
+    would say no.
+    """
+
+    dataset: str
+    offers: list[dict[str, Any]]
+    total: str
+    total_epsilon: float | None
+    epsilon: float
+    relation: str
+    remaining: float | None
+    refusal: str | None
+
+
+class ReleaseResult(BaseModel):
+    """A release: its answers and what they all allow anyone to believe."""
+
+    title: str
+    request: str
+    answers: list[dict[str, Any]]
+    standing: dict[str, Any]
+    card: list[Section]
+
+
+class ScenarioView(BaseModel):
+    """A scenario that was read, and what was left out of it."""
+
+    scenario: dict[str, Any]
+    notes: list[str]
+
+
+@release_router.post("/api/price")
+@tasks.quick_route
+def price_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> PriceView:
+    """The cost and the expected error of each query, before anything runs."""
+    with scenarios.opened(settings, body, visitor) as (scenario, table):
+        if scenarios.writes_files(scenario.queries):
+            folder.check_outputs(folder.output_home(settings, visitor), body)
+        offers = scenarios.offers_for(scenario, table)
+        standing = scenarios.dataset_standing(settings, table.name)
+        relation = scenario.plan.relation
+        total = sum((offer.charge.cost(relation) for offer in offers), Cost(0, 0))
+        infinite = total.epsilon >= encoding.INFINITE_UNITS
+        return PriceView(
+            dataset=table.name,
+            offers=[
+                plain_json(offer_data(offer)) | {"cost": cost_words(offer.charge.cost(relation))}
+                for offer in offers
+            ],
+            total=cost_words(total),
+            total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
+            epsilon=scenario.plan.epsilon,
+            relation=relation,
+            remaining=None if standing is None else standing.spendable,
+            refusal=scenarios.refusal_reason(settings, scenario, table, offers, visitor),
+        )
+
+
+@release_router.post("/api/release")
+def make_release(request: Request, body: ReleaseBody) -> ReleaseResult:
+    """Answer a scenario: debited first, stored, then shown. Retry under the same id."""
+    settings, visitor = server_settings(request), request_visitor(request)
+    tasks.run_quick(request, check_release, settings, body, visitor)
+    with folder.reserved(folder.output_home(settings, visitor), body.scenario):
+        try:
+            return tasks.run_scan(request, run_release, settings, body, visitor)  # type: ignore[no-any-return]
+        except (Crashed, OutOfMemory, TookTooLong) as error:
+            words = tasks.server_work(request).always(suspend_stopped, settings, body, visitor)
+            if words is None:
+                raise
+            log_line(f"{dataset_name(body.scenario.table.source)!r} is halted: {error}")
+    raise ScanFailed(words)
+
+
+def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str | None:
+    """The task: halt a dataset whose process was stopped or crashed after its debit, since that may
+    depend on the rows; what to tell people then, which says no more than of any other failure."""
+    dataset = dataset_name(body.scenario.table.source)
+    if scenarios.dataset_standing(settings, dataset) is None:
+        return None
+    with visitor.ledger(settings, create=False) as ledger:
+        request = visitor.request(body.request)
+        waiting = ledger.unanswered(dataset, f"{request}/")
+        if not waiting:
+            return None
+        return str(suspend_dataset(ledger, dataset, min(waiting), request))
+
+
+def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
+    """The task: everything that comes before a debit."""
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
+        scenarios.offers_for(scenario, table)
+
+
+def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> ReleaseResult:
+    """Run a release in its task, and return what the page shows."""
+    scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
+    sections = report_card.plan_card(scenario.plan)
+    last = [part for part in sections if part.title.startswith("If they know")]
+    return ReleaseResult(
+        title=scenario.title,
+        request=body.request,
+        answers=[_answer_data(each) for each in made],
+        standing=plain_json(made.standing.to_dict()),
+        card=[*sections[:2], *standing_card(made.standing), *last],
+    )
+
+
+@release_router.post("/api/release/report", **tasks.file_response("text/html"))
+@tasks.text_route("text/html", tasks.run_scan)
+def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
+    """The report of a release that was made: one HTML file that stands alone."""
+    require_extras("charts")
+    with_plan, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
+    return release_report(with_plan.title, with_plan.plan, made)
+
+
+@release_router.post("/api/release/csv", **tasks.file_response("text/csv"))
+@tasks.text_route("text/csv", tasks.run_scan)
+def csv_release(
+    settings: Settings,
+    visitor: Visitor,
+    body: ReleaseBody,
+    answer: AnswerNumber = 0,
+    table: TableNumber = None,
+) -> str:
+    """One answer of a release that was made, or one table of an answer that has several, as CSV."""
+    _, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
+    chosen = _find_answer(made, answer)
+    return csv_bytes(chosen if table is None else _find_table(chosen, table)).decode()
+
+
+@release_router.post("/api/release/parquet", **tasks.file_response(PARQUET_MEDIA_TYPE))
+@tasks.text_route(PARQUET_MEDIA_TYPE, tasks.run_scan)
+def parquet_release(
+    settings: Settings, visitor: Visitor, body: ReleaseBody, answer: AnswerNumber = 0
+) -> bytes:
+    """One answer of a release that was made, with all its tables, as Parquet."""
+    _, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
+    return parquet_bytes(_find_answer(made, answer))
+
+
+@release_router.post("/api/release/file", **tasks.file_response(PARQUET_MEDIA_TYPE))
+def file_release(request: Request, body: ReleaseBody, answer: AnswerNumber = 0) -> FileResponse:
+    """The file that an answer of a release wrote: a synthetic table, as Parquet."""
+    given = server_settings(request), body, request_visitor(request), answer
+    path = Path(tasks.run_scan(request, answer_file, *given))
+    return FileResponse(path, media_type=PARQUET_MEDIA_TYPE, filename=path.name)
+
+
+def answer_file(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> str:
+    """Find the file of a stored answer, in its task."""
+    _, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
+    home = folder.output_home(settings, visitor, visitor.request(body.request))
+    return str(folder.find_output(home, _find_answer(made, answer)))
+
+
+def _find_answer(made: Release, index: int) -> Answer:
+    if index >= len(made):
+        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", index)
+    return made[index]
+
+
+def _find_table(answer: Answer, index: int) -> Answer:
+    count = len(answer.tables)
+    if index >= count:
+        accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
+        raise InvalidInput("table", accepted, index)
+    return answer.tables[index]
+
+
+def _answer_data(answer: Answer) -> dict[str, Any]:
+    """An answer as a page shows it."""
+    data: dict[str, Any] = plain_json(answer.to_dict()) | {
+        "paid": cost_words(answer.cost),
+        "scales": column_scales(answer),
+    }
+    if answer.tables:
+        data |= {"tables": plain_json(page_data(answer)), "agreement": describe_agreement(answer)}
+    return data
+
+
+@release_router.post("/api/scenario/toml", **tasks.file_response("text/plain"))
+@tasks.text_route("text/plain", tasks.run_quick)
+def write_scenario(settings: Settings, body: ScenarioBody) -> str:
+    """The scenario as a file for `whosin release`."""
+    return scenarios.toml_text(scenarios.full_data(settings, body))
+
+
+@release_router.post("/api/scenario/script", **tasks.file_response("text/plain"))
+@tasks.text_route("text/plain", tasks.run_quick)
+def write_script(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
+    """A Python script that makes the same run."""
+    given = scenarios.full_data(settings, body.scenario)
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
+        return scenarios.script_text(given, scenario.plan, visitor.request(body.request))
+
+
+@release_router.post("/api/scenario/read")
+@tasks.quick_route
+def read_text(body: TextBody) -> ScenarioView:
+    """Read a scenario file's text."""
+    return scenario_text(body.text)
+
+
+@release_router.get("/api/scenario")
+@tasks.quick_route
+def read_file(settings: Settings, visitor: Visitor, file: FileName) -> ScenarioView:
+    """Read a scenario file of the served folder."""
+    with at("file"):
+        path = folder.find_file(settings.folder, file, scenario=True, seen=visitor.tables(settings))
+        return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
+
+
+def scenario_text(text: str) -> ScenarioView:
+    """A scenario file for the page, and what of it does not hold there."""
+    result = documents.parse_toml(text, "scenario")
+    notes = []
+    if result.pop("ledger", None):
+        notes.append("The ledger of this server is used, and datasets are named after their files.")
+    table = result.get("table")
+    if isinstance(table, dict):
+        for key in ("name", "engine", "memory", "spill", "master", "views"):
+            if table.pop(key, None) is not None:
+                notes.append(f"{key} of the table is not used here.")
+        source = table.get("source")
+        if isinstance(source, str) and Path(source).name != source:
+            table["source"] = Path(source).name
+            notes.append("The table is looked for in the served folder.")
+    try:
+        body = ScenarioBody.model_validate(result)
+    except ValidationError as error:
+        field, words = bodies.describe_complaint(error.errors(include_url=False))
+        raise RequestRefused(422, words, field) from None
+    return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
+
+
+# `/api/sql`: the questions that a SELECT asks, for the page to show and price like others.
+
+
+sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)
+
+
+class SqlQueries(BaseModel):
+    """Questions, as [[queries]] of a scenario file has them; nothing was asked or spent."""
+
+    queries: list[dict[str, Any]]
+
+
+@sql_router.post("/api/sql")
+@quick_route
+def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> SqlQueries:
+    """A SELECT as questions. What no question answers is refused, with the nearest one that can be
+    asked."""
+    opened = scenarios.opened(settings, scenarios.table_scenario(body), visitor)
+    with opened as (_, table), at("sql"):
+        return SqlQueries(
+            queries=[scenario_keys(query) for query in parse_queries(body.sql, table)]
+        )
+
+
+# `/api/check`: the curator's private look at a table.
+#
+# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
+# does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
+# file of users names the curators, and nobody else may look.
+
+
+inspection_router = APIRouter(tags=["files"], route_class=BoundedRoute)
+
+
+class Inspection(BaseModel):
+    """Figures that are not for publication."""
+
+    warning: str
+    figures: list[InspectionFinding]
+
+
+@inspection_router.post("/api/check")
+@scan_route
+def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
+    """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
+    if not visitor.curator:
+        raise RequestRefused(
+            403, "only the curator may look at the rows, with whosin table check", None
+        )
+    with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
+        return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

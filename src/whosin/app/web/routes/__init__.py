@@ -1,1 +1,0 @@
-"""The JSON routes, one file per group; a refusal is always `{"error": {"field", "message"}}`."""

@@ -1,0 +1,487 @@
+"""One step of private gradient descent: clipping, noise and sampling, each attacked by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whosin.audit import confidence as audit_confidence
+from whosin.audit.confidence import binomial_tail
+from whosin.audit.model_scores import read_numbers
+from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+from whosin.exact import Array, format_figures, read_ranged
+from whosin.validation import read_whole
+
+# What a check of one part of a step says, and how a step is called.
+#
+# Contract: a finding has a p-value: if the claims are true, it is that unlikely, at most, that the
+# check finds as much. Special functions are exact up to rounding; nothing is approximated.
+
+
+CLIPPING, NOISE, SEED, SAMPLING, WHOLE = "clipping", "noise", "seed", "sampling", "the whole step"
+
+
+@dataclass(frozen=True)
+class StepFinding:
+    """A part of a step that is not as claimed.
+
+    Attributes:
+        part: clipping, noise, seed, sampling, or the whole step.
+        words: what is wrong with it.
+    """
+
+    part: str
+    words: str
+    p_value: float
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.words}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The finding for programs."""
+        return {"part": self.part, "words": self.words, "p_value": self.p_value}
+
+
+@dataclass(frozen=True)
+class StepClaims:
+    """What a step claims: norms of at most `clip`, Gaussian noise of standard deviation `noise` ×
+    `clip` on the sum, each example in a batch with probability `rate`; `share` is what the step
+    divides the noisy sum by."""
+
+    clip: float
+    noise: float
+    rate: float
+    share: float
+    examples: int
+    dimension: int
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise on each coordinate of the sum."""
+        return self.noise * self.clip
+
+
+@dataclass(frozen=True)
+class CalledStep:
+    """A step that can be called, with what it claims."""
+
+    function: Callable[[Array], Any]
+    claims: StepClaims
+
+    def sums(self, gradients: Array, calls: int) -> Array:
+        """The noisy sums of this many calls, a row each."""
+        rows = [self._one(gradients) for _ in range(calls)]
+        return np.array(rows) * self.claims.share
+
+    def _one(self, gradients: Array) -> Array:
+        total = read_numbers(self.function(gradients.copy())).reshape(-1)
+        if total.shape != (self.claims.dimension,):
+            accepted = f"a function that returns a vector of {self.claims.dimension} numbers"
+            raise InvalidInput("step", accepted, f"{total.shape[0]} numbers")
+        return total
+
+
+# Is a batch drawn as claimed: each example by itself, with one probability, anew each time?
+#
+# Contract: `sample(n)` returns the places (or a mask) of one batch. Under Poisson sampling the
+# inclusions of n examples in N batches are nN independent coins of the claimed rate, so how often
+# any
+# is in, how often each is in, and how often one is in two batches in a row are binomial, and
+# batches
+# of one size in all calls are as unlikely as that.
+
+
+def check_batches(
+    sample: Callable[[int], Any], examples: int, rate: float, calls: int
+) -> Iterator[StepFinding]:
+    """Rates, sizes, and what follows on what."""
+    masks = np.array([_batch_mask(sample(examples), examples) for _ in range(calls)])
+    yield _check_rate(masks, rate)
+    yield _check_each_example(masks, rate)
+    yield _check_batch_sizes(masks, rate)
+    yield from _check_successive_batches(masks, rate)
+
+
+def _batch_mask(batch: Any, examples: int) -> Array:
+    values = read_numbers(batch).reshape(-1)
+    if len(values) == examples and np.isin(values, (0, 1)).all():
+        return values.astype(bool)
+    if not ((values >= 0) & (values < examples) & (values == np.floor(values))).all():
+        accepted = f"a function that returns a mask of {examples}, or places below {examples}"
+        raise InvalidInput("sample", accepted, "others")
+    mask = np.zeros(examples, dtype=bool)
+    mask[values.astype(int)] = True
+    return mask
+
+
+def _check_rate(masks: Array, rate: float) -> StepFinding:
+    hits = int(masks.sum())
+    said = f"an example is in a batch with probability {hits / masks.size:.3g}, not {rate:g}"
+    return StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
+
+
+def _check_each_example(masks: Array, rate: float) -> StepFinding:
+    """The example that is in most often; the p-value pays for all of them."""
+    calls, examples = masks.shape
+    hits = masks.sum(axis=0)
+    example = int(np.argmax(hits))
+    said = f"example {example} is in {hits[example] / calls:.3g} of the batches, not {rate:g}"
+    p_value = min(1.0, binomial_tail(int(hits[example]), calls, rate) * examples)
+    return StepFinding(SAMPLING, said, p_value)
+
+
+def _check_batch_sizes(masks: Array, rate: float) -> StepFinding:
+    from scipy.stats import binom
+
+    sizes = masks.sum(axis=1)
+    size = int(sizes[0])
+    said = f"every batch has {size} examples: batches are dealt out, not drawn by coins"
+    if rate == 1 or not (sizes == size).all():
+        return StepFinding(SAMPLING, said, 1.0)
+    chances = binom.pmf(np.arange(masks.shape[1] + 1), masks.shape[1], rate)
+    return StepFinding(SAMPLING, said, float((chances ** len(sizes)).sum()))
+
+
+def _check_successive_batches(masks: Array, rate: float) -> Iterator[StepFinding]:
+    pairs = masks[0 : len(masks) // 2 * 2 : 2] & masks[1::2][: len(masks) // 2]
+    twice, count = int(pairs.sum()), pairs.size
+    said = "who is in one batch is in the next {} than by chance: batches depend on each other"
+    fewer = 1 - binomial_tail(twice + 1, count, rate**2)
+    yield StepFinding(SAMPLING, said.format("less often"), fewer)
+    yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
+
+
+# Is the norm of each example's gradient limited?
+#
+# Contract: one example has a gradient far beyond the limit, along one coordinate or spread over
+# all;
+# the others have none. Along its direction it moves the sum by `clip` at most, and the sums of
+# calls
+# without gradients say how much noise there is: Student's t, with the spread of those alone, is
+# exact
+# for Gaussian noise of any size (that a batch may leave the example out only makes it smaller).
+# Where calls are not independent, ranks are compared instead. A gradient that is not finite must
+# not
+# reach the sum. And examples that are all at the limit must all count: a step that clips their sum
+# instead would let one example push the others away.
+
+
+GRADIENT_FACTOR = 1000.0
+CLOSE_SHARE = 0.999
+"""How near to the limit a gradient is that no step should change."""
+
+
+def check_clipping(
+    step: CalledStep, silent: Array, *, independent: bool
+) -> Iterator[StepFinding | None]:
+    """Two directions of gradients, gradients that are not finite, and all at the limit.
+
+    Args:
+        silent: the sums of calls without gradients.
+        independent: whether calls have noise of their own.
+    """
+    claims = step.claims
+    one = np.eye(claims.dimension)[0]
+    spread = np.full(claims.dimension, 1 / math.sqrt(claims.dimension))
+    for words, direction in (("along one coordinate", one), ("spread over all", spread)):
+        gradients = np.zeros((claims.examples, claims.dimension))
+        gradients[0] = direction * GRADIENT_FACTOR * claims.clip
+        along = step.sums(gradients, len(silent)) @ direction
+        yield _too_far(along, silent @ direction, claims.clip, words, independent)
+    yield _not_finite(step)
+    if independent:
+        yield _all_together(step, one, silent @ one)
+
+
+def _too_far(
+    along: Array, usual: Array, clip: float, words: str, independent: bool
+) -> StepFinding | None:
+    if not np.isfinite(along).all():
+        return StepFinding(CLIPPING, f"a large gradient {words} gives no finite sum", 0.0)
+    moved = float(along.mean() - usual.mean())
+    said = (
+        f"a gradient of norm {GRADIENT_FACTOR * clip:g} {words} moves the sum by about "
+        f"{moved:.3g}, "
+        f"not by {clip:g} at most"
+    )
+    test = _student_p_value if independent else _rank_p_value
+    return StepFinding(CLIPPING, said, test(along - clip, usual))
+
+
+def _student_p_value(larger: Array, usual: Array) -> float:
+    """How unlikely a mean this much larger is, if both are equal; the spread is that of `usual`."""
+    from scipy.special import stdtr
+
+    count = len(usual)
+    beyond = float(larger.mean() - usual.mean())
+    spread = float(usual.std(ddof=1)) * math.sqrt(2 / count)
+    if spread <= 1e-12 * abs(beyond):
+        return float(beyond <= 1e-9)
+    return float(stdtr(count - 1, -beyond / spread))
+
+
+def _rank_p_value(larger: Array, usual: Array) -> float:
+    """How unlikely it is that this many of `larger` are above all of `usual`, in any order."""
+    count = len(usual)
+    above = int((larger > usual.max() + 1e-9).sum())
+    return math.prod((count - step) / (2 * count - step) for step in range(above))
+
+
+def _not_finite(step: CalledStep) -> StepFinding | None:
+    """A gradient of infinities, which a division by its norm turns into NaN."""
+    claims = step.claims
+    gradients = np.zeros((claims.examples, claims.dimension))
+    gradients[0] = math.inf
+    with np.errstate(all="ignore"):
+        if np.isfinite(step.sums(gradients, 1 if claims.rate == 1 else 20)).all():
+            return None
+    return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
+
+
+def _all_together(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
+    """All examples at the limit, in one direction: their sum is not limited."""
+    claims, calls = step.claims, len(usual)
+    gradients = np.tile(direction * claims.clip * CLOSE_SHARE, (claims.examples, 1))
+    along = step.sums(gradients, calls) @ direction
+    expected = claims.rate * claims.examples * claims.clip * CLOSE_SHARE
+    mean = float(along.mean())
+    said = (
+        f"{claims.examples} gradients at the limit add up to about {mean:.3g} instead of "
+        f"{expected:.3g}: their sum is clipped, not each of them"
+    )
+    if claims.rate == 1:
+        return StepFinding(CLIPPING, said, _student_p_value(expected - along, -usual))
+    # A sum of independent bounded and normal terms: sub-Gaussian.
+    deviation = max(claims.deviation, float(usual.std()))
+    width = deviation**2 + claims.examples * claims.clip**2 / 4
+    below = max(0.0, expected - mean)
+    return StepFinding(CLIPPING, said, math.exp(-(below**2) * calls / (2 * width)))
+
+
+# Is there as much noise as claimed, everywhere, and new noise at each call?
+#
+# Contract: without gradients a sum is noise alone, N(0, deviation²) in each coordinate and call.
+# Sums
+# of squares of independent ones are χ²: over all, in each coordinate, of differences of
+# neighbouring
+# coordinates (the same noise everywhere has none). Calls that repeat the noise of others exactly,
+# or
+# whose noise points the same way as that of the call before more often than fair coins would, reuse
+# a
+# seed; what follows assumes that none does.
+
+
+def check_seed(sums: Array) -> Iterator[StepFinding]:
+    """Whether noise is new at each call, by the sums of calls without gradients."""
+    calls = len(sums)
+    if not sums.any() or not np.isfinite(sums).all():
+        return  # no noise at all
+    repeated = calls - len(np.unique(sums, axis=0))
+    if repeated:
+        said = f"{repeated:,} of {calls:,} calls had exactly the noise of another: a seed is reused"
+        yield StepFinding(SEED, said, 0.0)
+        return
+    first, second = sums[0 : calls // 2 * 2 : 2], sums[1::2]
+    yield StepFinding(SEED, "consecutive calls have noise alike", _sign_test(first, second))
+
+
+def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
+    """How much there is, and where, if calls are independent."""
+    if not np.isfinite(sums).all():
+        yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
+        return
+    scaled = sums / deviation
+    yield _too_little(scaled, deviation)
+    if sums.any():
+        yield _check_least_noise(scaled, deviation)
+        yield _check_pairs(scaled[:, : scaled.shape[1] // 2 * 2])
+
+
+def _too_little(scaled: Array, deviation: float) -> StepFinding:
+    squares = float((scaled**2).sum())
+    seen = math.sqrt(squares / scaled.size) * deviation
+    said = f"its standard deviation is about {seen:.3g}, not {deviation:g}"
+    return StepFinding(NOISE, said, _chi_square_cdf(squares, scaled.size))
+
+
+def _check_least_noise(scaled: Array, deviation: float) -> StepFinding:
+    """The coordinate with the least noise; the p-value pays for all of them."""
+    squares = (scaled**2).sum(axis=0)
+    coordinate = int(np.argmin(squares))
+    seen = math.sqrt(float(squares[coordinate]) / len(scaled)) * deviation
+    said = (
+        f"coordinate {coordinate} has a standard deviation of about {seen:.3g}, not {deviation:g}"
+    )
+    p_value = min(1.0, _chi_square_cdf(float(squares[coordinate]), len(scaled)) * scaled.shape[1])
+    return StepFinding(NOISE, said, p_value)
+
+
+def _check_pairs(scaled: Array) -> StepFinding:
+    """Differences of pairs of coordinates: half of their squares are χ² as well."""
+    pairs = scaled[:, 0::2] - scaled[:, 1::2]
+    said = "the noise of neighbouring coordinates is alike"
+    return StepFinding(NOISE, said, _chi_square_cdf(float((pairs**2).sum()) / 2, pairs.size))
+
+
+def _sign_test(first: Array, second: Array) -> float:
+    """The sign test: how unlikely this many pairs of like sign are, a call a sign, either way."""
+    from whosin.audit.confidence import binomial_tail
+
+    signs = ((first * second).sum(axis=1) > 0).sum()
+    hits = max(int(signs), len(first) - int(signs))
+    return min(1.0, 2 * binomial_tail(hits, len(first), 0.5))
+
+
+def _chi_square_cdf(squares: float, count: int) -> float:
+    """Pr[χ² with this many degrees of freedom ≤ squares]."""
+    from scipy.special import gammainc
+
+    return float(gammainc(count / 2, squares / 2))
+
+
+# Audit one step of private gradient descent, so that a finding names the part that is broken.
+#
+# Contract: every check has an equal part of the error, so that a step which keeps its claims is
+# blamed for anything with at most that probability. Last, the step as a whole: examples with
+# gradients at the limit, each along a coordinate of its own (gradient canaries), are in or out by
+# coins, and the noisy sums are their scores. Gaussian noise of multiplier σ is (1/σ)-GDP, which
+# `curve_run` tests.
+
+
+CHECK_COUNT = 16
+"""More than there are checks: each has this part of the error."""
+RUN_COUNT = 20
+"""Calls whose coins are guessed together."""
+
+
+@dataclass(frozen=True)
+class StepAudit:
+    """The result of `gradient_step`.
+
+    Attributes:
+        findings: parts that are not as claimed, the clearest first.
+        run: the gradient canaries: `run.mu` is a lower bound on the μ of the step.
+    """
+
+    findings: tuple[StepFinding, ...]
+    confidence: float
+    run: CurveRun
+    checked: tuple[str, ...]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether some part is not as claimed."""
+        return bool(self.findings)
+
+    def to_dict(self) -> dict[str, object]:
+        """The result for programs."""
+        findings = [finding.to_dict() for finding in self.findings]
+        about = {"refuted": self.refuted, "confidence": self.confidence, "findings": findings}
+        return {**about, "checked": list(self.checked), "run": self.run.to_dict()}
+
+
+def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
+    step: Callable[[Any], Any],
+    *,
+    clip: object,
+    noise: object,
+    sample: Callable[[int], Any] | None = None,
+    rate: object = 1,
+    share: object = 1,
+    examples: object = 32,
+    dimension: object = 64,
+    calls: object = 200,
+    confidence: object = 0.95,
+    seed: object = None,
+) -> StepAudit:
+    """Attack the clipping, the noise and the sampling of one step, and the step as a whole.
+
+    Args:
+        step: `step(gradients)` is given one gradient a row, and returns the clipped, noisy sum.
+        clip, noise: the claimed norm, and noise multiplier (its standard deviation over `clip`).
+        sample: `sample(n)` draws the places of one batch; left out, sampling is checked only by how
+            much gradients count, if `step` draws batches itself.
+        rate: with which each example is in a batch, by `sample` or inside of `step`.
+        share: what the step divides its sum by, such as a batch size.
+        examples, dimension: of the gradients that are tried.
+        seed: for canaries that repeat themselves.
+
+    Raises:
+        MechanismFailed: the step raised.
+    """
+    level, error = audit_confidence.read_confidence(confidence)
+    claims = _read_claims(clip, noise, rate if sample is None else 1, share, examples, dimension)
+    drawn = float(read_ranged(rate, "rate", "above 0 and at most 1"))
+    count = read_whole(calls, "calls", 20)
+    if not callable(step):
+        raise InvalidInput("step", "a function of gradients", type(step).__name__)
+    asked = CalledStep(step, claims)
+    part = error / CHECK_COUNT
+    findings: list[StepFinding] = []
+    checked = ["clipping", "noise", "seed"]
+    try:
+        silent = asked.sums(np.zeros((claims.examples, claims.dimension)), count)
+        findings += _findings_below(check_seed(silent), part)
+        independent = not findings
+        if independent:
+            findings += _findings_below(check_noise(silent, claims.deviation), part)
+        findings += _findings_below(check_clipping(asked, silent, independent=independent), part)
+        if sample is not None:
+            findings += _findings_below(
+                check_batches(sample, claims.examples * 4, drawn, count), part
+            )
+            checked.append("sampling")
+        run, whole_step = _audit_whole_step(asked, part, seed)
+    except WhosinError:
+        raise
+    except Exception as problem:
+        words = f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
+        raise MechanismFailed(f"the step failed with {words}") from problem
+    if whole_step is not None and not findings:
+        findings.append(whole_step)
+    findings.sort(key=lambda finding: finding.p_value)
+    return StepAudit(tuple(findings), level, run, (*checked, WHOLE))
+
+
+def _read_claims(
+    clip: object, noise: object, rate: object, share: object, examples: object, dimension: object
+) -> StepClaims:
+    few, wide = read_whole(examples, "examples", 2), read_whole(dimension, "dimension", 2)
+    if few > wide:
+        raise InvalidInput("dimension", f"at least {few}, the number of examples", wide)
+    return StepClaims(
+        float(read_ranged(clip, "clip", "above 0")),
+        float(read_ranged(noise, "noise", "above 0")),
+        float(read_ranged(rate, "rate", "above 0 and at most 1")),
+        float(read_ranged(share, "share", "above 0")),
+        few,
+        wide,
+    )
+
+
+def _findings_below(findings: Iterable[StepFinding | None], part: float) -> list[StepFinding]:
+    return [each for each in findings if each is not None and each.p_value <= part]
+
+
+def _audit_whole_step(
+    step: CalledStep, part: float, seed: object
+) -> tuple[CurveRun, StepFinding | None]:
+    """Gradient canaries, each with a coin and a coordinate of its own."""
+    claims = step.claims
+    rng = np.random.default_rng(None if seed is None else read_whole(seed, "seed", 0))
+    coins = rng.random((RUN_COUNT, claims.examples)) < 0.5
+    told = []
+    for flips in coins:
+        gradients = np.eye(claims.examples, claims.dimension) * claims.clip * flips[:, None]
+        told.append(step.sums(gradients, 1)[0, : claims.examples])
+    scores = np.nan_to_num(np.concatenate(told), nan=0.0)
+    run = curve_run(coins.reshape(-1), scores, 1 - part, known_rate=True)
+    if not run.refutes(GaussianCurve(1 / claims.noise)):
+        return run, None
+    said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {1 / claims.noise:.3g}"
+    return run, StepFinding(WHOLE, said, part)

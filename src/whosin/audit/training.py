@@ -1,0 +1,561 @@
+"""Audit a training: coins decide who is in, a model is fitted, the surest guesses are counted."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import secrets
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin import documents
+from whosin.audit import confidence as audit_confidence
+from whosin.audit import model_scores
+from whosin.audit.events import AuditBounds
+from whosin.audit.model_scores import (
+    ROWS,
+    Score,
+    TrainingRows,
+    known_score,
+    plant_canaries,
+    read_answer,
+)
+from whosin.audit.sampling import Progress, read_delta
+from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, read_coins
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+from whosin.exact import Array
+from whosin.plain_files import check_plain, replace_file
+from whosin.validation import read_path, read_whole
+
+# Fair coins.
+#
+# Contract: from the system's secure randomness, unless a seed asks for a run that repeats itself.
+
+
+def toss_coins(count: int, rng: np.random.Generator | None) -> Array:
+    """This many fair coins."""
+    if rng is not None:
+        return rng.random(count) < 0.5
+    drawn = np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8)
+    return np.unpackbits(drawn)[:count].astype(bool)
+
+
+def spell_coins(coins: Array) -> str:
+    """Write inclusion bits as text."""
+    return np.packbits(coins).tobytes().hex()
+
+
+def read(text: str, count: int) -> Array:
+    """Read inclusion bits from text."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))[:count].astype(bool)
+
+
+# What an audit of training has done so far: its coins, its scores, its failures.
+#
+# Contract: coins are tossed and kept before the first fit, so that an audit that was stopped goes
+# on
+# with the same ones, and a run is never repeated until it looks better. The file is replaced as a
+# whole, is readable by its owner alone, and is refused for other rows, other terms and another fit
+# or
+# score (`fingerprint_fit`).
+
+
+TARGET, SHADOW = "target", "shadow"
+STATE_VERSION = 1
+
+
+@dataclass
+class TrainingRun:
+    """One fit: its coins, and the scores once it is done."""
+
+    role: str
+    coins: Array
+    scores: Array | None = None
+
+
+@dataclass
+class TrainingState:
+    """All fits of an audit, done and to do.
+
+    Attributes:
+        terms: what must be the same when the audit is resumed.
+        failures: names of the errors of fits that failed, with the role of each.
+    """
+
+    terms: dict[str, object]
+    runs: list[TrainingRun]
+    failures: list[list[str]] = field(default_factory=list)
+    path: Path | None = None
+
+    def save(self) -> None:
+        """Replace the file, if there is one."""
+        if self.path is None:
+            return
+        runs = [
+            {
+                "role": run.role,
+                "coins": spell_coins(run.coins),
+                "scores": None
+                if run.scores is None
+                else [_spell_score(each) for each in run.scores],
+            }
+            for run in self.runs
+        ]
+        data = {
+            "version": STATE_VERSION,
+            "terms": self.terms,
+            "runs": runs,
+            "failures": self.failures,
+        }
+        try:
+            replace_file(self.path, json.dumps(data), "state")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InvalidInput("state", "a file that can be written", reason) from error
+
+
+def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
+    """The state of an audit that was stopped.
+
+    Raises:
+        InvalidInput: it belongs to other rows or terms, or is not the file of an audit.
+    """
+    data = documents.read_object(path, "state")
+    accepted = "a file that this audit wrote"
+    try:
+        known, runs, failures = data["terms"], data["runs"], data["failures"]
+        read = [_read_run(each, canaries) for each in runs]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidInput("state", accepted, path.name) from None
+    if data.get("version") != STATE_VERSION or not isinstance(known, dict):
+        raise InvalidInput("state", accepted, path.name)
+    other = [key for key, value in terms.items() if known.get(key) != value]
+    if other:
+        words = f"an audit of other {' and '.join(other)}"
+        raise InvalidInput("state", "of the same rows and terms, or a new file", words)
+    return TrainingState(known, read, [list(each) for each in failures], path)
+
+
+def _read_run(entry: Any, canaries: int) -> TrainingRun:
+    scores = entry["scores"]
+    values = None if scores is None else np.array([float(each) for each in scores])
+    if entry["role"] not in (TARGET, SHADOW) or (values is not None and len(values) != canaries):
+        raise ValueError(entry["role"])
+    return TrainingRun(entry["role"], read(entry["coins"], canaries), values)
+
+
+def _spell_score(score: float) -> float | str:
+    return float(score) if np.isfinite(score) else repr(float(score))
+
+
+# Which function this is: a digest of what it does, as far as one can read it.
+#
+# Contract: two functions with one fingerprint have the same code and the same fixed values:
+# defaults,
+# parameters of an estimator, and whatever numbers, texts, arrays, functions and classes of the same
+# module they name or enclose. What may change from call to call (lists, mappings, generators, open
+# files) and what other modules do is not read, so that a function is itself after it was called.
+
+
+MAX_DEPTH = 12
+"""Functions and values inside one another that are read."""
+_FIXED_TYPES = (bool, int, float, complex, str, bytes, type(None), type(...), range)
+
+
+def fingerprint_fit(function: object) -> str:
+    """A digest of a function, a class, or an estimator of scikit-learn."""
+    reader = _Reader(getattr(function, "__module__", None))
+    reader.read(function, 0)
+    return reader.digest.hexdigest()
+
+
+class _Reader:
+    def __init__(self, module: str | None) -> None:
+        self.module, self.seen = module, set[int]()
+        self.digest = hashlib.sha256()
+
+    def note(self, *words: object) -> None:
+        for word in words:
+            self.digest.update(repr(word).encode() + b"\0")
+
+    def read(self, value: Any, depth: int) -> None:  # noqa: C901 (a case for each kind of value)
+        if isinstance(value, _FIXED_TYPES):
+            self.note(type(value).__name__, value)
+            return
+        if depth > MAX_DEPTH or id(value) in self.seen:
+            self.note("again", type(value).__name__)
+            return
+        self.seen.add(id(value))
+        depth += 1
+        if isinstance(value, np.generic):
+            self.note(value.dtype.str, value.item() if value.dtype != object else "")
+        elif isinstance(value, np.ndarray) and value.dtype != object:
+            self.note(value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest())
+        elif isinstance(value, tuple | frozenset):
+            ordered = sorted(value, key=repr) if isinstance(value, frozenset) else value
+            self.note(type(value).__name__, len(value))
+            for each in ordered:
+                self.read(each, depth)
+        elif isinstance(value, functools.partial):
+            self.read((value.func, value.args, tuple(sorted(value.keywords.items()))), depth)
+        elif isinstance(value, types.MethodType):
+            self.read((value.__func__, value.__self__), depth)
+        elif isinstance(value, types.FunctionType):
+            self.function(value, depth)
+        elif isinstance(value, type):
+            self.kind(value, depth)
+        elif hasattr(value, "get_params") and hasattr(value, "fit"):
+            self.kind(type(value), depth)
+            for name, part in sorted(value.get_params(deep=True).items()):
+                self.note(name)
+                self.read(tuple(part) if isinstance(part, list) else part, depth)
+        else:
+            self.note(type(value).__qualname__, getattr(value, "__qualname__", ""))
+            if callable(value) and not isinstance(value, types.BuiltinFunctionType):
+                self.kind(type(value), depth)
+                for name, part in sorted(getattr(value, "__dict__", {}).items()):
+                    self.note(name)
+                    self.read(part, depth)
+
+    def function(self, function: types.FunctionType, depth: int) -> None:
+        self.note(function.__module__, function.__qualname__)
+        if function.__module__ != self.module:
+            return
+        self.code(function.__code__, depth)
+        defaults = tuple(sorted((function.__kwdefaults__ or {}).items()))
+        self.read((function.__defaults__, defaults), depth)
+        known = inspect.getclosurevars(function)
+        for name, value in sorted({**known.nonlocals, **known.globals}.items()):
+            self.note(name)
+            self.read(value, depth)
+
+    def code(self, code: types.CodeType, depth: int) -> None:
+        self.note(code.co_code, code.co_names, code.co_varnames)
+        for each in code.co_consts:
+            if isinstance(each, types.CodeType):
+                self.code(each, depth)
+            else:
+                self.read(each, depth)
+
+    def kind(self, kind: type, depth: int) -> None:
+        self.note(kind.__module__, kind.__qualname__)
+        if kind.__module__ == self.module:
+            for name, part in sorted(vars(kind).items()):
+                if isinstance(part, (types.FunctionType, *_FIXED_TYPES)) and name != "__doc__":
+                    self.note(name)
+                    self.read(part, depth)
+
+
+# Audit a training: coins decide who is in, a model is fitted, and the surest guesses are counted.
+#
+# Contract: each target run has coins of its own, tossed before any fit, and a coin touches one run
+# alone; so all coins of all target runs together are one experiment with a known rate, and
+# `one_run`
+# combines them exactly. Shadow runs only make scores better (`shadows`). A target fit that fails
+# has
+# told something, so its coins are never used again: it is counted, and new ones are tossed. A
+# shadow
+# fit that fails is counted, left out, and tried again when the audit is resumed.
+
+
+FIT_ATTEMPTS = 3
+"""Failures of target fits after which an audit gives up."""
+MOST_DELTA = 1 - 2**-40
+SHOWN_FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
+FITTING, SCORING = "fit", "score"
+"""What a run is doing."""
+
+
+@dataclass(frozen=True)
+class ModelAudit(AuditBounds):
+    """The result of `model`.
+
+    Attributes:
+        run: what the guesses of all target runs together show.
+        attack: how scores were compared for the guesses that show ε: plain, LiRA or RMIA, decided
+            on the shadows, for guesses of each side by themselves.
+        seen: true positive rates at low false positive rates, as seen: frequencies, not bounds.
+        failed: fits that raised, targets and shadows.
+        blind: all scores were the same, so nothing could be learnt.
+    """
+
+    relation: ClassVar[str | None] = "add-remove"
+    run: OneRun
+    attack: str
+    seen: tuple[tuple[float, float], ...]
+    canaries: int
+    kind: str
+    runs: int
+    shadows: int
+    failed: int
+    notes: tuple[str, ...] = ()
+    blind: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """The result for programs."""
+        about = ("attack", "canaries", "kind", "runs", "shadows", "failed")
+        return {
+            **super().to_dict(),
+            **{name: getattr(self, name) for name in about},
+            "tpr_seen_at_fpr": {str(fpr): tpr for fpr, tpr in self.seen},
+            "run": self.run.to_dict(),
+            "notes": list(self.notes),
+            "blind": self.blind,
+        }
+
+
+def model(  # noqa: PLR0913 (public parameters, all by name)
+    fit: object,
+    rows: object,
+    score: Score | None = None,
+    *,
+    runs: object = 1,
+    shadows: object = 8,
+    canaries: object = None,
+    kind: str = ROWS,
+    confidence: object = 0.95,
+    delta: object = 0,
+    state: object = None,
+    seed: object = None,
+    progress: Progress | None = None,
+) -> ModelAudit:
+    """Bound from below what a way of training tells about who was trained on.
+
+    Args:
+        fit: `fit(rows)` returns a model; or an estimator of scikit-learn, of which each run has a
+            clone.
+        rows: the training data: an array, a frame, a list, or a tuple such as (features, labels).
+        score: `score(model, rows)` returns one number a row, higher for rows that the model knows;
+            left out for models with `predict_proba`, `predict` or `score_samples`. `from_loss` and
+            `from_text_loss` make one from losses.
+        runs: fits whose coins are guessed; their evidence is combined exactly.
+        shadows: fits more, from which attacks learn what is usual for each row.
+        canaries: how many rows have a coin, the others being always in; left out, all rows have.
+        kind: of canaries: rows as they are, mislabelled or outlying.
+        state: a file to keep coins and scores in; an audit that was stopped is resumed from it, and
+            refused where the rows, the terms, the fit or the score are others (`fingerprint_fit`).
+        seed: for coins that repeat themselves; left out, they are from secure randomness.
+        progress: called with 1 after each fit.
+
+    Raises:
+        MechanismFailed: target fits failed three times.
+    """
+    level, _error = audit_confidence.read_confidence(confidence)
+    granted = read_delta(delta)
+    asked = _resumed_terms(rows, runs, shadows, canaries, kind, seed)
+    asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
+    every = TrainingRows.read(rows)
+    kept = _open_state(asked, every, None if state is None else read_path(state, "state"))
+    rng = np.random.default_rng(read_whole(kept.terms.get("plant"), "state", 0))
+    planted, places = plant_canaries(every, asked["canaries"], kind, rng)
+    trainer = Trainer(_check_fit(fit), score, planted, places)
+    _run_fits(trainer, kept, progress or (lambda _count: None), seed)
+    return _make_result(kept, len(places), kind, level, granted)
+
+
+def _resumed_terms(
+    rows: object, runs: object, shadows: object, canaries: object, kind: str, seed: object
+) -> dict[str, Any]:
+    """What must be the same when an audit is resumed."""
+    every = TrainingRows.read(rows)
+    count = len(every)
+    if canaries is not None:
+        canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
+    elif count < MIN_CANARIES:
+        raise InvalidInput("rows", f"at least {MIN_CANARIES} (some 1,000 show most leaks)", count)
+    return {
+        "rows": [count, every.digest()],
+        "runs": read_whole(runs, "runs", 1),
+        "shadows": read_whole(shadows, "shadows", 0),
+        "canaries": canaries,
+        "kind": kind,
+        "seed": None if seed is None else read_whole(seed, "seed", 0),
+    }
+
+
+def _open_state(asked: dict[str, Any], rows: TrainingRows, path: Path | None) -> TrainingState:
+    """The state of before, or a new one, with all coins tossed."""
+    count = asked["canaries"] or len(rows)
+    if path is not None:
+        check_plain(path, "state")
+    if path is not None and path.exists():
+        return load_state(path, asked, count)
+    if path is not None and not path.parent.is_dir():
+        raise InvalidInput("state", "a file in a folder that exists", str(path))
+    rng = None if asked["seed"] is None else np.random.default_rng(asked["seed"])
+    roles = [TARGET] * asked["runs"] + [SHADOW] * asked["shadows"]
+    start = secrets.randbits(60) if rng is None else int(rng.integers(2**60))
+    fits = [TrainingRun(role, toss_coins(count, rng)) for role in roles]
+    kept = TrainingState(asked | {"plant": start}, fits, path=path)
+    kept.save()
+    return kept
+
+
+def _check_fit(fit: Any) -> Callable[[Any], Any]:
+    if hasattr(fit, "fit") and hasattr(fit, "get_params"):
+        from sklearn.base import clone
+
+        return lambda rows: clone(fit).fit(*rows if isinstance(rows, tuple) else (rows,))
+    if not callable(fit):
+        accepted = "a function fit(rows) or an estimator of scikit-learn"
+        raise InvalidInput("fit", accepted, type(fit).__name__)
+    return fit  # type: ignore[no-any-return]
+
+
+class Trainer:
+    """One fit after the other, each scored on all canaries."""
+
+    def __init__(
+        self, fit: Callable[[Any], Any], score: Score | None, rows: TrainingRows, places: Array
+    ) -> None:
+        self.fit, self.score, self.rows, self.places = fit, score, rows, places
+        self.digest = rows.digest()
+        self.stage = FITTING
+        self.last: Callable[[], Any] = lambda: None
+
+    def __call__(self, coins: Array) -> Array:
+        """The scores of all canaries after a fit on those whose coins say so."""
+        there = np.ones(len(self.rows), dtype=bool)
+        there[self.places] = coins
+        self.stage = FITTING
+        fitted = self.fit(self.rows.take(np.flatnonzero(there)))
+        self._check(fitted)
+        asked = self.rows.take(self.places)
+        score = self.score or known_score(fitted, asked)
+        self.stage = SCORING
+        return read_answer(score(fitted, asked), len(self.places))
+
+    def _check(self, fitted: object) -> None:
+        """Refuse a fit with a memory: runs would not be independent."""
+        if fitted is None:
+            raise InvalidInput("fit", "a function that returns a model", "None")
+        if self.last() is fitted:
+            accepted = "a function that makes a new model at each call"
+            raise InvalidInput("fit", accepted, "the model of the run before")
+        try:
+            self.last = weakref.ref(fitted)
+        except TypeError:  # numbers, lists
+            self.last = lambda: None
+        if self.rows.digest() != self.digest:
+            raise InvalidInput("fit", "a function that leaves its rows as they are", "other rows")
+
+
+def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
+    """Every fit that is not done yet."""
+    last: Exception | None = None
+    for number, run in enumerate(kept.runs):
+        tries = 0
+        while run.scores is None:
+            try:
+                run.scores = trainer(run.coins)
+            except WhosinError:
+                raise
+            except Exception as error:
+                kept.failures.append([run.role, type(error).__name__])
+                last, tries = error, tries + 1
+                if run.role == SHADOW:
+                    kept.save()
+                    break
+                salt = number, len(kept.failures)
+                rng = (
+                    None
+                    if seed is None
+                    else np.random.default_rng([read_whole(seed, "seed", 0), *salt])
+                )
+                run.coins = toss_coins(len(run.coins), rng)
+                kept.save()
+                if tries >= FIT_ATTEMPTS:
+                    words = (
+                        f"{trainer.stage} failed {tries} times, last with {_describe_error(error)}"
+                    )
+                    raise MechanismFailed(words) from error
+            kept.save()
+        tell(1)
+    shadow = [run for run in kept.runs if run.role == SHADOW]
+    if shadow and all(run.scores is None for run in shadow) and last is not None:
+        raise MechanismFailed(
+            f"every shadow fit failed, last with {_describe_error(last)}"
+        ) from last
+
+
+def _describe_error(error: Exception) -> str:
+    """An error of the code under audit, in one line."""
+    about = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {about}" if about else type(error).__name__
+
+
+def _make_result(
+    kept: TrainingState, canaries: int, kind: str, level: float, delta: float
+) -> ModelAudit:
+    done = [run for run in kept.runs if run.scores is not None]
+    shadow = [run for run in done if run.role == SHADOW]
+    targets = [run for run in done if run.role == TARGET]
+    known = model_scores.Shadows(
+        np.array([run.coins for run in shadow]), np.array([run.scores for run in shadow])
+    )
+    chosen = (
+        model_scores.choose_attack(known)
+        if shadow
+        else dict.fromkeys(model_scores.GUESS_SIDES, model_scores.PLAIN)
+    )
+    coins = np.concatenate([run.coins for run in targets])
+    by_attack = {
+        name: np.concatenate(
+            [model_scores.SHADOW_ATTACKS[name](run.scores, known) for run in targets]  # type: ignore[arg-type]
+        )
+        for name in set(chosen.values())
+    }
+    told = {side: by_attack[name] for side, name in chosen.items()}
+    # What goes wrong with probability δ may go wrong at each try, and only success is looked at.
+    tries = 1 + sum(role == TARGET for role, _name in kept.failures)
+    granted = min(delta * tries, MOST_DELTA)
+    rate, rates = read_coins(coins, 0.5, True, 0.0)
+    run = bound_run(
+        coins, told, level, audit_confidence.read_confidence(level)[1], granted, rates, rate
+    )
+    notes = []
+    if kept.failures:
+        names, failed = (
+            ", ".join(sorted({name for _role, name in kept.failures})),
+            len(kept.failures),
+        )
+        one = f"1 fit failed ({names}) and shows nothing"
+        notes.append(one if failed == 1 else f"{failed:,} fits failed ({names}) and show nothing")
+    if delta and tries > 1:
+        notes.append(f"δ was granted {tries:,} times, once to each try of the target")
+    if run.blind:
+        notes.append("all scores were the same, so nothing could be learnt")
+    return ModelAudit(
+        epsilon=run.epsilon,
+        log_ratio=run.log_ratio,
+        confidence=level,
+        delta=delta,
+        run=run,
+        attack=chosen[run.side],
+        seen=tuple(
+            (fpr, _seen_true_positive_rate(coins, told[IN], fpr))
+            for fpr in SHOWN_FALSE_POSITIVE_RATES
+        ),
+        canaries=canaries,
+        kind=kind,
+        runs=len(targets),
+        shadows=len(shadow),
+        failed=len(kept.failures),
+        notes=tuple(notes),
+        blind=run.blind,
+    )
+
+
+def _seen_true_positive_rate(coins: Array, told: Array, fpr: float) -> float:
+    """The true positive rate at a false positive rate, as seen; ties against the attack."""
+    outside = np.sort(told[~coins])[::-1]
+    threshold = outside[min(int(fpr * len(outside)), len(outside) - 1)]
+    return float((told[coins] > threshold).mean())

@@ -1,1 +1,0 @@
-"""How is a mechanism on rows written down, measured and drawn from: by row, by block, by type?"""

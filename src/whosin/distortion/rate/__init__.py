@@ -1,1 +1,0 @@
-"""How little must an output tell about the table at a distortion? Rate–distortion."""

@@ -1,1 +1,0 @@
-"""Which tables does a prior treat alike, and which rows are independent of each other?"""

@@ -1,0 +1,312 @@
+"""Association statistics, estimates from noisy counts, and their sensitivities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from whosin.errors import InvalidInput, UnknownName
+from whosin.exact import Array, Rational
+from whosin.gwas.people import (
+    COPY_STEP,
+    MIN_GROUP_SIZE,
+    allele_counts,
+    group_sizes,
+    most_imputed,
+    read_counts,
+)
+from whosin.validation import read_whole
+
+# Association statistics of genotype tables, exact values rounded once.
+#
+# Contract: SNPs on which nothing varies have χ² = 0, never NaN. Everything here looks at the exact
+# counts: it is the curator's, and is published only through a release.
+
+
+def allelic_chi2(counts: object) -> Array:
+    """χ² of the 2×2 table of alleles: 2N (xS − yR)² / (R S (x+y)(2N−x−y)), 0 where nothing varies.
+
+    Where x, y = copies of A1 among the R cases and S controls, N = R + S.
+    """
+    table = read_counts(counts)
+    return chi2_of_copies(*allele_counts(table), *group_sizes(table))
+
+
+def chi2_of_copies(x: Array, y: Array, cases: Array | int, controls: Array | int) -> Array:
+    """The allelic χ² of x and y copies of A1 among cases and controls, 0 where nothing varies."""
+    people, copies = cases + controls, x + y
+    gap = (x * controls - y * cases).astype(float)
+    below = 1.0 * cases * controls * copies * (2 * people - copies)
+    return _safe_ratio(2.0 * people * gap * gap, below)
+
+
+def genotypic_chi2(counts: object) -> Array:
+    """χ² of the 3×2 table of genotypes: Σ over genotypes g of (S a_g − R b_g)² / (R S (a_g + b_g)).
+
+    Where a_g, b_g = cases and controls with genotype g; genotypes that nobody has add nothing.
+    """
+    table = read_counts(counts)
+    r, s = group_sizes(table)
+    cases, controls = table[:, :3], table[:, 3:]
+    gap = (cases * s[:, None] - controls * r[:, None]).astype(float)
+    below = (cases + controls) * (r.astype(float) * s)[:, None]
+    total: Array = _safe_ratio(gap * gap, below).sum(axis=1)
+    return total
+
+
+def allele_frequencies(counts: object) -> tuple[Array, Array]:
+    """Frequencies of A1 among cases and controls (F_A, F_U); NaN where no genotype is known."""
+    table = read_counts(counts)
+    (x, y), (r, s) = allele_counts(table), group_sizes(table)
+    with np.errstate(invalid="ignore"):
+        return x / (2.0 * r), y / (2.0 * s)
+
+
+def p_values(chi2: object, degrees: int = 1) -> Array:
+    """Upper tails of the χ² distribution."""
+    from scipy.special import chdtrc
+
+    try:
+        values = np.asarray(chi2, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("chi2", "numbers", type(chi2).__name__) from None
+    tails: Array = chdtrc(read_whole(degrees, "degrees", 1), values)
+    return tails
+
+
+def odds_ratios(counts: object) -> Array:
+    """x(2S−y) / (y(2R−x)): infinite or NaN where an allele is absent, as in PLINK."""
+    table = read_counts(counts)
+    (x, y), (r, s) = allele_counts(table), group_sizes(table)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Array = x.astype(float) * (2 * s - y) / (y.astype(float) * (2 * r - x))
+    return result
+
+
+def _safe_ratio(top: Array, below: Array) -> Array:
+    return np.divide(top, below, out=np.zeros_like(top), where=below > 0)
+
+
+# What follows from released allele counts: frequencies, χ², p-values and odds ratios, with the
+# error of the noise carried along.
+#
+# Contract: functions of what was released and of public sizes alone, so they cost nothing (T13).
+# Odds ratios and p-values are never noised themselves: their sensitivity is unbounded or unknown.
+#
+# Noise of scale s on the counts moves the difference of frequencies by Laplace errors of scales
+# s/(2R) and s/(2S), on top of the sampling error. P is the probability that the sum of all three is
+# at least as large as the difference seen, in either direction, if the allele is as frequent among
+# cases as among controls; CHISQ is the χ² with that P. Both are PLINK's when s = 0.
+
+
+NORMAL_95 = 1.959963984540054
+TAIL_95 = math.log(20)
+
+
+@dataclass(frozen=True, eq=False)
+class Association:
+    """Estimates for each SNP.
+
+    Attributes:
+        f_a, f_u: frequencies of A1 among cases and controls, cut to [0, 1].
+        f_a_noise, f_u_noise: 95% of the noise is within ± that much.
+        chi2, p: of the difference, sampling and noise together.
+        odds_ratio, se: of A1, and the standard error of its logarithm, noise included; infinite
+            where the noise is larger than an allele's count.
+    """
+
+    f_a: Array
+    f_u: Array
+    f_a_noise: Array
+    f_u_noise: Array
+    chi2: Array
+    p: Array
+    odds_ratio: Array
+    se: Array
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """The odds ratio's 95% interval."""
+        with np.errstate(over="ignore"):
+            spread = np.exp(NORMAL_95 * self.se)
+        return self.odds_ratio / spread, self.odds_ratio * spread
+
+
+def estimate_association(
+    x: Array, y: Array, cases: int, controls: int, scale: float
+) -> Association:
+    """Estimates from noisy copies of A1 among cases (x) and controls (y), noise of that scale."""
+    from scipy.special import chdtri
+
+    alleles, others = 2 * cases, 2 * controls
+    x_cut, y_cut = np.clip(x, 0, alleles).astype(float), np.clip(y, 0, others).astype(float)
+    f_a, f_u = x_cut / alleles, y_cut / others
+    pooled = np.clip((x_cut + y_cut) / (alleles + others), 0.5 / (alleles + others), None)
+    pooled = np.minimum(pooled, 1 - 0.5 / (alleles + others))
+    deviation = np.sqrt(pooled * (1 - pooled) * (1 / alleles + 1 / others))
+    difference = np.abs(np.asarray(x) / alleles - np.asarray(y) / others)
+    p = two_sided(difference, deviation, scale / alleles, scale / others)
+    cells = [x_cut + 0.5, alleles - x_cut + 0.5, y_cut + 0.5, others - y_cut + 0.5]
+    a, b, c, d = (1 / cell for cell in cells)
+    noise = laplace_variance(scale)
+    variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
+    # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
+    variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
+    within = np.full(len(f_a), TAIL_95 * scale)
+    return Association(
+        f_a,
+        f_u,
+        within / alleles,
+        within / others,
+        chdtri(1, np.maximum(p, 1e-300)),
+        p,
+        cells[0] * cells[3] / (cells[1] * cells[2]),
+        np.sqrt(variance),
+    )
+
+
+def laplace_variance(scale: float) -> float:
+    """The variance of discrete Laplace noise: 2α/(1−α)², α = e^(−1/scale)."""
+    if scale <= 0:
+        return 0.0
+    alpha = math.exp(-1 / scale)
+    return 2 * alpha / math.expm1(-1 / scale) ** 2
+
+
+def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:
+    """P(|Z + L₁ + L₂| ≥ t) for normal Z and Laplace L₁, L₂ of these scales.
+
+    The density of L₁ + L₂ is (b₁² f(b₁) − b₂² f(b₂)) / (b₁² − b₂²); equal scales are moved apart.
+    """
+    from scipy.special import erfc
+
+    if first <= 0 or second <= 0:
+        tail: Array = erfc(t / sigma / math.sqrt(2))
+        return tail
+    if abs(first - second) < 1e-3 * first:
+        second = first * (1 + 1e-3)
+    weight = first**2 / (first**2 - second**2)
+    mixed = weight * _upper_tail(t, sigma, first) + (1 - weight) * _upper_tail(t, sigma, second)
+    return np.clip(2 * mixed, 0.0, 1.0)
+
+
+def _upper_tail(t: Array, sigma: Array, b: float) -> Array:
+    """P(Z + L ≥ t): Φ̄(t/σ) + ½ e^(σ²/2b²) (e^(−t/b) Φ(t/σ − σ/b) − e^(t/b) Φ̄(t/σ + σ/b))."""
+    from scipy.special import log_ndtr, ndtr
+
+    z, ratio = t / sigma, sigma / b
+    half = ratio * ratio / 2
+    rise = np.exp(half - t / b + log_ndtr(z - ratio))
+    fall = np.exp(half + t / b + log_ndtr(-z - ratio))
+    upper: Array = ndtr(-z) + (rise - fall) / 2
+    return upper
+
+
+def noisy_chi2_p(chi2: Array, scale: float) -> Array:
+    """P(U + L ≥ χ²) for U of the χ² distribution with one degree and Laplace noise of that scale:
+    E SF(χ² − Z²) over a standard normal Z."""
+    z = np.linspace(0, 40, 40_001)
+    weights = np.exp(-z * z / 2) * math.sqrt(2 / math.pi) * (z[1] - z[0])
+    weights[[0, -1]] /= 2
+    distance = (np.asarray(chi2)[:, None] - z * z) / scale
+    tails = np.where(
+        distance > 0, np.exp(-np.maximum(distance, 0)) / 2, 1 - np.exp(np.minimum(distance, 0)) / 2
+    )
+    p: Array = np.clip(tails @ weights, 0.0, 1.0)
+    return p
+
+
+# How far one person, or one exchange of labels, moves a statistic.
+#
+# Contract: exact rationals, for groups of two people and more. Relations: "genotype", one
+# participant has another genotype (or is another person); "label-swap", a case and a control
+# exchange labels. One person has a genotype at every SNP, so M SNPs multiply the sensitivity by M.
+#
+# The published allelic sensitivity assumes that no genotype is absent and is too small (E6).
+
+
+STUDY_RELATIONS = ("genotype", "label-swap")
+STATISTIC_NAMES = (
+    "allelic-chi2",
+    "genotypic-chi2",
+    "case-frequency",
+    "allele-counts",
+    "distance-score",
+)
+
+
+def sensitivity(
+    statistic: str, cases: int, controls: int, relation: str = "genotype", snps: int = 1
+) -> Fraction:
+    """The L1 sensitivity of a statistic of `snps` SNPs, exactly.
+
+    Where R = cases, S = controls, N = R + S:
+
+    - "allelic-chi2": 2N²/(RS) · (1 − 1/(max(R,S)+1)); label swaps 4N²/(RS) · (1 − N/(2RS))
+    - "genotypic-chi2": half of each
+    - "case-frequency" (of A1 among cases): 1/R
+    - "allele-counts" (of A1 among cases and among controls): 2; label swaps 4
+    - "distance-score": 1, each for its own relation
+
+    >>> print(sensitivity("allelic-chi2", 10, 10))
+    80/11
+    >>> print(sensitivity("allelic-chi2", 10, 10, "label-swap"))
+    72/5
+    """
+    cases, controls = (
+        read_whole(cases, "cases", MIN_GROUP_SIZE),
+        read_whole(controls, "controls", MIN_GROUP_SIZE),
+    )
+    snps = read_whole(snps, "snps", 1)
+    check_relation(relation)
+    if statistic not in STATISTIC_NAMES:
+        raise UnknownName("statistic", str(statistic), STATISTIC_NAMES)
+    return Rational(snps * _snp_sensitivity(statistic, cases, controls, relation == "label-swap"))
+
+
+def imputed_sensitivity(
+    statistic: str, cases: int, controls: int, relation: str, snps: int = 1
+) -> Fraction:
+    """How far a neighbour moves statistics of imputed copies of A1 (`tables.imputed_copies`).
+
+    The derivatives of the allelic χ² by x and by y, copies among R cases and S controls, are at
+    most N²/(RS), also between whole numbers: with m = x + y and q = (xS − yR) / (m(2N−m)), the one
+    by x is 2N/(RS) · (2Sq − 2q²(N−m)), where −min(R/(2N−m), S/m) ≤ q ≤ min(S/(2N−m), R/m). The
+    bracket is largest at the ends, 2NS²/(2N−m)² for m ≤ 2R and 2NR(m−R)/m² beyond: at most N/2. So
+    χ² moves by at most N²/(RS) for each copy by which x and y move together.
+    """
+    people = cases + controls
+    if relation == "label-swap":
+        change = Fraction(4)
+    else:
+        imputed = most_imputed(cases) + most_imputed(controls)
+        change = Fraction(2 * people, people - imputed) + (2 * COPY_STEP if imputed else 0)
+    if statistic == "allelic-chi2":
+        change *= Fraction(people * people, cases * controls)
+    return snps * change
+
+
+def check_relation(relation: object) -> None:
+    """Refuse a relation that is not one of the two."""
+    if relation not in STUDY_RELATIONS:
+        raise UnknownName("relation", str(relation), STUDY_RELATIONS)
+
+
+def _snp_sensitivity(statistic: str, cases: int, controls: int, swap: bool) -> Fraction:
+    if statistic == "case-frequency":
+        return Fraction(1, cases)
+    if statistic == "allele-counts":
+        return Fraction(4 if swap else 2)
+    if statistic == "distance-score":
+        return Fraction(1)
+    people, product = cases + controls, cases * controls
+    share = Fraction(people * people, product)
+    genotypic = (
+        2 * share * (1 - Fraction(people, 2 * product))
+        if swap
+        else share * (1 - Fraction(1, max(cases, controls) + 1))
+    )
+    return genotypic if statistic == "genotypic-chi2" else 2 * genotypic

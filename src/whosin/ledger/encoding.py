@@ -1,0 +1,126 @@
+"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+
+# Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18.
+#
+# Contract: what is spent is rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands
+# for a cost that a reading cannot express (Gaussian noise has no pure ε), and sums stop there.
+
+
+EPSILON_UNITS = 10**12
+DELTA_UNITS = 10**18
+INFINITE_UNITS = 2**62
+LARGEST_EPSILON = 10**6
+"""A larger ε protects nobody, and its ρ would not fit into a database's integers."""
+
+
+def cost_units(value: object, field: str, units: int = EPSILON_UNITS) -> int:
+    """A cost in units, rounded up."""
+    return -(-_scale_value(value, field, units) // 1)
+
+
+def budget_units(value: object, field: str, units: int = EPSILON_UNITS) -> int:
+    """A budget in units, rounded down."""
+    return _scale_value(value, field, units) // 1
+
+
+def add_units(*costs: int) -> int:
+    """The exact sum of costs in units."""
+    return min(sum(costs), INFINITE_UNITS)
+
+
+def rho_from_epsilon(epsilon: int) -> int:
+    """ρ of an ε-DP answer: ε²/2, in units, rounded up (Bun and Steinke 2016, Proposition 1.4)."""
+    if epsilon >= INFINITE_UNITS:
+        return INFINITE_UNITS
+    return min(-(-(epsilon**2) // (2 * EPSILON_UNITS)), INFINITE_UNITS)
+
+
+def epsilon_from_rho(rho: int) -> int:
+    """The largest ε, in units, whose ε²/2 is within ρ."""
+    return isqrt(2 * EPSILON_UNITS * max(rho, 0))
+
+
+def number_from_units(units: int, scale: int = EPSILON_UNITS) -> Fraction | float:
+    """Back from units to a number."""
+    return float("inf") if units >= INFINITE_UNITS else Fraction(units, scale)
+
+
+def _scale_value(value: object, field: str, units: int) -> Fraction:
+    result = rational(value, field)
+    largest = LARGEST_EPSILON if units == EPSILON_UNITS else 1
+    if not 0 <= result <= largest:
+        raise InvalidInput(field, f"a number from 0 to {largest}", value)
+    return result * units
+
+
+# A history that shows when it was rewritten: each entry's digest covers the one before it.
+
+
+FIRST_HEAD = "0" * 64
+
+
+def canonical_json(data: object, field: str = "entry") -> str:
+    """JSON in one spelling, so that equal data have equal digests."""
+    try:
+        return json.dumps(
+            data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+        )
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(field, "plain JSON data with finite numbers", "something else") from None
+
+
+def plain_copy(data: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """A copy as a file would give it back: text as keys, lists for tuples."""
+    copy: dict[str, Any] = json.loads(canonical_json(dict(data), field))
+    return copy
+
+
+def digest_text(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def link_digest(previous: str, entry: Mapping[str, Any]) -> str:
+    """The digest of an entry that follows another."""
+    return digest_text(f"{previous}\n{canonical_json(entry)}")
+
+
+# Names of datasets, requests and people: printable, and in one spelling.
+
+
+LONGEST_NAME = 200
+
+
+def read_name(value: object, field: str) -> str:
+    """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
+    if not isinstance(value, str) or not value or value != value.strip():
+        raise InvalidInput(field, "a name without spaces around it", repr(value)[:LONGEST_NAME])
+    # Three letters can come of one: what is stored is what must fit.
+    name = unicodedata.normalize("NFC", value[: LONGEST_NAME + 1])
+    if max(len(value), len(name)) > LONGEST_NAME:
+        raise InvalidInput(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
+    if not name.isprintable():
+        raise InvalidInput(field, "a name of printable letters", repr(value))
+    return name
+
+
+def current_user() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,306 @@
+"""Laplace, geometric and Gaussian noise on a statistic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from whosin.errors import InvalidInput, NoPureLevel
+from whosin.exact import (
+    Array,
+    ball_exp,
+    exp_down,
+    flint_rational,
+    probability,
+    rational,
+    read_ranged,
+)
+from whosin.mechanisms.base import Mechanism, need_space
+from whosin.mechanisms.channel import Channel, Exponents, Rationals
+from whosin.mechanisms.count_table import Beyond, CountTable
+from whosin.spaces import Count, Lattice, Space, Statistic, Subsets, read_statistic
+from whosin.spaces.arrays import require_table, widest_exp
+from whosin.spaces.statistics import Centre, centre_distances, centre_grid
+
+# Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
+#
+# F10: with the same noise around finitely many centres, the ratio of any two mixtures is
+# monotone between consecutive centres and constant outside, so its sup is attained at a centre; in
+# several dimensions on the product grid of the centres' coordinates. So these points are all that
+# exact verification needs, under any prior, of every notion that is about one ratio. Bayesian
+# semantic privacy is about a product of two: `Axis` says what the noise is between the points.
+
+
+MIN_SCALE = Fraction(1, 10**300)
+
+
+def read_positive(value: object, field: str) -> Fraction:
+    """Read a number above 0 exactly."""
+    number = rational(value, field)
+    if number <= 0:
+        raise InvalidInput(field, "above 0", value)
+    if not MIN_SCALE <= number <= 1 / MIN_SCALE:
+        raise InvalidInput(field, "between 1e-300 and 1e300", value)
+    return number
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mechanism):
+    """Noise of a scale on a statistic."""
+
+    statistic: object
+    scale: object
+
+    def __post_init__(self) -> None:
+        read_statistic(self.statistic)
+        read_positive(self.scale, "scale")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One coordinate of an output with noise: where its centres are and how fast it falls off.
+
+    Attributes:
+        centres: the centre of each world (or class of worlds).
+        scale: the noise has density e^(−|x|/scale), or
+        alpha: probability ∝ α^|x|.
+        whole: whether outputs are whole numbers only.
+    """
+
+    centres: tuple[Fraction, ...]
+    scale: Fraction | None = None
+    alpha: Fraction | None = None
+    whole: bool = False
+
+    @cached_property
+    def points(self) -> tuple[Fraction, ...]:
+        """The different centres, ascending: where the densities were taken."""
+        return tuple(sorted(set(self.centres)))
+
+    @property
+    def rate(self) -> float:
+        """How fast the logarithm of the density falls."""
+        if self.alpha is not None:
+            return -math.log(self.alpha)
+        assert self.scale is not None
+        return float(1 / self.scale)
+
+    def gaps(self) -> list[bool]:
+        """Whether there are outputs strictly between each point and the next."""
+        pairs = zip(self.points, self.points[1:], strict=False)
+        return [not self.whole or above - below > 1 for below, above in pairs]
+
+    def fall(self, distance: Fraction) -> Any:
+        """e^(−distance/scale) as a ball, or α^distance as a FLINT rational."""
+        if self.alpha is not None:
+            return flint_rational(self.alpha) ** int(distance)
+        assert self.scale is not None
+        return ball_exp(-distance / self.scale)
+
+
+def noise_channel(
+    statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
+) -> Channel:
+    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points.
+
+    Args:
+        whole: whether outputs are whole numbers only.
+    """
+    centres = statistic_centres(statistic, space)
+    points = centre_grid(centres)
+    require_table("the densities at the deciding points", len(centres), len(points))
+    densities = widest_exp(-centre_distances(centres, points) / float(scale))
+
+    def exponent(world: int, output: int) -> Fraction:
+        pairs = zip(centres[world], points[output], strict=True)
+        return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
+
+    return Channel.from_densities(
+        space,
+        statistic_lattice(statistic, space),
+        densities,
+        point_labels(points),
+        Exponents(exponent),
+        axes=[Axis(column, scale, None, whole) for column in zip(*centres, strict=True)],
+    )
+
+
+def statistic_centres(statistic: Statistic, space: Space) -> list[Centre]:
+    """The statistic's value on each class of worlds (on records: on each world)."""
+    if isinstance(space, Subsets):
+        return statistic.centres(space)
+    return statistic.record_centres(space)
+
+
+def statistic_lattice(statistic: Statistic, space: Space) -> Lattice | None:
+    """The classes of worlds that the statistic tells apart; records have none."""
+    return statistic.lattice(space) if isinstance(space, Subsets) else None
+
+
+def point_labels(points: Sequence[Centre]) -> list[Hashable]:
+    """Deciding points as outputs: a number, or a tuple of numbers, whole where they are whole."""
+    plain = [tuple(int(v) if v.denominator == 1 else float(v) for v in point) for point in points]
+    return [point[0] if len(point) == 1 else point for point in plain]
+
+
+def power_table(base: Fraction, exponents: Array) -> Array:
+    """base**exponent for whole exponents, exactly."""
+    from flint import fmpq
+
+    number = fmpq(base.numerator, base.denominator)
+    powers = [number**0]
+    for _ in range(int(exponents.max())):
+        powers.append(powers[-1] * number)
+    lookup = np.empty(len(powers), dtype=object)
+    lookup[:] = powers
+    return np.asarray(lookup[exponents.astype(np.int64)])
+
+
+# Laplace noise on a statistic (Dwork et al. 2006).
+
+
+@dataclass(frozen=True)
+class Laplace(AdditiveNoise):
+    """statistic(T) + noise with density e^(−|x|/scale) / (2 scale) in each coordinate.
+
+    With scale Δ/ε, where Δ is the L1 sensitivity, it is ε-differentially private.
+
+    Args:
+        statistic: Count(), Sum(…), Histogram(…), Max(…), or a function of the set of entities.
+        scale: the scale of the noise, above 0.
+    """
+
+    def channel(self, space: Space | None = None) -> Channel:
+        return noise_channel(
+            read_statistic(self.statistic),
+            need_space(space, "Laplace"),
+            read_positive(self.scale, "scale"),
+        )
+
+
+# Gaussian noise: no pure level exists, only levels with a failure probability.
+
+
+@dataclass(frozen=True)
+class Gaussian(AdditiveNoise):
+    """statistic(T) + normal noise with standard deviation `scale` in each coordinate."""
+
+    def channel(self, space: Space | None = None) -> NoReturn:
+        raise NoPureLevel(
+            "Gaussian noise has unbounded likelihood ratios, so no pure γ or ε holds for it; "
+            "allow a small failure probability δ, or use Laplace or geometric noise"
+        )
+
+
+# A count with two-sided geometric noise, as a table of counts by outputs.
+#
+# Noisy counts are all whole numbers, but those below 0 have likelihoods in proportion to each
+# other,
+# whatever the count 0 … n is, and so have those above n: taking them together loses nothing. Maps
+# that mix some of them with others need the first few on either side told apart (`margin`).
+
+
+TAIL_NATS = 64 * math.log(2)
+"""Minus the logarithm of what may be left beyond the margin where a map needs all of it."""
+GEOMETRIC_COUNTS_SMALLEST = 1e-290
+
+
+def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> CountTable:
+    """Pr[noisy count | count], one column for each of −margin … people + margin and two for what is
+    beyond them.
+
+    Args:
+        alpha: the noise has probability ∝ α^|x|: exact; or
+        scale: α = e^(−1/scale), rounded down, so that there is no more noise than that.
+        margin: reduced to where less than 2^−64 is left.
+    """
+    exact = alpha is not None
+    base = probability(alpha, "alpha") if exact else exp_down(-1 / float(rational(scale)))
+    margin = min(margin, math.ceil(TAIL_NATS / -math.log(base)) + 1)
+    first, last = -margin, people + margin
+    outcomes = np.arange(first - 1, last + 2)
+    require_table("the table of counts by outputs", people + 1, len(outcomes))
+    counts = np.repeat(np.arange(people + 1), len(outcomes))
+    columns = np.tile(np.arange(len(outcomes)), people + 1)
+    apart = np.abs(outcomes[columns] - counts)
+    # Σ over all further counts of α^distance is α^(distance of the first of them)/(1 − α).
+    at_end = (columns == 0) | (columns == len(outcomes) - 1)
+    number = flint_rational(base) if exact else float(base)
+    powers = np.empty(int(apart.max()) + 1, dtype=object if exact else float)
+    power = number**0
+    for exponent in range(len(powers)):
+        powers[exponent] = power
+        power = power * number
+    weights = powers[apart] * np.where(at_end, 1 / (1 + number), (1 - number) / (1 + number))
+    kept = weights != 0
+    outputs: tuple[Hashable, ...] = (
+        Beyond(True, first),
+        *(int(each) for each in outcomes[1:-1]),
+        Beyond(False, last),
+    )
+    lost = not exact and float(powers[-1]) < GEOMETRIC_COUNTS_SMALLEST
+    return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
+
+
+# Two-sided geometric noise on a whole-number statistic (Ghosh, Roughgarden, Sundararajan 2009).
+
+
+@dataclass(frozen=True)
+class Geometric(Mechanism):
+    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate.
+
+    Args:
+        statistic: whole-number valued: Count(), Sum(…), Histogram(…), or a function of the set.
+        scale: α = e^(−1/scale), as for Laplace noise; or
+        alpha: α itself, between 0 and 1. A rational α gives an exact channel.
+    """
+
+    statistic: object
+    scale: object = None
+    alpha: object = None
+
+    def __post_init__(self) -> None:
+        read_statistic(self.statistic)
+        if (self.scale is None) == (self.alpha is None):
+            got = "none" if self.scale is None else "both"
+            raise InvalidInput("scale or alpha", "given, one of the two", got)
+        if self.scale is not None:
+            read_positive(self.scale, "scale")
+        else:
+            read_ranged(self.alpha, "alpha", "strictly between 0 and 1")
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        if read_statistic(self.statistic) != Count():
+            return None
+        return geometric_counts(people, self.alpha, self.scale, margin)
+
+    def channel(self, space: Space | None = None) -> Channel:
+        space, statistic = need_space(space, "Geometric"), read_statistic(self.statistic)
+        centres = whole_centres(statistic, space)
+        if self.scale is not None:
+            return noise_channel(statistic, space, read_positive(self.scale, "scale"), whole=True)
+        points = centre_grid(centres)
+        require_table("the probabilities at the deciding points", len(centres), len(points))
+        alpha, apart = probability(self.alpha, "alpha"), centre_distances(centres, points)
+        return Channel.from_densities(
+            space,
+            statistic_lattice(statistic, space),
+            widest_exp(math.log(alpha) * apart),
+            point_labels(points),
+            Rationals(power_table(alpha, apart)),
+            axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
+        )
+
+
+def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
+    """The statistic's value on each class of worlds, if these are whole numbers."""
+    centres = statistic_centres(statistic, space)
+    if any(value.denominator != 1 for centre in centres for value in centre):
+        raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+    return centres

@@ -1,0 +1,488 @@
+"""The discrete Laplace, geometric and Gaussian distributions, drawn exactly, and grids for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, isqrt, sqrt
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from whosin.errors import InvalidInput, Unsupported
+from whosin.exact import Array, ball_exp, exact_fraction, rational
+from whosin.noise.selection import bernoulli_exp, exp_minus
+from whosin.noise.source import (
+    BLOCK_WORDS,
+    PARAMETERS_LARGEST,
+    SYSTEM_SOURCE,
+    Inversion,
+    Shape,
+    Size,
+    Source,
+    checked_source,
+    count_draws,
+    is_below,
+    read_positive,
+    shape_draws,
+)
+from whosin.validation import read_whole
+
+# The discrete Laplace and the geometric distribution, of any scale.
+#
+# Contract: P(k) ∝ e^(−|k|/s) on the integers, or P(x) ∝ e^(−x/s) from 0 up, exactly. With a =
+# e^(−1/s), if X is geometric and B an independent coin with P(B) = a/(1 + a), then X if not B, and
+# −1 − X if B, is discrete Laplace. X is written in digits, x = q·2^b + Σ r_i·2^(b_i): e^(−x/s) is a
+# product over them, so they are independent. Each low digit and the pair (B, q) are drawn by
+# inversion; beyond the table of q, the geometric starts again, having no memory.
+
+
+TOP_SCALE = 128
+DIGIT_BITS = 11
+TAIL_SCALES = 17
+"""The table of q ends after this many scales, where about 2^-24 of the mass is left."""
+
+
+@overload
+def discrete_laplace(
+    scale: object, size: None = None, *, source: Source = SYSTEM_SOURCE
+) -> int: ...
+@overload
+def discrete_laplace(scale: object, size: Shape, *, source: Source = SYSTEM_SOURCE) -> Array: ...
+def discrete_laplace(
+    scale: object, size: Size = None, *, source: Source = SYSTEM_SOURCE
+) -> Array | int:
+    """Integers with P(k) = tanh(1/(2s)) e^(−|k|/s), exactly: the two-sided geometric of Ghosh,
+    Roughgarden and Sundararajan (2009). Added to an integer statistic of sensitivity Δ, it is
+    Δ/s-differentially private.
+
+    Args:
+        scale: s, above 0 and at most 2^52; a float is read by its decimals.
+        size: how many, or a shape; None for one Python integer.
+    """
+    sampler = _sampler(read_positive(scale, "scale"))
+    count = count_draws(size)
+    return shape_draws(sampler.draw(checked_source(source), count), size)
+
+
+@overload
+def geometric(scale: object, size: None = None, *, source: Source = SYSTEM_SOURCE) -> int: ...
+@overload
+def geometric(scale: object, size: Shape, *, source: Source = SYSTEM_SOURCE) -> Array: ...
+def geometric(scale: object, size: Size = None, *, source: Source = SYSTEM_SOURCE) -> Array | int:
+    """Integers from 0 up with P(x) = (1 − e^(−1/s)) e^(−x/s), exactly.
+
+    Args:
+        scale: s, above 0 and at most 2^52; the ratio of successive probabilities is e^(−1/s).
+        size: how many, or a shape; None for one Python integer.
+    """
+    sampler = _sampler(read_positive(scale, "scale"))
+    count = count_draws(size)
+    return shape_draws(signed_magnitudes(sampler.draw(checked_source(source), count)), size)
+
+
+def signed_magnitudes(signed: Array) -> Array:
+    """X of the pair (B, X), which is stored as X, or as −1 − X if B."""
+    folded: Array = signed ^ (signed >> (8 * signed.itemsize - 1))
+    return folded
+
+
+class DiscreteLaplace:
+    """The tables for one scale."""
+
+    def __init__(self, scale: Fraction, first_bits: int = 16, word_bits: int = 64) -> None:
+        self.low_bits = max(0, (scale.__ceil__() - 1) // TOP_SCALE).bit_length()
+        self.last = int(TAIL_SCALES * scale / 2**self.low_bits)
+        names = np.arange(-self.last - 2, self.last + 2)
+        self.top = Inversion(
+            lambda precision: top_thresholds(scale, self.low_bits, self.last, precision),
+            names,
+            first_bits,
+            word_bits,
+        )
+        shifts = range(0, self.low_bits, DIGIT_BITS)
+        widths = [(shift, min(DIGIT_BITS, self.low_bits - shift)) for shift in shifts]
+        self.digits = [(w[0], _digit_inversion(scale, *w, first_bits, word_bits)) for w in widths]
+
+    def draw(self, source: Source, count: int) -> Array:
+        signed = self._top(source, count)
+        if not self.digits:
+            return signed
+        for start in range(0, count, BLOCK_WORDS):
+            block = signed[start : start + BLOCK_WORDS]
+            # −1 − (q·2^b + r) has the complement of r as its low bits.
+            low = (block >> 63) & ((1 << self.low_bits) - 1)
+            for shift, digit in self.digits:
+                low ^= digit.draw(source, block.size).astype(np.int64) << shift
+            block <<= self.low_bits
+            block |= low
+        return signed
+
+    def _top(self, source: Source, count: int) -> Array:
+        """Pairs (B, q); an end of the table stands for all beyond, where the law starts again."""
+        drawn = self.top.draw(source, count)
+        signed: Array = drawn.astype(np.int64)
+        tails = np.flatnonzero((drawn > self.last) | (drawn < -self.last - 1))
+        while tails.size:
+            more = signed_magnitudes(self.top.draw(source, tails.size).astype(np.int64))
+            signed[tails] += np.where(signed[tails] < 0, -more, more)
+            if signed_magnitudes(signed[tails]).max() >= 1 << (62 - self.low_bits):
+                raise Unsupported("a draw of noise does not fit into 64 bits; use a smaller scale")
+            tails = tails[more > self.last]
+        return signed
+
+
+def top_thresholds(scale: Fraction, low_bits: int, last: int, precision: int) -> list[Any]:
+    """P((B, q) ≤ j) for j = −last − 2, …, last, where (B, q) is named q, or −1 − q if B:
+    p A^(−1−j) below 0 and 1 − (1 − p) A^(j+1) from 0, with A = a^(2^low_bits), p = a/(1 + a)."""
+    from flint import ctx
+
+    with ctx.workprec(precision + 64):
+        single = ball_exp(-1 / scale, precision + 64)
+        powers = [single**0]
+        ratio = ball_exp(Fraction(-(2**low_bits)) / scale, precision + 64)
+        for _ in range(last + 1):
+            powers.append(powers[-1] * ratio)
+        below = single / (1 + single)
+        above = 1 / (1 + single)
+        return [below * power for power in reversed(powers)] + [
+            1 - above * power for power in powers[1:]
+        ]
+
+
+def _digit_inversion(
+    scale: Fraction, shift: int, bits: int, first_bits: int, word_bits: int
+) -> Inversion:
+    """A digit r < 2^bits of weight 2^shift: P(r) ∝ e^(−r·2^shift/s)."""
+    return Inversion(
+        lambda precision: digit_thresholds(scale, shift, bits, precision),
+        np.arange(1 << bits),
+        first_bits,
+        word_bits,
+    )
+
+
+def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> list[Any]:
+    """P(digit < r) = (1 − ρ^r)/(1 − ρ^(2^bits)) for r from 1 up, with ρ = e^(−2^shift/s)."""
+    from flint import ctx
+
+    with ctx.workprec(precision + 128):  # 1 − ρ loses up to 52 bits
+        ratio = ball_exp(Fraction(-(2**shift)) / scale, precision + 128)
+        powers = [ratio]
+        for _ in range((1 << bits) - 1):
+            powers.append(powers[-1] * ratio)
+        whole = 1 - powers[-1]
+        return [(1 - power) / whole for power in powers[:-1]]
+
+
+_sampler = lru_cache(maxsize=32)(DiscreteLaplace)
+
+
+# The discrete Gaussian, of any width.
+#
+# Contract: P(k) ∝ e^(−k²/(2σ²)) on the integers, exactly (Canonne, Kamath and Steinke 2020). Up to
+# σ
+# = 128 by one table; beyond its end, k = K + 1 + x with x geometric of scale σ²/(K + 1), kept with
+# probability e^(−x²/(2σ²)). Above, k = ±(q·2^b + r): q from a table of P(q) ∝ e^(−(q·2^b)²/(2σ²)),
+# r
+# uniform, kept with the probability that is missing, e^(−(2q·2^b·r + r²)/(2σ²)), and −0 dropped.
+
+
+TOP_WIDTH = 128
+TAIL_WIDTHS = 5
+"""The table ends after this many σ, where about 2^-21 of the mass is left."""
+
+
+@overload
+def discrete_gaussian(
+    sigma: object = None,
+    size: None = None,
+    *,
+    variance: object = None,
+    source: Source = SYSTEM_SOURCE,
+) -> int: ...
+@overload
+def discrete_gaussian(
+    sigma: object, size: Shape, *, variance: object = None, source: Source = SYSTEM_SOURCE
+) -> Array: ...
+def discrete_gaussian(
+    sigma: object = None,
+    size: Size = None,
+    *,
+    variance: object = None,
+    source: Source = SYSTEM_SOURCE,
+) -> Array | int:
+    """Integers with P(k) ∝ e^(−k²/(2σ²)), exactly. Added to an integer statistic of sensitivity Δ
+    it is Δ²/(2σ²)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4); over several coordinates
+    these add up, so Δ is then the sensitivity in L2.
+
+    Args:
+        sigma: σ, above 0 and at most 2^52; a float is read by its decimals.
+        size: how many, or a shape; None for one Python integer.
+        variance: σ² instead of σ, for a width that is not rational.
+    """
+    if (sigma is None) == (variance is None):
+        raise InvalidInput("sigma", "given, or else variance", f"{sigma!r} and {variance!r}")
+    if variance is None:
+        square = read_positive(sigma, "sigma") ** 2
+    else:
+        square = read_positive(variance, "variance", PARAMETERS_LARGEST**2)
+    count = count_draws(size)
+    return shape_draws(_sampler_gaussian(square).draw(checked_source(source), count), size)
+
+
+class DiscreteGaussian:
+    """The tables for one variance."""
+
+    def __init__(self, variance: Fraction, first_bits: int = 16, word_bits: int = 64) -> None:
+        width = isqrt(variance.__ceil__() - 1) + 1  # σ, rounded up
+        self.variance = variance
+        self.low_bits = ((width - 1) // TOP_WIDTH).bit_length()
+        self.top_variance = variance / 4**self.low_bits
+        self.last = isqrt(int(TAIL_WIDTHS**2 * self.top_variance)) + 1
+        split = self.low_bits > 0
+        self.top = _top(self.top_variance, self.last, split, first_bits, word_bits)
+
+    def draw(self, source: Source, count: int) -> Array:
+        if not self.low_bits:
+            return self._top(source, count)
+        drawn = np.empty(count, dtype=np.int64)
+        for start in range(0, count, BLOCK_WORDS):
+            block = drawn[start : start + BLOCK_WORDS]
+            missing = np.arange(block.size)
+            while missing.size:
+                block[missing], kept = self._proposals(source, missing.size)
+                missing = missing[~kept]
+        return drawn
+
+    def _top(self, source: Source, count: int) -> Array:
+        """Draws of the table; an end stands for all beyond it."""
+        drawn = self.top.draw(source, count)
+        signed: Array = drawn.astype(np.int64)
+        lowest, highest = int(self.top.outcomes[0]), int(self.top.outcomes[-1])
+        for index in np.flatnonzero((drawn == lowest) | (drawn == highest)):
+            beyond = self._beyond(source)
+            signed[index] += beyond if signed[index] > 0 else -beyond
+        return signed
+
+    def _beyond(self, source: Source) -> int:
+        """x ≥ 0 with P(x) ∝ e^(−(K + 1 + x)²/(2σ²)): geometric, thinned by e^(−x²/(2σ²))."""
+        while True:
+            beyond = geometric(self.top_variance / (self.last + 1), source=source)
+            if is_below(source, exp_minus(Fraction(beyond**2) / (2 * self.top_variance))):
+                break
+        if self.last + 1 + beyond >= 1 << (62 - self.low_bits):
+            raise Unsupported("a draw of noise does not fit into 64 bits; use a smaller sigma")
+        return beyond
+
+    def _proposals(self, source: Source, count: int) -> tuple[Array, Array]:
+        """±(q·2^b + r), and which of them to keep."""
+        signed = self._top(source, count)
+        high = signed_magnitudes(signed)
+        width = next(bits for bits in (8, 16, 32, 64) if bits >= self.low_bits)
+        words = source.words(width, count)
+        low = (words & words.dtype.type((1 << self.low_bits) - 1)).astype(np.int64)
+        sigma = sqrt(self.variance)
+        offset = low / sigma
+        # (2q·2^b·r + r²)/(2σ²), all terms positive: a handful of roundings of 2^-53 each.
+        exponents = offset * (high * (2.0**self.low_bits / sigma) + offset / 2)
+
+        def exact(index: int) -> Fraction:
+            start, more = int(high[index]) << self.low_bits, int(low[index])
+            return Fraction(2 * start * more + more**2) / (2 * self.variance)
+
+        kept = bernoulli_exp(exponents, exact, source)
+        total = (high << self.low_bits) + low
+        kept &= (signed >= 0) | (total > 0)
+        return np.where(signed < 0, -total, total), kept
+
+
+def cumulative_thresholds(variance: Fraction, last: int, split: bool, precision: int) -> list[Any]:
+    """Cumulative probabilities of k = −last − 1, …, last, where the first stands for all below it.
+
+    If split, of the pairs (sign, q) with q ≥ 0 instead, named q or −1 − q, from −last − 2 on.
+    """
+    from flint import ctx
+
+    with ctx.workprec(precision + 64):
+        weights, remainder = _gaussian_weights(variance, last, precision + 64)
+        tail, tails = remainder, [remainder]  # Σ_{i ≥ k} of the weights, from large k to 0
+        for weight in reversed(weights):
+            tail = tail + weight
+            tails.append(tail)
+        total = 2 * tail if split else 2 * tail - 1
+        start = len(weights) - last - 1  # tails[start] is Σ_{i > last}
+        below = [tail / total for tail in tails[start : None if split else -1]]
+        middle = [] if split else [1 - below[-1]]
+        mirrored = [1 - ball for ball in reversed(below[:-1])]
+        return below + middle + mirrored
+
+
+def _gaussian_weights(variance: Fraction, last: int, precision: int) -> tuple[list[Any], Any]:
+    """The weights e^(−k²/(2σ²)) from 0 to beyond `last`, and the ball of the sum of all others: at
+    most w_N/(1 − w_{N+1}/w_N), as successive ratios decrease."""
+    from flint import arb
+
+    ratio, step = ball_exp(-1 / (2 * variance), precision), ball_exp(-1 / variance, precision)
+    negligible = arb(2) ** -precision
+    weight = arb(1)
+    weights: list[Any] = []
+    while len(weights) <= last or not weight < negligible:
+        weights.append(weight)
+        weight, ratio = weight * ratio, ratio * step
+    rest = (weight / (1 - ratio)).upper() / 2
+    return weights, arb(rest, rest)
+
+
+@lru_cache(maxsize=32)
+def _top(variance: Fraction, last: int, split: bool, first_bits: int, word_bits: int) -> Inversion:
+    """The table of q; variances that differ by powers of 4 share it."""
+    return Inversion(
+        lambda precision: cumulative_thresholds(variance, last, split, precision),
+        np.arange(-last - 1 - split, last + 2),
+        first_bits,
+        word_bits,
+    )
+
+
+_sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
+
+
+# A grid of stated step, on which values and their noise are integers.
+#
+# Contract: no floating-point noise is ever added to a float. A value v becomes the integer g(v) =
+# ⌊v/step + 1/2⌋, exactly; noise is added to that integer; the grid point leaves as integer × step.
+# Rounding costs sensitivity, and how much is stated: g is monotone and g(v + n·step) = g(v) + n, so
+# values that differ by at most Δ have integers that differ by at most ⌈Δ/step⌉. Over several
+# coordinates that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
+
+
+WIDEST_STEP = "so large that the noise is at most 2^52 steps wide"
+MAX_UNITS = 2**62
+"""Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
+apart, the second looks at nothing but the answer."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The multiples of a step.
+
+    Args:
+        step: the distance of two grid points, above 0; a float is read by its decimals.
+    """
+
+    step: Fraction
+
+    def __init__(self, step: object = 1) -> None:
+        read = read_positive(step, "step", 2**1000)
+        if read < Fraction(1, 2**1000):
+            raise InvalidInput("step", "from 2^-1000 to 2^1000", step)
+        object.__setattr__(self, "step", read)
+
+    def units(self, values: npt.ArrayLike) -> Array:
+        """g(v) = ⌊v/step + 1/2⌋ of each value, exactly, cut to ±2^62."""
+        given = np.asarray(values)
+        if given.dtype.kind not in "iufO" or (
+            given.dtype.kind == "f" and not np.isfinite(given).all()
+        ):
+            raise InvalidInput("values", "finite numbers", "something else")
+        if given.dtype.kind in "iu" and self.step == 1:
+            return _read_units(given)
+        flat = given.reshape(-1)
+        if given.dtype.kind == "f" and given.dtype.itemsize <= 8:
+            # Three roundings of 2^-53 each: near a boundary the rational decides.
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                quotients = flat.astype(np.float64) / float(self.step) + 0.5
+                units = np.floor(quotients)
+                room = np.minimum(quotients - units, units + 1 - quotients)
+                near = ~(room > np.abs(quotients) * 2.0**-50 + 2.0**-50)
+            whole = np.where(near, 0, units).astype(np.int64)
+        else:
+            whole, near = np.zeros(flat.size, dtype=np.int64), np.ones(flat.size, dtype=bool)
+        for index in np.flatnonzero(near):
+            whole[index] = self._unit(flat[index])
+        return whole.reshape(given.shape)
+
+    def _unit(self, value: object) -> int:
+        unit = (exact_fraction(value, "values") / self.step + Fraction(1, 2)).__floor__()
+        return min(max(unit, -MAX_UNITS), MAX_UNITS)
+
+    def sensitivity(self, change: object, coordinates: int = 1) -> int:
+        """The sensitivity in units, of values that change by at most `change` in all (L1), at most
+        `coordinates` of them: ⌈Δ/step⌉ + c − 1."""
+        if not isinstance(coordinates, int) or coordinates < 1:
+            raise InvalidInput("coordinates", "an integer from 1 up", repr(coordinates))
+        number = rational(change, "sensitivity")
+        if number <= 0:
+            raise InvalidInput("sensitivity", "a number above 0", change)
+        return ceil(number / self.step) + coordinates - 1
+
+    def add_laplace(self, units: npt.ArrayLike, sensitivity: int, epsilon: object) -> Array:
+        """Units plus discrete Laplace noise of scale Δ/ε: ε-differentially private.
+
+        Args:
+            units: integers, as `units` gives them.
+            sensitivity: Δ of the units in L1, as `sensitivity` gives it.
+            epsilon: ε, above 0.
+        """
+        whole, change = _read_units(units), _read_sensitivity(sensitivity)
+        scale = change / read_positive(epsilon, "epsilon", 2**1000)
+        if scale > PARAMETERS_LARGEST:
+            raise InvalidInput("epsilon", WIDEST_STEP, float(scale))
+        return _cut_sum(whole, discrete_laplace(scale, whole.shape))
+
+    def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
+        """Units plus discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP.
+
+        Args:
+            units: integers, as `units` gives them.
+            sensitivity: Δ of the units in L2; the L1 figure of `sensitivity` is never less.
+            rho: ρ, above 0.
+        """
+        whole, change = _read_units(units), _read_sensitivity(sensitivity)
+        variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
+        if variance > PARAMETERS_LARGEST**2:
+            raise InvalidInput("rho", WIDEST_STEP, rho)
+        return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
+
+    def values(self, units: npt.ArrayLike) -> Array:
+        """The grid points as floats, each the nearest to integer × step."""
+        whole = _read_units(units)
+        if self.step.denominator == 1 or self.step.numerator == 1:
+            power = max(self.step.numerator, self.step.denominator)
+            small = not whole.size or np.abs(whole).max() <= 2**53
+            if small and power <= 2**53:  # one rounding, of a product or a quotient
+                points: Array = whole * float(power) if self.step >= 1 else whole / float(power)
+                return points
+        return np.array([float(point) for point in self.exact(whole).reshape(-1)]).reshape(
+            whole.shape
+        )
+
+    def exact(self, units: npt.ArrayLike) -> Array:
+        """The grid points as fractions."""
+        whole = _read_units(units)
+        points = np.empty(whole.size, dtype=object)
+        points[:] = [self.step * int(unit) for unit in whole.reshape(-1)]
+        return points.reshape(whole.shape)
+
+
+def _read_units(units: npt.ArrayLike) -> Array:
+    whole = np.asarray(units)
+    if whole.dtype.kind not in "iu":
+        raise InvalidInput("units", "integers", f"an array of {whole.dtype}")
+    if whole.dtype == np.uint64:
+        whole = np.minimum(whole, np.uint64(MAX_UNITS))
+    cut: Array = np.clip(whole.astype(np.int64), -MAX_UNITS, MAX_UNITS)
+    return cut
+
+
+def _read_sensitivity(value: object) -> Fraction:
+    return Fraction(read_whole(value, "sensitivity", 1, what=", in steps of the grid"))
+
+
+def _cut_sum(whole: Array, noise: Array) -> Array:
+    """The sum, cut to ±2^62. Both terms are at most 2^62 in size, so it cannot wrap around."""
+    cut: Array = np.clip(whole + noise, -MAX_UNITS, MAX_UNITS)
+    return cut

@@ -1,0 +1,334 @@
+"""Gain functions for g-leakage: identity, several tries, singling out, matrices."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.documents import check_keys, read_object
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.exact import Array, flint_array, flint_rational, is_exact, rational, read_ranged
+from whosin.priors.base import read_distribution
+from whosin.spaces import Records, Space
+from whosin.validation import read_list, read_whole, spelled_whole
+
+# What every gain function can do.
+#
+# Contract: gains are rationals of at least 0. A search in floats hands over every guess within the
+# rounding of the best, and the best of them is found again in rationals: values are exact.
+
+
+Guess = tuple[Any, Hashable]
+"""The exact value of a guess, and its name."""
+
+
+class GainFunction(ABC):
+    """What each guess gains in each world."""
+
+    example: ClassVar[str] = ""
+    """How one is spelled on the command line; empty where it needs a file."""
+
+    @property
+    @abstractmethod
+    def spelled(self) -> str:
+        """As options and JSON have it."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What is gained, for people: a clause after "the best guess is worth"."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether none of its numbers was a float."""
+        return True
+
+    @abstractmethod
+    def check(self, space: Space) -> None:
+        """Raise `InvalidInput` unless it makes sense on this space."""
+
+    @abstractmethod
+    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
+        """The guess that gains most when worlds have these weights.
+
+        Args:
+            near: the weights in floats, up to a factor and to rounding.
+            weight: the weight of a world, a FLINT rational.
+        """
+
+
+def rounding_slack(worlds: int) -> float:
+    """More than the relative error of a sum of this many products of floats of at least 0."""
+    return (worlds + 16) * 2.0**-50
+
+
+def world_name(space: Space, world: int) -> Hashable:
+    """A world as people write it: the rows' values, or who is in."""
+    result: Any = space.world(world)
+    return result if isinstance(result, tuple) else tuple(sorted(result, key=str))
+
+
+def first_best(values: Sequence[Any]) -> int:
+    """The first of the largest."""
+    return max(range(len(values)), key=lambda index: (values[index], -index))
+
+
+# A gain function written out: guesses × worlds.
+
+
+MIN_PRODUCT = 2.0**-450
+"""Gains further apart than this are compared in rationals alone: products could underflow."""
+
+
+@dataclass(frozen=True, init=False)
+class GainMatrix(GainFunction):
+    """The gain of each guess (a row) in each world (a column).
+
+    Args:
+        matrix: rows of numbers of at least 0, each with one number a world, in world order.
+        guesses: names of the guesses; 0, 1, … by default.
+    """
+
+    matrix: tuple[tuple[Fraction, ...], ...]
+    guesses: tuple[Hashable, ...]
+    _exact: bool = field(repr=False)
+
+    def __init__(self, matrix: object, guesses: Sequence[Hashable] | None = None) -> None:
+        accepted = "a list of rows, one for each guess, with a number for each world"
+        rows = [read_list(row, "gain", accepted) for row in read_list(matrix, "gain", accepted)]
+        if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
+            sizes = sorted({len(row) for row in rows})
+            raise InvalidInput("gain", accepted, f"rows of {sizes} numbers" if rows else "none")
+        numbers = tuple(
+            tuple(read_ranged(each, "gain", "at least 0") for each in row) for row in rows
+        )
+        names = tuple(
+            range(len(rows)) if guesses is None else read_list(guesses, "guesses", "names")
+        )
+        if len(names) != len(rows):
+            raise InvalidInput("guesses", f"{len(rows)} names, one for each row", len(names))
+        object.__setattr__(self, "matrix", numbers)
+        object.__setattr__(self, "guesses", names)
+        object.__setattr__(self, "_exact", all(is_exact(*row) for row in rows))
+
+    @property
+    def spelled(self) -> str:
+        return f"a matrix of {len(self.matrix)} guesses × {len(self.matrix[0])} worlds"
+
+    @property
+    def words(self) -> str:
+        return f"what the better of {len(self.matrix)} guesses gains"
+
+    @property
+    def exact(self) -> bool:
+        return self._exact
+
+    def check(self, space: Space) -> None:
+        if len(self.matrix[0]) != space.worlds:
+            accepted = f"rows of {space.worlds} numbers, one for each world, in world order"
+            raise InvalidInput("gain", accepted, f"rows of {len(self.matrix[0])}")
+
+    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
+        table = gain_matrix(self)
+        floats, exact = table
+        values = floats @ near
+        used = floats[floats > 0]
+        wide = used.size and used.max() * MIN_PRODUCT <= used.min() and used.max() < 1 / MIN_PRODUCT
+        indices = list(range(len(floats)))
+        if wide:
+            indices = np.flatnonzero(
+                values >= values.max() * (1 - rounding_slack(len(near)))
+            ).tolist()
+        gains = [_guess_value(exact[index], weight) for index in indices]
+        chosen = first_best(gains)
+        return gains[chosen], self.guesses[indices[chosen]]
+
+
+def gain_matrix(gain: GainMatrix) -> tuple[Array, Array]:
+    """The matrix in floats, and in FLINT rationals."""
+    shape = (len(gain.matrix), len(gain.matrix[0]))
+    floats = np.array([[float(each) for each in row] for row in gain.matrix])
+    return floats, flint_array((each for row in gain.matrix for each in row), shape)
+
+
+def _guess_value(row: Array, weight: Callable[[int], Any]) -> Any:
+    total = flint_rational(0)
+    for world in np.flatnonzero(row != 0):
+        total += row[world] * weight(int(world))
+    return total
+
+
+# Singling out: a description that fits exactly one row (Cohen and Nissim 2020).
+
+
+MAX_ENTRIES = 1 << 24
+"""Predicates times worlds."""
+
+
+@dataclass(frozen=True)
+class SinglingOut(GainFunction):
+    """1 where exactly one row fits a predicate: a set of values of weight at most w.
+
+    Without the weight a predicate that fits half of all people would single someone out by luck
+    alone; the vulnerability before the output is exactly that luck.
+
+    Args:
+        weight: the most that a predicate may weigh.
+        values: how likely each value is in the population; all alike by default.
+    """
+
+    weight: object
+    values: tuple[object, ...] | None = None
+    example: ClassVar[str] = "singling-out=1/4"
+
+    def __post_init__(self) -> None:
+        self.limit  # noqa: B018  read once, so that what is wrong is said at once
+        if self.values is not None:
+            read_distribution(self.values, "values")
+            object.__setattr__(self, "values", tuple(self.values))
+
+    @property
+    def limit(self) -> Fraction:
+        """The largest weight w that a description may have."""
+        return read_ranged(self.weight, "singling-out", "above 0 and at most 1")
+
+    @property
+    def spelled(self) -> str:
+        return f"singling-out={self.limit}"
+
+    @property
+    def words(self) -> str:
+        return f"the probability of singling someone out by a predicate of weight {self.limit}"
+
+    @property
+    def exact(self) -> bool:
+        return is_exact(self.weight, *(self.values or ()))
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, Records):
+            raise Unsupported("singling out is about the values of rows: it needs Records")
+        if self.values is not None and len(self.values) != space.values:
+            raise InvalidInput("values", f"{space.values} probabilities", len(self.values))
+        if not any(mass <= self.limit for mass in self._masses(space)):
+            least = min(self._masses(space))
+            accepted = f"at least {least}, the weight of the rarest value"
+            raise InvalidInput("singling-out", accepted, self.limit)
+        if 2**space.values * space.worlds > MAX_ENTRIES:
+            raise Unsupported(
+                f"singling out looks at 2^{space.values} predicates on {space.worlds:,} tables, "
+                f"more than {MAX_ENTRIES:,} together; use fewer values or rows"
+            )
+
+    def _masses(self, space: Records) -> tuple[Fraction, ...]:
+        if self.values is None:
+            return (Fraction(1, space.values),) * space.values
+        return read_distribution(self.values, "values")
+
+    def predicates(self, space: Records) -> Iterator[tuple[int, ...]]:
+        """The sets of values that are light enough, smaller ones first."""
+        masses = self._masses(space)
+        for size in range(1, space.values + 1):
+            for chosen in combinations(range(space.values), size):
+                if sum((masses[value] for value in chosen), Fraction(0)) <= self.limit:
+                    yield chosen
+
+    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
+        assert isinstance(space, Records)
+        chosen = list(self.predicates(space))
+        digits = np.array(list(space), dtype=np.int64)
+        fits = [(np.isin(digits, each).sum(axis=1) == 1) for each in chosen]
+        values = np.array([near[each].sum() for each in fits])
+        indices = np.flatnonzero(values >= values.max() * (1 - rounding_slack(len(near)))).tolist()
+        zero = flint_rational(0)
+        gains = [sum((weight(int(w)) for w in np.flatnonzero(fits[p])), zero) for p in indices]
+        most = first_best(gains)
+        return gains[most], chosen[indices[most]]
+
+
+# Guessing the world, in one try or in several.
+
+
+@dataclass(frozen=True)
+class Tries(GainFunction):
+    """1 where the world is among k that are named (Bayes vulnerability, for k = 1).
+
+    Args:
+        k: how many worlds may be named.
+    """
+
+    k: int = 1
+    example: ClassVar[str] = "tries=3"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", read_whole(self.k, "tries", 1))
+
+    @property
+    def spelled(self) -> str:
+        return "identity" if self.k == 1 else f"tries={self.k}"
+
+    @property
+    def words(self) -> str:
+        tries = "one try" if self.k == 1 else f"{self.k} tries"
+        return f"the probability of naming the whole table in {tries}"
+
+    def check(self, space: Space) -> None:
+        if self.k > space.worlds:
+            raise InvalidInput("tries", f"at most {space.worlds:,}, the number of worlds", self.k)
+
+    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
+        k = self.k
+        least = np.partition(near, len(near) - k)[len(near) - k]
+        candidates = np.flatnonzero(near >= least * (1 - rounding_slack(1)))
+        ranked = sorted(((weight(int(world)), -int(world)) for world in candidates), reverse=True)[
+            :k
+        ]
+        total = sum((value for value, _ in ranked), flint_rational(0))
+        names = tuple(world_name(space, -world) for _, world in ranked)
+        return total, names[0] if k == 1 else names
+
+
+# Gain functions from words, from files and from what a caller passes.
+
+
+GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {
+    "identity": lambda said: Tries(_read_nothing(said)),
+    "tries": lambda said: Tries(spelled_whole(said, "tries")),
+    "singling-out": lambda said: SinglingOut(rational(said, "singling-out")),
+}
+"""How each is made from what follows its name."""
+
+
+def _read_nothing(said: str) -> int:
+    if said:
+        raise InvalidInput("identity", "said alone; tries=3 allows three tries", said)
+    return 1
+
+
+def read_gain(text: str | Path) -> GainFunction:
+    """A gain function by its spelling (identity, tries=3, singling-out=1/4) or from a file: an
+    object with `matrix` (rows of numbers, one for each guess) and, if you like, `guesses` (their
+    names)."""
+    name, _, said = str(text).partition("=")
+    if name in GAIN_READERS:
+        return GAIN_READERS[name](said)
+    if not str(text).endswith(".json"):
+        raise UnknownName("gain", str(text), (*GAIN_READERS, "a file that ends in .json"))
+    data = read_object(Path(text), "gain")
+    check_keys(data, ("matrix", "guesses"), "gain")
+    if "matrix" not in data:
+        raise InvalidInput("matrix", "a list of rows, one for each guess", "nothing")
+    return GainMatrix(data["matrix"], data.get("guesses"))
+
+
+def read_gain_function(gain: Any) -> GainFunction:
+    """The gain function that a caller means: one, its spelling, or a matrix."""
+    if isinstance(gain, GainFunction):
+        return gain
+    return read_gain(gain) if isinstance(gain, str | Path) else GainMatrix(gain)

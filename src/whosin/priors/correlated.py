@@ -1,0 +1,399 @@
+"""Priors with dependence: blocks, Bayesian networks, Markov chains."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, flint_rational, probability
+from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior, RecordPrior, read_distribution
+from whosin.spaces.arrays import require_table
+from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
+from whosin.spaces.worlds import Records, Subsets
+from whosin.validation import read_list, read_tables, read_whole
+
+# Households: any dependence inside a block of people, none between blocks.
+
+
+Block = tuple[Sequence[Hashable], Mapping[Any, object]]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Prior):
+    """Pr[T] = ∏ over blocks of Pr[T ∩ block].
+
+    On a count, a sum or a histogram the blocks' numbers add up, so thousands of blocks are a few
+    thousand shifts of an array.
+
+    Args:
+        blocks: for each block its members and a mapping from the set of those present to its
+            probability; sets left out have probability 0. Everyone belongs to exactly one block.
+    """
+
+    blocks: Sequence[Block]
+
+    def __post_init__(self) -> None:
+        seen: set[Hashable] = set()
+        accepted = "pairs of the members and a mapping from sets of them to probabilities"
+        for number, (members, table) in enumerate(read_tables(self.blocks, "blocks", accepted)):
+            twice = seen & set(members)
+            if twice or len(set(members)) != len(members):
+                raise InvalidInput(
+                    f"block {number}", "people of no other block", sorted(map(str, twice))
+                )
+            seen |= set(members)
+            for present in table:
+                outside = set(read_list(present, f"block {number}", "sets of its members"))
+                outside -= set(members)
+                if outside:
+                    raise InvalidInput(
+                        f"block {number}", "sets of its members", sorted(map(str, outside))
+                    )
+        for number, table in enumerate(self._exact):
+            total = sum(table.values(), Fraction(0))
+            if abs(total - 1) > SUM_TOLERANCE:
+                by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
+                raise InvalidInput(f"block {number}", "probabilities with sum 1", by)
+
+    @classmethod
+    def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
+        """Each group is present as a whole with probability p, else absent as a whole."""
+        out, accepted = 1 - probability(p, "p"), "lists of the members of each"
+        result = [
+            read_list(group, "groups", accepted) for group in read_list(groups, "groups", accepted)
+        ]
+        return cls([(group, {group: p, (): out}) for group in result])
+
+    @cached_property
+    def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:
+        tables = []
+        for _members, table in self.blocks:
+            merged: dict[frozenset[Hashable], Fraction] = {}
+            for present, mass in table.items():
+                key = frozenset(present)
+                merged[key] = merged.get(key, Fraction(0)) + probability(mass, "probabilities")
+            tables.append(merged)
+        return tables
+
+    @cached_property
+    def _block_of(self) -> dict[Hashable, int]:
+        return {
+            member: number for number, (members, _) in enumerate(self.blocks) for member in members
+        }
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(mass for _, table in self.blocks for mass in table.values())
+
+    def check(self, space: Subsets) -> None:
+        if set(self._block_of) != set(space.entities):
+            raise InvalidInput("blocks", "every entity in exactly one block", "not so")
+
+    def mass(self, lattice: Lattice, number: AsNumber) -> Array:
+        self.check(lattice.space)
+        return self._sum(lattice, self._exact, number)
+
+    def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
+        self.check(lattice.space)
+        name = lattice.space.entities[entity]
+        own, belief = self._block_of[name], self.belief(lattice.space, entity)
+        sides = []
+        for inside in (True, False):
+            share = belief if inside else 1 - belief
+            kept = (
+                {s: m / share for s, m in self._exact[own].items() if (name in s) is inside}
+                if share
+                else {}
+            )
+            tables = [*self._exact[:own], kept, *self._exact[own + 1 :]]
+            sides.append(self._sum(lattice, tables, number))
+        return sides[0], sides[1]
+
+    def role(self, grid: CountLattice, entity: int) -> Hashable:
+        """What the entity's conditionals depend on: how its block moves the class with and
+        without it. The other blocks' part is the same for all blocks that move it alike."""
+        name = grid.space.entities[entity]
+        moves: dict[tuple[int, bool], Fraction] = {}
+        for present, mass in self._exact[self._block_of[name]].items():
+            key = grid.class_of(grid.space.position(member) for member in present), name in present
+            moves[key] = moves.get(key, Fraction(0)) + mass
+        return frozenset(moves.items())
+
+    def _sum(
+        self,
+        lattice: Lattice,
+        tables: list[dict[frozenset[Hashable], Fraction]],
+        number: AsNumber,
+    ) -> Array:
+        """The distribution over classes: shift and add, block by block."""
+        kind = float if number is float else object
+        if not isinstance(lattice, CountLattice):
+            grid, _ = spread_on_grid(lattice, np.zeros((lattice.worlds, 1)))
+            spread = np.zeros(lattice.worlds, dtype=kind)
+            np.add.at(spread, lattice.labels(), self._sum(grid, tables, number))
+            return spread
+        positions = {name: position for position, name in enumerate(lattice.space.entities)}
+        moves: list[dict[int, Fraction]] = []
+        for table in tables:
+            move: dict[int, Fraction] = {}
+            for present, mass in table.items():
+                shift = lattice.class_of(positions[name] for name in present)
+                move[shift] = move.get(shift, Fraction(0)) + mass
+            moves.append(move)
+        total = np.zeros(lattice.worlds, dtype=kind)
+        if number is float:
+            total[0], reached = 1.0, 1
+            for move in moves:
+                moved = np.zeros_like(total)
+                for shift, mass in move.items():
+                    moved[shift : shift + reached] += total[:reached] * float(mass)
+                total, reached = moved, reached + max(move, default=0)
+            return total
+        for index, weight in enumerate(_block_product(moves)):
+            total[index] = number(weight)
+        return total
+
+    def check_records(self, space: Records) -> None:
+        """On records a row is a person, by number, and its value whether they are present."""
+        if space.values != 2:
+            raise InvalidInput("values", "2 for blocks: absent, present", space.values)
+        if set(self._block_of) != set(range(space.rows)):
+            raise InvalidInput("blocks", f"rows 0 to {space.rows - 1}, each in one block", "not so")
+
+    def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
+        """For each block its rows, and the probability of each of their worlds, first row first."""
+        result = []
+        for (members, _), table in zip(self.blocks, self._exact, strict=True):
+            rows = tuple(sorted(members))  # type: ignore[type-var]
+            require_table("a table over a block", 1 << len(rows), 16)
+            masses = [Fraction(0)] * (1 << len(rows))
+            for present, mass in table.items():
+                masses[sum(1 << (len(rows) - 1 - rows.index(who)) for who in present)] = mass
+            result.append((rows, tuple(masses)))
+        return result  # type: ignore[return-value]
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        """With two values: row i is 1 where person i is present."""
+        self.check_records(space)
+        require_table("a table over all records", space.worlds, 1)
+        order: list[int] = []
+        mass = np.array([number(1)], dtype=float if number is float else object)
+        for rows, masses in self.tables():
+            order += rows
+            mass = np.multiply.outer(
+                mass, np.array([number(p) for p in masses], mass.dtype)
+            ).ravel()
+        axes = mass.reshape((2,) * space.rows).transpose(np.argsort(order))
+        return np.ascontiguousarray(axes).reshape(-1)
+
+    def belief(self, space: Subsets, entity: int) -> Fraction:
+        name = space.entities[entity]
+        table = self._exact[self._block_of[name]]
+        return sum((m for s, m in table.items() if name in s), Fraction(0)) / sum(table.values())
+
+
+def _block_product(moves: list[dict[int, Fraction]]) -> list[Any]:
+    """The coefficients of ∏ over blocks of Σ mass · x^shift, by halves."""
+    from flint import fmpq_poly
+
+    factors = []
+    for move in moves:
+        entries = [flint_rational(0)] * (max(move, default=0) + 1)
+        for shift, mass in move.items():
+            entries[shift] = flint_rational(mass)
+        factors.append(fmpq_poly(entries))
+    while len(factors) > 1:
+        pairs = [factors[start : start + 2] for start in range(0, len(factors), 2)]
+        factors = [pair[0] * pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
+    return list(factors[0].coeffs())
+
+
+# Rows that depend on earlier rows through tables: a small Bayesian network.
+
+
+Nodes = Sequence[tuple[Sequence[int], Mapping[Any, Sequence[object]]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Network(RecordPrior):
+    """Pr[x] = ∏ Pr[x_j | parents of j].
+
+    Args:
+        nodes: for each row in order its parents, all of them earlier rows, and a mapping from the
+            tuple of their values to the distribution of the row: `((), {(): (0.5, 0.5)})` for a row
+            without parents.
+    """
+
+    nodes: Nodes
+
+    def __post_init__(self) -> None:
+        accepted = "pairs of the parents and a mapping from their values to a distribution"
+        for row, (parents, table) in enumerate(read_tables(self.nodes, "nodes", accepted)):
+            if any(read_whole(parent, f"parents of row {row}", 0) >= row for parent in parents):
+                raise InvalidInput(f"parents of row {row}", "earlier rows", tuple(parents))
+            for values in table:
+                if not isinstance(values, tuple) or len(values) != len(parents):
+                    raise InvalidInput(
+                        f"table of row {row}", f"keys of {len(parents)} values", repr(values)
+                    )
+        _ = self._exact
+
+    @cached_property
+    def _exact(self) -> list[dict[tuple[int, ...], tuple[Any, ...]]]:
+        return [
+            {
+                tuple(key): read_distribution(row, f"row {number} given {tuple(key)}")
+                for key, row in table.items()
+            }
+            for number, (_parents, table) in enumerate(self.nodes)
+        ]
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(p for _, table in self.nodes for row in table.values() for p in row)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        if len(self.nodes) != space.rows:
+            raise InvalidInput("nodes", f"{space.rows}, one for each row", len(self.nodes))
+        require_table("a table over all records", space.worlds, 1, space.values)
+        out = np.empty(space.worlds, dtype=float if number is float else object)
+        for index, world in enumerate(space):
+            mass = number(1)
+            for row, (parents, _table) in enumerate(self.nodes):
+                key = tuple(world[parent] for parent in parents)
+                chances = self._exact[row].get(key)
+                if chances is None or len(chances) != space.values:
+                    what = f"{space.values} probabilities given {key}"
+                    raise InvalidInput(
+                        f"table of row {row}", what, "none" if chances is None else len(chances)
+                    )
+                mass = mass * number(chances[world[row]])
+            out[index] = mass
+        return out
+
+
+# Rows that follow a Markov chain: a person's days, a sequence of places (F13).
+
+
+Row = tuple[Fraction, ...]
+Matrix = tuple[Row, ...]
+
+
+@dataclass(frozen=True, init=False)
+class MarkovChain(RecordPrior):
+    """Pr[x] = initial(x_0) ∏ transition(x_j, x_{j+1}).
+
+    Args:
+        initial: the distribution of the first row.
+        transition: one matrix for every step, or a list with one matrix for each step.
+    """
+
+    initial: tuple[object, ...]
+    transition: tuple[Any, ...]
+
+    def __init__(self, initial: Iterable[object], transition: Iterable[Any]) -> None:
+        read_list(transition, "transition", "a matrix, or one for each step")
+        object.__setattr__(self, "initial", read_list(initial, "initial", "a list of numbers"))
+        object.__setattr__(self, "transition", _nest_tuples(transition))
+        _ = self.start, self.steps
+
+    @cached_property
+    def start(self) -> Row:
+        """The distribution of the first row, exactly."""
+        return read_distribution(self.initial, "initial distribution")
+
+    @cached_property
+    def steps(self) -> tuple[Matrix, ...]:
+        """The transition matrices, exactly: one for all steps, or one for each step."""
+        values = len(self.start)
+        if not self.transition or not all(isinstance(row, tuple) for row in self.transition):
+            raise InvalidInput(
+                "transition", "a matrix, or one for each step", repr(self.transition)
+            )
+        nested = self.transition[0] and isinstance(self.transition[0][0], tuple)
+        listed = self.transition if nested else (self.transition,)
+        checked = []
+        for number, matrix in enumerate(listed):
+            where = f"transition {number}, row" if nested else "transition row"
+            if len(matrix) != values or any(
+                not isinstance(row, tuple) or len(row) != values for row in matrix
+            ):
+                size = f"{values} × {values}, as there are {values} initial values"
+                raise InvalidInput("transition", size, f"{len(matrix)} rows")
+            checked.append(
+                tuple(
+                    read_distribution(row, f"{where} {index}") for index, row in enumerate(matrix)
+                )
+            )
+        return tuple(checked)
+
+    @property
+    def values(self) -> int:
+        """How many values a row may have."""
+        return len(self.start)
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every step has the same matrix."""
+        return len(self.steps) == 1
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return (*self.initial, *_flatten(self.transition))
+
+    def check_records(self, space: Records) -> None:
+        if self.values != space.values:
+            raise InvalidInput("initial distribution", f"{space.values} values", self.values)
+        if not self.homogeneous and len(self.steps) != space.rows - 1:
+            raise InvalidInput(
+                "transition",
+                f"one matrix, or {space.rows - 1} for {space.rows} rows",
+                len(self.steps),
+            )
+
+    def matrix(self, step: int) -> Array:
+        """The matrix from row `step` to the next, in floats."""
+        chosen = self.steps[0] if self.homogeneous else self.steps[step]
+        return np.array([[float(p) for p in row] for row in chosen])
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        self.check_records(space)
+        mass: Array = np.array([number(p) for p in self.start], dtype=_number_kind(number))
+        for step in range(space.rows - 1):
+            chosen = self.steps[0] if self.homogeneous else self.steps[step]
+            table: Array = np.array(
+                [[number(p) for p in row] for row in chosen], dtype=_number_kind(number)
+            )
+            last = mass.reshape(-1, space.values)
+            mass = (last[:, :, None] * table[None]).reshape(-1)
+        return mass
+
+    def marginals(self, rows: int) -> Array:
+        """Pr[x_j = v] for each row, in floats: rows × values."""
+        result = [np.array([float(p) for p in self.start])]
+        for step in range(read_whole(rows, "rows", 1) - 1):
+            result.append(result[-1] @ self.matrix(step))
+        return np.array(result)
+
+
+def _number_kind(number: AsNumber) -> type:
+    return float if number is float else object
+
+
+def _nest_tuples(value: Any) -> Any:
+    """Nested lists as nested tuples, so that the prior can be compared and hashed."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return value
+    return tuple(_nest_tuples(entry) for entry in value)
+
+
+def _flatten(value: Any) -> list[object]:
+    if not isinstance(value, tuple):
+        return [value]
+    return [entry for part in value for entry in _flatten(part)]

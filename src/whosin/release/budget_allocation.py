@@ -1,0 +1,430 @@
+"""How a budget is split over a batch, and what the batch costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from whosin.calibration import Plan
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, at
+from whosin.exact import format_figures, rational
+from whosin.ledger import encoding
+from whosin.ledger.budget import Budget, Cost
+from whosin.release.contribution_bounds import CostWarning
+from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
+from whosin.release.queries import Query
+from whosin.release.queries.base import Linear
+from whosin.release.queries.together import JointMeasurement, merge_key
+from whosin.release.table import Table
+
+# A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
+# the split "optimal".
+
+
+OPTIMAL_SPLIT = "optimal"
+SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
+NOISE_KINDS = ("laplace", "gaussian")
+
+
+@dataclass(frozen=True)
+class RemainingBudget:
+    """What a batch may spend in all, in units."""
+
+    plan: Plan
+    epsilon: int
+    rho: int
+    delta: int
+
+
+def split_budget(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, split: str, noise: str
+) -> list[Share]:
+    """The share of each query; together they are within the unspent.
+
+    Args:
+        split: "weights", by each query's weight; or "relative-error", so that the expected error
+            over the declared magnitude is the same for all whose error is known beforehand. True
+            answers play no part.
+        noise: "laplace", or "gaussian" for queries that sum, under a plan with a δ; selections
+            then have Gumbel noise for their part of ρ, and others the ε whose ρ is their part.
+    """
+    if split not in SPLIT_KINDS:
+        raise UnknownName("split", str(split), SPLIT_KINDS)
+    if split == "weights":
+        return divide_budget(queries, [rational(query.weight) for query in queries], unspent, noise)
+    gaussian = noise == "gaussian"
+    parts = _equal_errors(queries, table, unspent.plan, divisible_units(unspent, noise), gaussian)
+    return divide_budget(queries, parts, unspent, noise)
+
+
+def divisible_units(unspent: RemainingBudget, noise: str) -> int:
+    """What there is to divide: units of ρ for Gaussian noise, of ε otherwise."""
+    if noise not in NOISE_KINDS:
+        raise UnknownName("noise", str(noise), NOISE_KINDS)
+    if noise == "gaussian" and not unspent.rho:
+        raise InvalidInput("noise", "laplace, under a plan without a delta", noise)
+    # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
+    return (
+        unspent.rho
+        if noise == "gaussian"
+        else unspent.epsilon or encoding.epsilon_from_rho(unspent.rho)
+    )
+
+
+def divide_budget(
+    queries: Sequence[Query], parts: Sequence[Fraction], unspent: RemainingBudget, noise: str
+) -> list[Share]:
+    """The share of each query, in the ratio of some parts."""
+    pot, gaussian = divisible_units(unspent, noise), noise == "gaussian"
+    whole = sum(parts, Fraction(0))
+    failing = sum(query.needs_delta for query in queries)
+    result = []
+    for number, (query, part) in enumerate(zip(queries, parts, strict=True)):
+        delta = Fraction(0)
+        if query.needs_delta:
+            delta = Fraction(unspent.delta // failing, encoding.DELTA_UNITS)
+        amount = int(pot * part / whole)
+        rho = amount if gaussian and (query.takes_gaussian or query.selects) else 0
+        if query.selects and not gaussian and not unspent.epsilon:
+            rho = amount**2 // (2 * encoding.EPSILON_UNITS)  # this ε counts by its ρ
+        epsilon = 0 if rho else encoding.epsilon_from_rho(amount) if gaussian else amount
+        if not epsilon and not rho:
+            with at(f"queries[{number}].weight"):
+                raise InvalidInput("weight", "large enough to get any budget", query.weight)
+        scale = encoding.EPSILON_UNITS
+        result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
+    return result
+
+
+def _equal_errors(
+    queries: Sequence[Query], table: Table, plan: Plan, pot: int, gaussian: bool
+) -> list[Fraction]:
+    """Parts of the pot that give all queries the same expected error over magnitude; those whose
+    error is not known beforehand (means, variances, quantiles, selections) keep what their weight
+    gives them.
+
+    Discrete Laplace noise on a sensitivity of Δ steps has the expected error r for ε =
+    Δ·asinh(step/r), and Gaussian noise for a ρ that falls as 1/r²: the r for which they add up to
+    the rest of the pot is found by bisection.
+    """
+    weights = [rational(query.weight) for query in queries]
+    parts = [Fraction(pot, encoding.EPSILON_UNITS) * weight / sum(weights) for weight in weights]
+    reaches = {
+        number: reach
+        for number, query in enumerate(queries)
+        if (reach := _query_sensitivity(query, table, plan, gaussian)) is not None
+    }
+    if not reaches:
+        accepted = "weights, where no query has an error that is known beforehand"
+        raise InvalidInput("split", accepted, "relative-error")
+    budget = float(sum(parts[number] for number in reaches))
+
+    def needed(error: float) -> list[float]:
+        if gaussian:
+            return [(reach / error) ** 2 for _, reach in reaches.values()]
+        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches.values()]
+
+    low, high = 1e-300, 1e300
+    for _ in range(200):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
+    for number, part in zip(reaches, needed(high), strict=True):
+        parts[number] = Fraction(part)
+    return parts
+
+
+def _query_sensitivity(
+    query: Query, table: Table, plan: Plan, gaussian: bool
+) -> tuple[float, float] | None:
+    """(sensitivity in steps, what to divide by a relative error) of a query; None where its error
+    is not known beforehand."""
+    probe = Fraction(1, 1000)
+    rho = probe if gaussian and query.takes_gaussian else Fraction(0)
+    offer = query.offer(query.asked_of(table), Share(plan, probe, rho, probe))
+    if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
+        return None
+    if query.magnitude is None:
+        raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
+    noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
+    if gaussian:
+        return 0.0, offer.error / magnitude * math.sqrt(probe)
+    steps = float(noisy.scale * probe)
+    return steps, steps * float(noisy.part.unit) / magnitude
+
+
+# A batch whose budget is divided so that the expected error is least: the split "optimal".
+#
+# Contract: only public numbers decide. What is lowered is Σ worth · variance of a number, over the
+# queries whose error is known beforehand; it is never more than under the split by weights, at the
+# same price. A query's worth is its weight, over its magnitude squared where all have magnitudes;
+# otherwise errors of sums count relative to the most that one row can add, so that units play no
+# part. Queries whose error is not known beforehand (means, variances, quantiles, selections,
+# synthetic tables) keep the part of the budget that their weight gives them.
+#
+# Counts and group-bys that are tables of one workload are measured at once (`queries.together`).
+# The
+# variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least
+# Σ V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its square root.
+
+
+MIN_PART = 1e-6
+"""The part of a query whose error hardly counts."""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What is debited as one: a query, or several that are measured at once."""
+
+    query: Query
+    indices: tuple[int, ...]
+
+
+def least_error(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
+) -> list[CostEstimate]:
+    """An offer for each query; those that are measured at once have one `joint` offer."""
+    evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
+    if any(offer.charge.alone for offer in evenly):
+        return evenly
+    spread = [standard_error(offer) for offer in evenly]
+    worths = _query_weights(queries, evenly, spread)
+    units = _merge_queries(queries, table, unspent.plan, worths)
+    parts = [
+        float(sum(rational(queries[index].weight) for index in each.indices)) for each in units
+    ]
+    best = [replace(each, standard_error=error) for each, error in zip(evenly, spread, strict=True)]
+    for _ in range(2):  # the parts by weight first, then those that the variances there ask for
+        exact = [Fraction(part) for part in parts]
+        given = divide_budget([each.query for each in units], exact, unspent, noise)
+        offers = _offers_by_query(units, table, given)
+        if _score_offers(offers, worths) < _score_offers(best, worths):
+            best = offers
+        parts = _improve_parts(units, parts, offers, worths, 1 if noise == "gaussian" else 2)
+    return [
+        replace(offer, by_weights=before, cautions=query.cautions(query.asked_of(table)))
+        for offer, before, query in zip(best, spread, queries, strict=True)
+    ]
+
+
+def estimate_costs(
+    queries: Sequence[Query], table: Table, given: Sequence[Share]
+) -> list[CostEstimate]:
+    """The offers of queries with a share each; errors name the query."""
+    offers = []
+    for index, (query, share) in enumerate(zip(queries, given, strict=True)):
+        with at(f"queries[{index}]"), query.at_own_key():
+            asked = query.asked_of(table)
+            offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
+    if len(offers) > 1 and any(offer.charge.alone for offer in offers):
+        raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
+    return offers
+
+
+def standard_error(offer: CostEstimate) -> float | None:
+    """The standard error of a number of an answer, or the root of the mean square over its tables,
+    where it is known beforehand."""
+    if offer.tables:
+        squares = [float(each["standard_error"]) ** 2 for each in offer.tables]
+        return math.sqrt(math.fsum(squares) / len(squares))
+    if offer.error is None or len(offer.parts) != 1:
+        return None
+    noisy = offer.parts[0]
+    return math.sqrt(noisy.variance) * float(noisy.part.unit)
+
+
+def _query_weights(
+    queries: Sequence[Query], offers: Sequence[CostEstimate], spread: Sequence[float | None]
+) -> list[float | None]:
+    """How much the variance of a number of each query counts; None where it is not known."""
+    known = [query for query, error in zip(queries, spread, strict=True) if error is not None]
+    said = [query.magnitude is not None for query in known]
+    if any(said) and not all(said):
+        missing = next(query for query in known if query.magnitude is None)
+        raise InvalidInput("magnitude", "declared for all queries or for none", missing.title)
+    result: list[float | None] = []
+    for query, offer, error in zip(queries, offers, spread, strict=True):
+        if query.magnitude is not None:
+            scale = float(rational(query.magnitude))
+        else:
+            part = offer.parts[0].part if len(offer.parts) == 1 else None
+            scale = 1.0 if part is None else float(part.most * part.unit)
+        worth = float(rational(query.weight)) / scale**2
+        result.append(None if error is None else worth)
+    return result
+
+
+def _merge_queries(
+    queries: Sequence[Query], table: Table, plan: Plan, worths: Sequence[float | None]
+) -> list[_Unit]:
+    """The queries, those that can be measured at once put together, in the order of the first."""
+    groups: dict[object, list[int]] = {}
+    for index, query in enumerate(queries):
+        key = merge_key(query, query.asked_of(table), plan)
+        groups.setdefault(index if key is None else key, []).append(index)
+    units = []
+    for indices in groups.values():
+        query = queries[indices[0]]
+        if len(indices) > 1:
+            members = tuple(queries[index] for index in indices)
+            query = JointMeasurement.of(members, tuple(worths[index] or 0.0 for index in indices))
+        units.append(_Unit(query, tuple(indices)))
+    return units
+
+
+def _offers_by_query(
+    units: Sequence[_Unit], table: Table, given: Sequence[Share]
+) -> list[CostEstimate]:
+    """The offers of each query, in the order of the queries."""
+    offers: dict[int, CostEstimate] = {}
+    for unit, share in zip(units, given, strict=True):
+        asked = unit.query.asked_of(table)
+        offer = unit.query.offer(asked, share)
+        if isinstance(unit.query, JointMeasurement):
+            offers |= dict(zip(unit.indices, unit.query.parts(asked, offer), strict=True))
+        else:
+            offers[unit.indices[0]] = replace(offer, standard_error=standard_error(offer))
+    return [offers[index] for index in sorted(offers)]
+
+
+def _score_offers(offers: Sequence[CostEstimate], worths: Sequence[float | None]) -> float:
+    """What is to be least."""
+    return math.fsum(
+        worth * (offer.standard_error or 0.0) ** 2
+        for offer, worth in zip(offers, worths, strict=True)
+        if worth is not None
+    )
+
+
+def _improve_parts(
+    units: Sequence[_Unit],
+    parts: Sequence[float],
+    offers: Sequence[CostEstimate],
+    worths: Sequence[float | None],
+    power: int,
+) -> list[float]:
+    """Parts that make Σ V/part^power least, where the variances at the present parts give the V;
+    what has none keeps its part, and nothing gets less than `MIN_PART` of what is divided."""
+    result, free = list(parts), []
+    for number, unit in enumerate(units):
+        own = [worths[index] for index in unit.indices]
+        if None not in own:
+            score = _score_offers([offers[index] for index in unit.indices], own)
+            free.append(number)
+            result[number] = (score * parts[number] ** power) ** (1 / (power + 1))
+    whole, wanted = (sum(listed[number] for number in free) for listed in (parts, result))
+    for number in free:
+        result[number] = whole * max(result[number] / wanted, MIN_PART)
+    return result
+
+
+# The price of a batch, before anything runs: no ledger is written, no row is read.
+
+
+WORTH_SAYING = 1.1
+"""How many times smaller noise has to be for a caution."""
+
+ROUNDING_UNITS = 10**3
+"""What costs of a batch are rounded up by, in all, at the most."""
+
+
+def estimate_batch_cost(
+    table: Table,
+    plan: Plan,
+    queries: Query | Sequence[Query],
+    spent: Cost | None = None,
+    *,
+    share: object = None,
+    split: str = "weights",
+    noise: str = "laplace",
+    capped: bool = False,
+) -> list[CostEstimate]:
+    """What a batch costs under a plan and how good its answers will be.
+
+    Args:
+        spent: what was spent of the plan before.
+        share: the part of the plan's budget for this batch, at most what is left; by default all
+            that is left.
+        split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+            `least_error`).
+        noise: "laplace" or "gaussian".
+        capped: whether a share above what is left means what is left.
+
+    Raises:
+        BudgetRefused: the share is more than what is left.
+    """
+    asked = read_queries(queries)
+    unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
+    if split == OPTIMAL_SPLIT:
+        offers = least_error(asked, table, unspent, noise)
+    else:
+        offers = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
+    return caution_unused_delta(plan, caution_smaller_noise(table, unspent, offers))
+
+
+def caution_smaller_noise(
+    table: Table, unspent: RemainingBudget, offers: Sequence[CostEstimate]
+) -> list[CostEstimate]:
+    """The offers priced in ρ, with a caution each where the same part of the pure ε would give an
+    answer less noise."""
+    result = []
+    for offer in offers:
+        gain = _laplace_gain(table, unspent, offer)
+        if gain > WORTH_SAYING:
+            offer = replace(offer, cautions=(*offer.cautions, CostWarning("noise", times=gain)))
+        result.append(offer)
+    return result
+
+
+def _laplace_gain(table: Table, unspent: RemainingBudget, offer: CostEstimate) -> float:
+    """How many times smaller the noise would be at the same part of the pure ε; 0 where no such
+    answer can be had, or where it is one of several."""
+    query, share = offer.query, offer.share
+    if not share.rho or not unspent.epsilon or offer.joint is not None:
+        return 0.0
+    part = share.rho / Fraction(unspent.rho, encoding.EPSILON_UNITS)
+    pure = Share(share.plan, part * Fraction(unspent.epsilon, encoding.EPSILON_UNITS))
+    asked = query.asked_of(table)
+    if isinstance(query, Linear):
+        grouped = bool(query.cells(asked).columns)
+        other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
+        return math.sqrt(offer.parts[0].variance / other.variance)
+    if not query.selects:
+        return 0.0
+    return float(offer.details.scale / query.offer(asked, pure).details.scale)
+
+
+def read_queries(queries: object) -> list[Query]:
+    """One query or several, as a list."""
+    asked = queries if isinstance(queries, list | tuple) else [queries]
+    result = [query for query in asked if isinstance(query, Query)]
+    if not result or len(result) != len(asked):
+        raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
+    return result
+
+
+def _read_unspent(
+    plan: Plan, spent: Cost, share: object, noise: str, capped: bool
+) -> RemainingBudget:
+    budget = Budget.of(plan)
+    left = [
+        max(0, budget.epsilon - spent.epsilon),
+        max(0, budget.rho - spent.rho),
+        max(0, budget.delta - spent.delta),
+    ]
+    if not left[0] and not left[1]:
+        raise BudgetRefused("this session has spent all of its plan's budget")
+    if share is not None:
+        part = budget.part(share)
+        wanted = (part.epsilon, part.rho, part.delta)
+        by_rho = noise == "gaussian" or not left[0]  # after Gaussian noise ε counts by its ρ
+        if not capped and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
+            whole = budget.rho if by_rho else budget.epsilon
+            most = format_figures(Fraction(left[by_rho], whole), 4, "down")
+            raise BudgetRefused(
+                f"share must be at most {most}, the part of the plan's budget that is left in this "
+                f"session; got {share}"
+            )
+        left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
+    return RemainingBudget(plan, *left)

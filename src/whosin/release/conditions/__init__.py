@@ -1,1 +1,0 @@
-"""`where`: conditions on one row, alike on every engine, that no row can make fail."""

@@ -1,0 +1,399 @@
+"""Contribution bounding and clamping, inside the engine; sensitivities; cost warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from whosin.errors import at
+from whosin.exact import format_figures, rational
+from whosin.release.column_expressions import Cellular, add_levels, base_column, root_column
+from whosin.release.conditions import parse_condition
+from whosin.release.dates import CLAMP, DROP, OTHER_LABEL
+from whosin.release.domains import Domain, Range
+from whosin.release.groups import GroupGrid
+from whosin.release.row_sampling import MOST_HELD, sum_sampled_rows
+from whosin.release.row_sampling import sample_rows as sample_rows
+from whosin.release.row_values import clamp_value as clamp_value
+from whosin.release.row_values import double_value, rows_with_unit, whole_steps
+from whosin.release.table import Table
+
+# What of the rows counts in an answer, and what to be careful about before asking.
+#
+# Contract: everything here is declared, nothing comes from the rows. An answer's interval is about
+# its noise; what bounding and clamping leave out of the answer is said here, in words, because no
+# interval covers it.
+
+
+NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
+
+
+@dataclass(frozen=True)
+class ContributionPolicy:
+    """How much of an entity counts, and between which ends numbers are taken.
+
+    Attributes:
+        entity: the column that says whose row it is, or "row" where each row is one person.
+        rows: how many rows of an entity count, at most; None where their number plays no part.
+        groups: how many cells an entity is in, at most; None where it is in all its cells.
+        ranges: the ends to which each column is clamped, as texts.
+        others: columns whose undeclared values have a cell of their own, with what it is called:
+            "other", or "other_" where a declared value is called so.
+        outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
+            the declared value, as a text in quotes, as which they count.
+        by_row: whether each row is one person.
+        unnamed: columns whose undeclared values count, and are never named.
+    """
+
+    entity: str
+    rows: int | None = None
+    groups: int | None = None
+    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
+    outside: Mapping[str, str] = field(default_factory=dict)
+    by_row: bool = False
+    unnamed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "entity": self.entity,
+            "rows": self.rows,
+            "groups": self.groups,
+            "ranges": {name: list(ends) for name, ends in self.ranges.items()},
+            "others": list(self.others),
+            "other_cells": dict(self.others),
+            "outside": dict(self.outside),
+            "by_row": self.by_row,
+            "unnamed": list(self.unnamed),
+        }
+
+
+@dataclass(frozen=True)
+class CostWarning:
+    """Something to decide before asking.
+
+    Attributes:
+        about: "rows" or "groups", which is at its default, "delta", which nothing uses, or "noise",
+            of which there would be less if it were Laplace's.
+        columns: columns that may differ between rows of one entity.
+        epsilons: what a plan would allow without its δ, and what it allows.
+        declared: whether the columns have domains, which could say that they never differ.
+        times: how many times less noise there would be.
+    """
+
+    about: str
+    columns: tuple[str, ...] = ()
+    epsilons: tuple[float, float] | None = None
+    declared: bool = True
+    times: float | None = None
+
+    @property
+    def words(self) -> str:
+        """In the words of a scenario file."""
+        if self.epsilons is not None:
+            pure, allowed = (format_figures(each, 4, "down") for each in self.epsilons)
+            return (
+                f"no answer uses delta: without it the plan would allow ε = {pure} instead of "
+                f"{allowed}, so less noise"
+            )
+        if self.times is not None:
+            times = format_figures(self.times, 2, "down")
+            return (
+                f'noise = "laplace" would give this {times} times less noise at the same share of '
+                "the budget"
+            )
+        constant, several = "", _join_names(self.columns, "and") if self.columns else ""
+        if self.columns and self.declared:
+            constant = f", or constant = true in the domain of {several} if it never differs"
+            if len(self.columns) > 1:
+                constant = f", or constant = true in the domains of {several} if they never differ"
+        if self.about == "groups":
+            return (
+                f"{several} may differ between the rows of one person, who then counts in one cell "
+                f"only, since groups is at its default, 1: say groups{constant}"
+            )
+        return (
+            "only one row of a person counts, chosen at random, since rows is at its default, 1: "
+            f"say rows{constant}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        return {"about": self.about, "columns": list(self.columns), "words": self.words}
+
+
+def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
+    """What counts in an answer, in a sentence or two, from its plain data.
+
+    Args:
+        interval: whether the answer has one.
+    """
+    rows, groups, whose = counted["rows"], counted["groups"], counted["entity"]
+    parts = ["each row is one person" if counted["by_row"] else f"a person is one {whose}"]
+    if not counted["by_row"] and whose.lower() == "person":
+        parts = [f"the column {whose} says whose row it is"]
+    if rows is not None and not counted["by_row"]:
+        noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
+        parts.append(f"at most {rows} {noun} of a person {verb}")
+    if groups is not None and not counted["by_row"]:
+        parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
+    for column, (low, high) in counted["ranges"].items():
+        parts.append(f"{column} is clamped to {low}..{high}")
+    cells = counted.get("other_cells", {})  # older ledgers have none
+    called = {column: cells.get(column, OTHER_LABEL) for column in counted["others"]}
+    for cell in dict.fromkeys(called.values()):
+        several = _join_names([column for column, own in called.items() if own == cell], "and")
+        why = "" if cell == OTHER_LABEL else ", which no declared value is called"
+        parts.append(f'values of {several} that were not declared are in "{cell}"{why}')
+    if unnamed := counted.get("unnamed", ()):  # older ledgers have none
+        several = _join_names(unnamed, "and")
+        parts.append(f"values of {several} that were not declared are never named")
+    outside = counted.get("outside", {})  # older ledgers have none
+    for how in dict.fromkeys(outside.values()):
+        parts.append(
+            _closed_statement([column for column, own in outside.items() if own == how], how)
+        )
+    text = "; ".join(parts)
+    said = f"{text[0].upper()}{text[1:]}."
+    leaves_out = not counted["by_row"] and (rows is not None or groups is not None)
+    changes = leaves_out or counted["ranges"] or outside
+    return f"{said} {NOT_COVERED}" if interval and changes else said
+
+
+def _closed_statement(columns: Sequence[str], how: str) -> str:
+    """What becomes of a value outside closed domains."""
+    if how == DROP:
+        return f"rows whose {_join_names(columns, 'or')} was not declared do not count"
+    several = _join_names(columns, "and")
+    if how == CLAMP:
+        return (
+            f"{several} beyond the bins {'is' if len(columns) == 1 else 'are'} in the first or the "
+            "last one, and rows without a value there do not count"
+        )
+    return f"values of {several} that were not declared count as {how}"
+
+
+def _join_names(names: Sequence[str], last: str) -> str:
+    """Names as a sentence lists them."""
+    *most, end = names
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def outside_values(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any]:
+    """`others` and `outside` of what counts, for columns that an answer is grouped by."""
+    pairs = list(zip(columns, domains, strict=True))
+    return {
+        "others": {name: str(each.labels[-1]) for name, each in pairs if each.outside is None},
+        "outside": {
+            name: str(each.outside) if each.drops else f'"{each.outside}"'
+            for name, each in pairs
+            if each.outside is not None
+        },
+    }
+
+
+def clamp_ends(domain: Range) -> tuple[str, str]:
+    """The ends of a range as texts."""
+    low, high = (repr(float(end)).removesuffix(".0") for end in domain.bounds)
+    return low, high
+
+
+def column_behind(domains: Mapping[str, Domain], name: str) -> str:
+    """The column that a level such as canton, or a function such as month(visit), is of."""
+    return name if name in domains else base_column(root_column(domains, name))
+
+
+def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that were not declared to be the same in all rows of an entity."""
+    own = dict.fromkeys(column_behind(domains, name) for name in columns)
+    return tuple(name for name in own if name not in domains or not domains[name].constant)
+
+
+# No entity counts for more than its share: bounding inside the engine, rows chosen at random.
+#
+# Contract: what these expressions return changes with one entity by no more than `Part.sensitivity`
+# says, because each entity's rows are chosen by looking at that entity alone (`choosing`).
+
+
+UNIT_COLUMN = "entity"
+MOST_SUM = 2**62
+
+
+@dataclass(frozen=True)
+class ContributionBounds:
+    """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
+
+    rows: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A number summed over rows, in whole units.
+
+    Attributes:
+        unit: what one unit is worth.
+        low, high: the least and the most that one row can add, in units.
+        paired: whether this is one of two parts from 0 up to which every row adds `high` in all.
+            The sensitivity is that of both together.
+    """
+
+    name: str
+    unit: Fraction
+    low: int
+    high: int
+    paired: bool = False
+
+    def sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """L1: how far one entity can move all cells together, in units."""
+        most, width = self._reach()
+        if self.paired:
+            return bounds.rows * most * self._cells(relation, bounds, grouped)
+        if relation == "replace":
+            return bounds.rows * (2 * bounds.groups * most if grouped else width)
+        return bounds.rows * most * (bounds.groups if grouped else 1)
+
+    def squared(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """L2, squared. Replaced entities share no cell, or all of them, whichever is worse."""
+        most, width = self._reach()
+        if self.paired:  # the squares of a row's two numbers add up to no more than most²
+            return (bounds.rows * most) ** 2 * self._cells(relation, bounds, grouped)
+        if not grouped:
+            return self.sensitivity(relation, bounds, grouped) ** 2
+        worst = max(2 * most**2, width**2) if relation == "replace" else most**2
+        return bounds.groups * bounds.rows**2 * worst
+
+    @property
+    def most(self) -> int:
+        """The most that one row can move the sum, in units."""
+        return max(abs(self.low), abs(self.high))
+
+    def _cells(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """In how many cells an entity adds something: it leaves as many as it enters, and where it
+        does both in one, it moves one part up and the other down."""
+        return (2 if relation == "replace" else 1) * (bounds.groups if grouped else 1)
+
+    def _reach(self) -> tuple[int, int]:
+        return self.most, max(self.high, 0) - min(self.low, 0)
+
+
+PEOPLE_PART = Aggregate("people", Fraction(1), 1, 1)
+ROWS_PART = Aggregate("rows", Fraction(1), 1, 1)
+
+
+def eligible_rows(table: Table, where: str | None) -> Any:
+    """The rows that have an entity (NaN is none) and meet the condition."""
+    rows = table.data
+    if not table.by_row:
+        rows = rows_with_unit(rows, table.entity)
+    if where is None:
+        return rows
+    with at("where"):
+        known = add_levels(rows, table.domains, where)
+        return known.filter(parse_condition(where, known)).select(*rows.columns)
+
+
+def owner_column(rows: Any, table: Table) -> dict[str, Any]:
+    """The column that says whose row it is; none where each row is one person."""
+    return {} if table.by_row else {UNIT_COLUMN: rows[table.entity]}
+
+
+def clamp_to_units(value: Any, domain: Range, centre: int = 0) -> Any:
+    """A number clamped and rounded to whole steps, less a centre, on rows that have a number."""
+    ends = domain.bounds
+    clamped = clamp_value(double_value(value), float(ends[0]), float(ends[1]))
+    return clamp_value(whole_steps(clamped, domain.unit), *domain.units) - centre
+
+
+def count_people(rows: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
+    """For each cell the number of entities; each entity in a few cells."""
+    if not cells.columns:
+        people = rows.count() if table.one_row else rows[table.entity].nunique()
+        return rows.aggregate(people=people)
+    pairs = cells.coded(rows, **owner_column(rows, table))
+    chosen = pairs if table.one_row else _choose_groups(pairs.distinct(), cells, bounds)
+    return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
+
+
+def sum_rows(
+    rows: Any,
+    table: Table,
+    cells: GroupGrid,
+    bounds: ContributionBounds,
+    values: dict[str, Any],
+    counted: bool,
+) -> Any:
+    """For each cell the sums of some values, and the number of rows where `counted`.
+
+    Args:
+        values: what to sum; rows where one is missing must have been dropped.
+    """
+    import ibis
+
+    one = {ROWS_PART.name: ibis.literal(1, "int64")} if counted else {}
+    base = cells.coded(rows, **owner_column(rows, table), **values, **one)
+    home = [UNIT_COLUMN, *cells.names]
+    if table.one_row:
+        each = base
+    elif values and bounds.rows == 1:
+        each = sample_rows(base.drop(*one), home, 1).mutate(**one)
+    elif values:
+        each = sum_sampled_rows(base, home, bounds.rows, (*values, *one))
+    else:  # rows are alike: no need to choose among them
+        each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
+    if not table.one_row:
+        each = _choose_groups(each, cells, bounds)
+    # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
+    ends = -MOST_SUM, MOST_SUM
+    sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
+    if not cells.columns:
+        return each.aggregate(**sums)
+    return each.group_by(list(cells.names)).aggregate(**sums)
+
+
+def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
+    """Rows of each entity, a few in each of a few cells; cells and rows are chosen separately."""
+    home = [UNIT_COLUMN, *cells.names]
+    if table.one_row:
+        return base
+    chosen = sample_rows(base, home, bounds.rows)
+    if bounds.groups >= cells.count:
+        return chosen
+    pairs = base.select(*home).distinct()
+    kept = _choose_groups(pairs, cells, bounds).rename({f"in_{name}": name for name in home}).view()
+    same = [chosen[name] == kept[f"in_{name}"] for name in home]
+    return chosen.inner_join(kept, same).select(*base.columns)
+
+
+def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> Any:
+    """A few cells of each entity, at random; all of them where there are no more."""
+    if bounds.groups >= cells.count:
+        return each
+    return sample_rows(each, [UNIT_COLUMN], bounds.groups, crowded=cells.count > MOST_HELD)
+
+
+def centre_range(domain: Range) -> tuple[int, Aggregate]:
+    """(the middle of a range in units, the part that sums distances from it)."""
+    low, high = domain.units
+    centre = (low + high) // 2
+    return centre, Aggregate("sum", domain.unit, low - centre, high - centre)
+
+
+def distance_parts(domain: Range) -> tuple[Aggregate, Aggregate]:
+    """The parts that sum the distances of values from the lower end of a range, and to its upper
+    end: on every row they add up to its width."""
+    width = domain.units[1] - domain.units[0]
+    above, below = (
+        Aggregate(name, domain.unit, 0, width, paired=True) for name in ("above", "below")
+    )
+    return above, below
+
+
+def square_part(domain: Range) -> tuple[float, Aggregate]:
+    """(half the range, the part that sums squares of distances from its middle)."""
+    low, high = domain.bounds
+    half = rational(high - low) / 2
+    return float(half), Aggregate("squares", half**2 / 10**6, 0, 10**6)

@@ -1,0 +1,319 @@
+"""From a share of the budget to noise, and from noise to its cost under each relation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from whosin.calibration import Plan, calibrate
+from whosin.errors import InvalidInput, WhosinError
+from whosin.exact import Array, exact_fraction, format_figures, round_up
+from whosin.ledger import encoding
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
+from whosin.noise import (
+    discrete_gaussian,
+    discrete_laplace,
+    selection_epsilon,
+    selection_rho,
+    top_k,
+)
+from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
+
+# From a share of the budget to noise, and from noise to its price under each relation.
+
+
+CONFIDENCE_LEVEL = 0.95
+LARGEST_SCALE = 2**52
+SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
+"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one query may spend, between neighbours of the plan's relation.
+
+    Attributes:
+        epsilon: pure ε, for exact Laplace noise and selections with exponential noise.
+        rho: ρ of zCDP, for exact Gaussian noise and selections with Gumbel noise; 0 for none.
+        delta: δ, for queries that may fail.
+    """
+
+    plan: Plan
+    epsilon: Fraction
+    rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    @property
+    def relation(self) -> str:
+        """The relation between neighbouring worlds."""
+        return self.plan.relation
+
+
+@dataclass(frozen=True)
+class NoisyAggregate:
+    """A part with its noise, in units.
+
+    Attributes:
+        scale: of discrete Laplace noise, or the standard deviation of discrete Gaussian noise.
+    """
+
+    part: Aggregate
+    kind: str
+    scale: Fraction
+
+    def draw(self, size: int) -> Array:
+        """Exact noise; none where the scale is 0."""
+        if not self.scale:
+            return np.zeros(size, np.int64)
+        if self.kind == "gaussian":
+            return discrete_gaussian(self.scale, size)
+        return discrete_laplace(self.scale, size)
+
+    def within(self, confidence: float = CONFIDENCE_LEVEL) -> int:
+        """The noise is at most this many units from 0 with this probability."""
+        if self.kind == "gaussian":
+            # The tails are below the continuous ones' (Canonne, Kamath and Steinke 2020).
+            return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.scale))
+        # Pr[|X| > w] = 2 a^(w+1) / (1 + a), where Pr[X = k] is proportional to a^|k|, a = e^(−1/s)
+        a = math.exp(-1 / max(float(self.scale), 1e-300))
+        needed = -float(self.scale) * math.log((1 - confidence) * (1 + a) / 2) - 1
+        return max(0, math.ceil(needed))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, in squared units."""
+        width = self.scale**2 if self.kind == "gaussian" else self.scale
+        return noise_variance(self.kind, float(width))
+
+    @property
+    def error(self) -> float:
+        """The expected distance from 0, in units."""
+        if self.kind == "gaussian":
+            return float(self.scale) * math.sqrt(2 / math.pi)
+        return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
+
+    def reach(self, confidence: float = CONFIDENCE_LEVEL) -> float:
+        """`within` in the part's own measure."""
+        return float(self.within(confidence) * self.part.unit)
+
+
+@dataclass(frozen=True)
+class SelectionNoise:
+    """The noise of selections: exponential, priced in ε, or Gumbel's, priced in ρ.
+
+    Attributes:
+        scale: of the noise.
+        gumbel: which of the two.
+    """
+
+    scale: Fraction
+    gumbel: bool
+
+    @classmethod
+    def from_share(
+        cls, share: Share, reach: int, times: int, *, monotonic: bool = False
+    ) -> SelectionNoise:
+        """The least noise for which selections cost no more than a share.
+
+        Args:
+            reach: how far someone can move a score.
+            times: how many selections someone's rows are in.
+            monotonic: whether someone moves all scores the same way.
+        """
+        change = reach if monotonic else 2 * reach
+        if share.rho:  # one selection costs (change/scale)²/8
+            scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
+        else:
+            scale = times * change / share.epsilon
+        scale *= SLIGHTLY_MORE
+        if scale > LARGEST_SCALE:
+            accepted = "of a scale of at most 2^52: more budget, fewer rows"
+            raise InvalidInput("noise", accepted, "more")
+        return cls(scale, bool(share.rho))
+
+    def price(
+        self, reach: int, k: int = 1, *, monotonic: bool = False
+    ) -> tuple[Fraction, Fraction]:
+        """(ε, ρ) of the selection of k positions; rounded up."""
+        epsilon = exact_fraction(selection_epsilon(reach, self.scale, k, monotonic=monotonic))
+        if not self.gumbel:
+            return epsilon, epsilon**2 / 2
+        return epsilon, exact_fraction(selection_rho(reach, self.scale, k, monotonic=monotonic))
+
+    def select(self, scores: Array, k: int = 1) -> Array:
+        """The positions of (nearly) the k largest scores, best first."""
+        return top_k(scores, k, self.scale, gumbel=self.gumbel)
+
+    def margin(self, count: int, confidence: float = CONFIDENCE_LEVEL) -> float:
+        """How far the selected score is from the largest, at most, with this probability.
+
+        Raising a score that is more than t below the largest to t below it, and lowering the others
+        to that, only makes such a one likelier to win. So the worst case is n − 1 scores at t below
+        one. With exponential noise that one wins with probability (1 − (1 − x)ⁿ)/(nx) ≥
+        (1 − e^(−nx))/(nx) ≥ 1 − nx/2, where x = e^(−t/scale); with Gumbel noise with
+        1/(1 + (n−1)x).
+        """
+        miss = 1 - confidence
+        odds = (count - 1) * confidence / miss if self.gumbel else count / (2 * miss)
+        return round_up(self.scale) * math.log(max(odds, 1.0)) * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """A query with its price and what to expect, before anything runs.
+
+    Attributes:
+        error: the expected absolute error of each number, if that is known beforehand.
+        within: 95% of the numbers will be within this distance, likewise.
+        within_words: what else is within it, in a sentence, where the answer is no number.
+        noise: what noise, in words.
+        parts: the noise of each summed part.
+        details: what the query itself needs to answer, of a type of its own: a threshold, a scale.
+        expression: what will be scanned, as the engine has checked it.
+        cautions: what to decide before asking.
+        tables: for each table of an answer with several its columns and the standard error of a
+            cell, as plain data.
+        measured: what is measured for them, with how much noise and at which price.
+        standard_error: that of each number, where the batch is split for the least error.
+        by_weights: what that would be if the batch were split by weights.
+        joint: the offer that is debited and answered for this query and others at once.
+        owner: whose drafts a file's are, once it is debited (see `draft_name`).
+    """
+
+    query: Any
+    share: Share
+    charge: Charge
+    noise: str
+    error: float | None = None
+    within: float | None = None
+    parts: tuple[NoisyAggregate, ...] = ()
+    details: Any = None
+    expression: Any = field(default=None, compare=False, repr=False)
+    cautions: tuple[CostWarning, ...] = ()
+    tables: tuple[Mapping[str, Any], ...] = ()
+    measured: tuple[Mapping[str, Any], ...] = ()
+    standard_error: float | None = None
+    by_weights: float | None = None
+    within_words: str = ""
+    joint: CostEstimate | None = None
+    owner: str = field(default="", compare=False)
+
+    @property
+    def paid(self) -> CostEstimate:
+        """What is debited for this query: itself, or the offer that it is a part of."""
+        return self.joint or self
+
+
+def noisy_parts(
+    parts: Sequence[Aggregate], share: Share, bounds: ContributionBounds, grouped: bool
+) -> tuple[NoisyAggregate, ...]:
+    """The share split evenly over the parts of a query; two paired parts are one to pay for."""
+    result, number = [], 1 if parts[0].paired else len(parts)
+    for part in parts:
+        if share.rho:
+            square = Fraction(part.squared(share.relation, bounds, grouped))
+            variance = square * number / (2 * share.rho)
+            result.append(NoisyAggregate(part, "gaussian", Fraction(_root_up(variance))))
+        else:
+            reach = part.sensitivity(share.relation, bounds, grouped)
+            result.append(NoisyAggregate(part, "laplace", reach * number / share.epsilon))
+    return tuple(check_drawable(each) for each in result)
+
+
+def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
+    """Noise that the samplers can draw; what they cannot is refused before any debit."""
+    if noisy.scale > LARGEST_SCALE:
+        accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
+        raise InvalidInput("noise", accepted, f"{float(noisy.scale):.3g} steps")
+    return noisy
+
+
+def noise_costs(
+    parts: Sequence[NoisyAggregate], bounds: ContributionBounds, grouped: bool
+) -> dict[str, Cost]:
+    """What noise of these scales costs under each relation."""
+    result, zero = {}, Fraction(0)
+    if parts[0].part.paired:  # both have the same noise, and the sensitivity is that of both
+        parts = parts[:1]
+    for relation in NEIGHBOUR_RELATIONS:
+        at = relation, bounds, grouped
+        if parts[0].kind == "gaussian":
+            rhos = (each.part.squared(*at) / (2 * each.scale**2) for each in parts)
+            result[relation] = Cost.gaussian(sum(rhos, zero))
+        else:
+            epsilons = (each.part.sensitivity(*at) / each.scale for each in parts)
+            result[relation] = Cost.pure(sum(epsilons, zero))
+    return result
+
+
+def noise_words(part: NoisyAggregate) -> str:
+    """The noise of a part in words."""
+    if not part.scale:
+        return "none: the exact number"
+    kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
+    return f"{kind} {float(part.scale * part.part.unit):.4g}"
+
+
+TINY_DELTA = 1e-12
+"""The variance of noise that is always 0, so that it can be divided by."""
+
+
+def noise_variance(kind: str, width: float) -> float:
+    """The variance of discrete Laplace noise of a scale, or of discrete Gaussian noise of a σ²."""
+    if kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
+        return (
+            max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY_DELTA)
+            if width > 1e-3
+            else TINY_DELTA
+        )
+    if width > 4:
+        return width  # to within 1e-30 of it
+    near = np.arange(-60.0, 61.0)
+    weights = np.exp(-(near**2) / (2 * max(width, 1e-6)))
+    return max(float(near**2 @ weights / weights.sum()), TINY_DELTA)
+
+
+def _root_up(value: Fraction) -> float:
+    """Return the square root, rounded up to a float."""
+    root = math.sqrt(round_up(value))
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+# Whether a plan's δ is of any use to a batch.
+#
+# A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise,
+# which
+# needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
+# with the larger ε of the plan without a δ.
+
+
+def caution_unused_delta(plan: Plan, offers: Sequence[CostEstimate]) -> list[CostEstimate]:
+    """The offers, with a caution each where none uses the plan's δ and the plan would allow more
+    without it."""
+    if not plan.delta or any(_uses_delta(offer.paid, plan.relation) for offer in offers):
+        return list(offers)
+    try:
+        pure = calibrate(plan.target, plan.family, query=plan.query, entities=plan.entities)
+    except WhosinError:  # there is no such plan
+        return list(offers)
+    allowed = tuple(format_figures(each.epsilon, 4, "down") for each in (pure, plan))
+    if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
+        return list(offers)
+    said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))
+    return [replace(offer, cautions=(*offer.cautions, said)) for offer in offers]
+
+
+def _uses_delta(offer: CostEstimate, relation: str) -> bool:
+    """Whether what is debited is not pure ε, or is a promise of its own."""
+    if offer.charge.alone:
+        return True
+    cost = offer.charge.cost(relation)
+    return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or offer.share.rho > 0

@@ -1,0 +1,322 @@
+"""DuckDB inside this process, the default engine, and its spill folders."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any, ClassVar
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.extras import require_extras
+from whosin.interrupts import run_interruptibly
+from whosin.plain_files import SPILL, PrivateFolder, check_plain
+from whosin.release.engines import files as engines_files
+from whosin.release.engines.base import (
+    Engine,
+    Progress,
+    RedrawnFile,
+    RowCounter,
+    WrittenFile,
+    file_kind,
+    further_source,
+    list_files,
+    memory_tables,
+    refuse_unreadable,
+    require_local,
+    whole_numbers,
+)
+from whosin.release.engines.confined import ConfinedDatabase
+from whosin.release.engines.database_tables import SQLITE, is_sqlite
+from whosin.release.engines.databases import Address, list_tables, open_table, read_address
+from whosin.release.engines.files import arrow_table, require_plain, require_sound
+
+# Where rows that do not fit into memory go: see `plain_files`.
+
+
+class SpillFolder(PrivateFolder):
+    """A new folder to spill to.
+
+    Args:
+        folder: where to make it; the system's temporary folder by default.
+    """
+
+    def __init__(self, folder: object = None) -> None:
+        home = Path(gettempdir()) if folder is None else Path(str(folder))
+        if not home.is_dir():
+            raise InvalidInput("spill", "an existing folder", home.name)
+        super().__init__(SPILL, home)
+
+
+# DuckDB inside this process: the default engine.
+#
+# Each source, or each set of tables that belong together, has a database of its own, which can
+# reach
+# nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
+# (`spilling`).
+
+
+BATCH_ROWS = 1_000_000
+"""Rows that are drawn and written at a time."""
+STREAM_ROWS = 2**18
+"""Rows that are given away at a time: enough to count fast, few enough to stay near."""
+
+
+class DuckDB(Engine):
+    """DuckDB, embedded.
+
+    Args:
+        memory: the most memory to use, such as "4GB"; what does not fit spills.
+        threads: how many threads; all cores by default.
+        spill: where to spill; the system's temporary folder by default.
+        views: whether views of a database, and tables with computed columns, may be opened. They
+            can hold any expression, one that fails on some rows too: look at them first.
+    """
+
+    name = "duckdb"
+    most_tallied = sys.maxsize
+    keys: ClassVar[tuple[str, ...]] = ("memory", "spill", "views")
+
+    def __init__(
+        self,
+        memory: str | None = None,
+        threads: int | None = None,
+        spill: object = None,
+        views: bool = False,
+    ) -> None:
+        require_extras("release")
+        if not isinstance(views, bool):
+            raise InvalidInput("views", "true or false", repr(views)[:80])
+        self._views, self._settings = views, _engine_settings(memory, threads)
+        self._folder = SpillFolder(spill)
+        self._opened: list[ConfinedDatabase] = []
+        self._unused: list[ConfinedDatabase] = []
+        self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        # Also when the program ends, or nobody refers to the engine any longer.
+        self._close = weakref.finalize(self, _let_go, self._opened, self._unused, self._folder)
+        try:
+            # Are the settings right? The first source takes it.
+            self._unused.append(ConfinedDatabase(self._folder.path, self._settings))
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, source: object) -> Any:
+        """A path, a pattern of paths, a frame in memory, `database.duckdb::table`, or a table of
+        another database (see `databases`)."""
+        if require_plain(source, [each.backend for each in self._opened]):
+            return source
+        return self.open_together([source])[0]
+
+    def open_together(self, sources: Sequence[object]) -> list[Any]:
+        """Several sources in one database, which can reach their files and nothing else."""
+        home = self._new()
+        try:
+            opened = []
+            for index, source in enumerate(sources):
+                with further_source(index):
+                    opened.append(self._open(home, source))
+            home.confine([file for _, files in opened for file in files])
+        except BaseException:
+            self._opened.remove(home)
+            home.close()
+            raise
+        return [table for table, _ in opened]
+
+    def _open(self, home: ConfinedDatabase, source: object) -> tuple[Any, list[str]]:
+        """A source in a database, and the files that are read again for each scan."""
+        if isinstance(source, Path):
+            source = str(source)
+        if not isinstance(source, str):
+            require_plain(source, ())
+            return home.frame(arrow_table(source)), []
+        address = read_address(source)
+        if address is not None:
+            return home.fetched_table(open_table(address, views=self._views)), []
+        require_local(source)
+        if "::" in source:
+            path, _, name = source.partition("::")
+            return home.database(_check_existing(path), name, views=self._views), []
+        kind = file_kind(source)
+        files = [str(Path(file).absolute()) for file in list_files(source, kind)]
+        try:
+            return self._read(home, source, files, kind), files
+        except (OSError, InvalidInput):
+            raise
+        except Exception:
+            raise refuse_unreadable(source, kind) from None
+
+    def check(self, expression: Any) -> None:
+        """Plan it, and read no row."""
+        home = self._home(expression)
+        home.connection.execute(f"EXPLAIN {self._sql(home, expression)}").fetchall()
+
+    def run(self, expression: Any, progress: Progress | None = None) -> Any:
+        """Run an aggregate; Ctrl-C stops it.
+
+        Raises:
+            SourceChanged: the files have another schema than when they were opened.
+        """
+        return self._run(expression, progress, self._answer)
+
+    def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
+        """Like `run`, and no more than a few batches are held at a time."""
+
+        def counted(home: ConfinedDatabase, expression: Any) -> Array:
+            sql = self._sql(home, expression)
+            return count(home.connection.sql(sql).to_arrow_reader(STREAM_ROWS))
+
+        result: Array = self._run(expression, progress, counted)
+        return result
+
+    def _run(
+        self,
+        expression: Any,
+        progress: Progress | None,
+        work: Callable[[ConfinedDatabase, Any], Any],
+    ) -> Any:
+        home = self._home(expression)
+        home.require_same()
+
+        def fetched() -> Any:
+            with home.fetched.filled(expression):
+                return work(home, expression)
+
+        return run_interruptibly(fetched, home.interrupt, lambda: _report_progress(home, progress))
+
+    def write_rows(
+        self, table: RedrawnFile, path: str, progress: Progress | None = None, owner: str = ""
+    ) -> WrittenFile:
+        """Only the number of rows in each cell is read. This number of rows is drawn, and written
+        in the order of the cells."""
+        counted = table.rows.group_by("code").aggregate(rows=table.rows.count())
+        result = self.run(counted, progress)
+        counts = np.zeros(table.cells, np.int64)
+        counts[whole_numbers(result.column("code"))] = whole_numbers(result.column("rows"))
+        drawn = np.zeros_like(counts)
+        for codes in _spelled_out(counts):
+            drawn += np.bincount(table.draw(codes), minlength=table.cells)
+        schema = table.batch(np.empty(0, np.int64)).schema
+        batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        return engines_files.write_draft(batches, schema, Path(path), owner)
+
+    def write_batches(
+        self,
+        batches: Iterable[Any],
+        schema: Any,
+        path: str,
+        progress: Progress | None = None,
+        owner: str = "",
+    ) -> WrittenFile:
+        """Write a draft, one file."""
+        return engines_files.write_draft(batches, schema, Path(path), owner)
+
+    def require_place(self, path: str) -> None:
+        """A file is written: a folder, a link or a pipe is no place for it."""
+        check_plain(Path(path), "path")
+
+    def publish(self, path: str, digest: str) -> bool:
+        """Give a draft its public name, if nothing has it; whether the file of this digest is there
+        now."""
+        return engines_files.publish_draft(Path(path), digest)
+
+    def discard(self, path: str, digest: str) -> None:
+        """Remove a draft that was not stored."""
+        engines_files.discard_draft(Path(path), digest)
+
+    def tables(self, path: str | Path) -> list[str]:
+        """The tables of a DuckDB database, those outside its main schema as schema.table, or of an
+        SQLite file."""
+        if is_sqlite(path):
+            return list_tables(Address(SQLITE, str(_check_existing(path)), ""), views=self._views)
+        home = self._fresh()
+        try:
+            return home.tables(_check_existing(path), views=self._views)
+        finally:
+            home.close()
+
+    def close(self) -> None:
+        """Let go of the databases and the spill folder."""
+        self._close()
+
+    def _new(self) -> ConfinedDatabase:
+        home = self._fresh()
+        self._opened.append(home)
+        return home
+
+    def _fresh(self) -> ConfinedDatabase:
+        return (
+            self._unused.pop()
+            if self._unused
+            else ConfinedDatabase(self._folder.path, self._settings)
+        )
+
+    def _home(self, expression: Any) -> ConfinedDatabase:
+        backend = expression.get_backend()
+        return next(each for each in self._opened if each.backend is backend)
+
+    def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
+        """An expression's SQL, compiled once: what was checked is what runs."""
+        operation = expression.op()
+        if operation not in self._compiled:
+            home.bring(memory_tables(expression))
+            self._compiled[operation] = home.backend.compile(expression)
+        return self._compiled[operation]
+
+    def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+        result = home.connection.sql(self._sql(home, expression)).to_arrow_table()
+        return result.cast(expression.schema().to_pyarrow())
+
+    def _read(self, home: ConfinedDatabase, source: str, files: list[str], kind: str) -> Any:
+        if kind == "arrow":
+            require_sound(files)
+            return home.arrow_files(files)
+        if kind == "parquet":
+            return home.parquet(files, folders=Path(source).is_dir())
+        return home.csv(files)
+
+
+def _engine_settings(memory: str | None, threads: int | None) -> list[tuple[str, str, str, object]]:
+    result: list[tuple[str, str, str, object]] = []
+    if memory is not None:
+        result.append(("memory", "a size such as 4GB", "memory_limit", memory))
+    if threads is not None:
+        result.append(("threads", "a whole number of at least 1", "threads", threads))
+    return result
+
+
+def _check_existing(path: str | Path) -> Path:
+    resolved = Path(path).resolve()
+    if not resolved.exists():
+        raise FileNotFoundError(2, "no such file or directory", str(path))
+    return resolved
+
+
+def _report_progress(home: ConfinedDatabase, progress: Progress | None) -> None:
+    if progress is not None:
+        with contextlib.suppress(Exception):
+            share = home.connection.query_progress()
+            if share >= 0:
+                progress(min(1.0, share / 100))
+
+
+def _let_go(
+    opened: list[ConfinedDatabase], unused: list[ConfinedDatabase], folder: SpillFolder
+) -> None:
+    for each in (*opened, *unused):
+        each.close()
+    folder.remove()
+
+
+def _spelled_out(counts: Array) -> Iterator[Array]:
+    """Each cell's number as often as it has rows, in batches."""
+    ends = np.cumsum(counts)
+    for start in range(0, int(ends[-1]), BATCH_ROWS):
+        rows = np.arange(start, min(start + BATCH_ROWS, ends[-1]))
+        yield np.searchsorted(ends, rows, side="right")

@@ -1,0 +1,332 @@
+"""Features of a person, computed from that person's rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from whosin.errors import InvalidInput, UnknownName, at
+from whosin.release.dates import Dates
+from whosin.release.domains import MAX_BOUND_STEPS, Domain, Range, Values
+from whosin.release.row_values import (
+    cast_value,
+    clamp_value,
+    ibis_module,
+    is_usable,
+    number_value,
+    timestamp_value,
+    whole_steps,
+)
+from whosin.validation import shorten_value
+
+# What a feature computes over the rows of one entity, in the engine.
+#
+# Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
+# count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
+# missing. Numbers are summed as whole steps of the feature's declared range; each value is rounded
+# to
+# a step that is at most 10^9 steps from 0. Sums of doubles would depend on the order of rows, and
+# engines differ.
+
+
+@dataclass(frozen=True)
+class FeatureInput:
+    """What an aggregate is given.
+
+    Attributes:
+        value: the column's value, read as the feature's domain says; None without a column.
+        counts: which rows count: those that meet the condition and have a value.
+        domain: the feature's domain, where one is declared.
+        keys: what orders the rows, the most important first.
+    """
+
+    value: Any
+    counts: Any
+    domain: Domain | None
+    keys: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class FeatureAggregate:
+    """One kind of feature.
+
+    Attributes:
+        label: what it is, for people who choose one.
+        compute: its value over a group of rows.
+        takes: "any", "numbers" or "truths": which columns it may be computed from.
+        needs_column: whether it is computed from a column, and not from rows as a whole.
+        ordered: whether rows need an order.
+        is_a_value: whether it is one of the column's values, so that the feature's domain is about
+            these.
+        empty: what it is where nobody's rows count; None for missing.
+    """
+
+    label: str
+    compute: Callable[[FeatureInput], Any]
+    takes: str = "any"
+    needs_column: bool = True
+    ordered: bool = False
+    is_a_value: bool = False
+    empty: object = None
+
+
+def _sum_feature(asked: FeatureInput) -> Any:
+    return _step_values(_total_steps(asked).fill_null(0).cast("float64"), asked.domain)
+
+
+def _mean_feature(asked: FeatureInput) -> Any:
+    rows = asked.counts.sum().cast("float64").nullif(0.0)
+    return _step_values(_total_steps(asked).cast("float64") / rows, asked.domain)
+
+
+def _total_steps(asked: FeatureInput) -> Any:
+    assert isinstance(asked.domain, Range)
+    step = asked.domain.unit
+    farthest = MAX_BOUND_STEPS * step
+    if asked.value.type().is_signed_integer() and step.numerator == farthest.denominator == 1:
+        # The same without rounding, in half the time.
+        whole = clamp_value(asked.value.cast("int64"), -int(farthest), int(farthest))
+        return (whole * step.denominator).sum(where=asked.counts)
+    ends = -float(farthest), float(farthest)
+    steps = whole_steps(clamp_value(number_value(asked.value), *ends), step)
+    return steps.sum(where=asked.counts)
+
+
+def _step_values(steps: Any, domain: Domain | None) -> Any:
+    assert isinstance(domain, Range)
+    return steps * float(domain.unit.numerator) / float(domain.unit.denominator)
+
+
+def _first_feature(asked: FeatureInput) -> Any:
+    return _row_order(asked).min(where=asked.counts)["value"]
+
+
+def _last_feature(asked: FeatureInput) -> Any:
+    return _row_order(asked).max(where=asked.counts)["value"]
+
+
+def _row_order(asked: FeatureInput) -> Any:
+    """What orders a row, and its value at last: among rows that tie it decides, and where it ties
+    too, it is the same."""
+    keys = {f"key_{index}": key for index, key in enumerate(asked.keys)}
+    return ibis_module().struct({**keys, "value": asked.value})
+
+
+FEATURE_AGGREGATES = {
+    "any": FeatureAggregate(
+        "whether there is such a row",
+        lambda asked: (asked.counts & (True if asked.value is None else asked.value)).any(),
+        "truths",
+        needs_column=False,
+        empty=False,
+    ),
+    "count": FeatureAggregate(
+        "how many rows there are",
+        lambda asked: asked.counts.sum().cast("int64"),
+        needs_column=False,
+        empty=0,
+    ),
+    "distinct": FeatureAggregate(
+        "how many different values there are",
+        lambda asked: asked.value.nunique(where=asked.counts).cast("int64"),
+        empty=0,
+    ),
+    "sum": FeatureAggregate("the sum", _sum_feature, "numbers", empty=0.0),
+    "max": FeatureAggregate(
+        "the largest", lambda asked: asked.value.max(where=asked.counts), is_a_value=True
+    ),
+    "min": FeatureAggregate(
+        "the least", lambda asked: asked.value.min(where=asked.counts), is_a_value=True
+    ),
+    "mean": FeatureAggregate("the mean", _mean_feature, "numbers"),
+    "first": FeatureAggregate(
+        "the first in an order", _first_feature, ordered=True, is_a_value=True
+    ),
+    "last": FeatureAggregate("the last in an order", _last_feature, ordered=True, is_a_value=True),
+}
+"""The kinds of features, as scenarios spell them."""
+
+
+def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
+    """A column's values as an aggregate takes them: as numbers, truths, moments, or what they are.
+
+    Text files have texts only, so the domain says what is meant.
+    """
+    kind = value.type()
+    if not is_usable(kind):
+        raise InvalidInput("column", "numbers, texts, truths or dates", str(kind))
+    if takes == "truths":
+        if not kind.is_boolean() and not kind.is_string():
+            raise InvalidInput("column", "a column of true and false, or none", str(kind))
+        return cast_value(value, "boolean") if kind.is_string() else value
+    if takes == "numbers" or isinstance(domain, Range):
+        if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
+            raise InvalidInput("column", "a column of numbers", str(kind))
+        return value if kind.is_integer() else one_zero(number_value(value))
+    if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
+        if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
+            raise InvalidInput("column", "a column of dates", str(kind))
+        return cast_value(value, "timestamp") if kind.is_string() else timestamp_value(value)
+    if isinstance(domain, Values) and kind.is_string() and isinstance(domain.values[0], int):
+        return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
+    return one_zero(number_value(value)) if kind.is_floating() else value
+
+
+def order_values(value: Any) -> Any:
+    """A column that orders rows; texts by their letters, so that days such as 2024-01-31 come in
+    their order."""
+    return readable_values(value, "any", None)
+
+
+def tie_values(value: Any) -> tuple[Any, Any]:
+    """A column that breaks ties: rows without a value come before the others."""
+    known = order_values(value)
+    return known.notnull().cast("int64"), known.fill_null(_blank_value(known.type()))
+
+
+def one_zero(value: Any) -> Any:
+    """A number, where 0 and -0 are the same."""
+    return ibis_module().cases((value == 0.0, 0.0), else_=value)
+
+
+def _blank_value(kind: Any) -> Any:
+    if kind.is_string():
+        return ""
+    if kind.is_boolean():
+        return False
+    return ibis_module().literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
+
+
+# Lists of named things, as people write them: the objects themselves, or keys of a scenario file.
+#
+# Contract: a name stands once, in whatever letters; errors say which entry they are about.
+
+
+LONGEST_NAME = 100
+
+
+class NamedEntry(Protocol):
+    """Whatever has a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=NamedEntry)
+
+
+def check_name(name: str, field: str) -> None:
+    """A name of a column or a table of ours."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name.strip() != name:
+        raise InvalidInput(field, f"a name of 1 to {LONGEST_NAME} letters", shorten_value(name))
+
+
+def read_named(
+    given: object,
+    field: str,
+    written: str,
+    most: int,
+    kinds: tuple[type[Entry], ...],
+    from_keys: Callable[[Mapping[str, Any]], Entry],
+) -> tuple[Entry, ...]:
+    """The entries of a list, each one of the kinds or made from its keys."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise InvalidInput(field, f"a list: [[{field}]], {written}", shorten_value(given))
+    if len(given) > most:
+        raise InvalidInput(field, f"at most {most}", len(given))
+    result: dict[str, Entry] = {}
+    for number, each in enumerate(given):
+        with at(f"{field}[{number}]"):
+            if isinstance(each, kinds):
+                entry = each
+            elif isinstance(each, Mapping):
+                entry = from_keys(each)
+            else:
+                raise InvalidInput(field.removesuffix("s"), "a table of keys", shorten_value(each))
+            if entry.name.lower() in result:
+                raise InvalidInput("name", "different from the others'", f"{entry.name!r} twice")
+            result[entry.name.lower()] = entry
+    return tuple(result.values())
+
+
+def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
+    """Whether every key that a kind needs was given."""
+    needed = [each.name for each in fields(kind) if each.default is MISSING]
+    if missing := [name for name in needed if name not in given]:
+        raise InvalidInput(field, f"given with {', '.join(missing)}", "nothing")
+
+
+# A person's own features: numbers of visits, total days, the last ward.
+#
+# Contract: a feature is computed for each entity from that entity's rows alone, so it is the same
+# in
+# all of them: one value a person. Nothing here looks at rows.
+
+
+MOST_FEATURES = 500
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One value for each entity, from its rows.
+
+    Args:
+        name: the column's name.
+        kind: "any", "count", "distinct", "sum", "max", "min", "mean", "first" or "last".
+        column: the column that it is computed from; none to look at rows as such (any, count).
+        table: one of the further tables; by default the table itself.
+        where: a condition on rows: others do not count.
+        order: for first and last, the column that orders an entity's rows.
+        tie: a column that orders those of them that `order` does not tell apart. Rows that both
+            leave tied are ordered by the value itself, so that the choice never depends on chance
+            or on the order in which rows are stored.
+    """
+
+    name: str
+    kind: str
+    column: str | None = None
+    table: str | None = None
+    where: str | None = None
+    order: str | None = None
+    tie: str | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if (value is None and each.default is MISSING) or not isinstance(value, str | None):
+                raise InvalidInput(each.name, "a text", repr(value)[:80])
+        check_name(self.name, "name")
+        if self.kind not in FEATURE_AGGREGATES:
+            raise UnknownName("kind", self.kind, FEATURE_AGGREGATES)
+        aggregate = FEATURE_AGGREGATES[self.kind]
+        if aggregate.needs_column and self.column is None:
+            raise InvalidInput("column", f"given for {self.kind}", "none")
+        if aggregate.ordered and self.order is None:
+            raise InvalidInput("order", f"given for {self.kind}: the column that orders", "none")
+        for key in ("order", "tie"):
+            if not aggregate.ordered and getattr(self, key) is not None:
+                accepted = "left out, but for first and last"
+                raise InvalidInput(key, accepted, repr(getattr(self, key))[:80])
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data, without what was left out."""
+        listed = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {key: value for key, value in listed.items() if value is not None}
+
+
+def read_features(given: object) -> tuple[Feature, ...]:
+    """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
+    return read_named(
+        given, "features", "or Feature(…)", MOST_FEATURES, (Feature,), _feature_from_keys
+    )
+
+
+def _feature_from_keys(data: Mapping[str, Any]) -> Feature:
+    known = [each.name for each in fields(Feature)]
+    for key in data:
+        if key not in known:
+            raise UnknownName("key of a feature", str(key), known)
+    check_keys(Feature, data, "feature")
+    return Feature(**data)

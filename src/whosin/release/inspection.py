@@ -1,0 +1,216 @@
+"""The curator's private look at a table: what the policies will drop, clamp or call "other".
+
+Nothing here goes through a ledger, so nothing of it may be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from whosin.exact import rational
+from whosin.release.column_expressions import add_levels
+from whosin.release.conditions import condition_columns, parse_condition
+from whosin.release.contribution_bounds import ContributionPolicy, column_behind
+from whosin.release.dates import CLAMP, Dates, date_code
+from whosin.release.domains import Domain, Range, Values
+from whosin.release.engines.base import file_kind, left_out, list_files
+from whosin.release.engines.files import find_broken_lines
+from whosin.release.groups import GroupGrid
+from whosin.release.row_values import number_value
+from whosin.release.table import Table
+
+CURATOR_NOTE = "Exact figures about the rows: for the curator alone, not for publication."
+SHOWN_SIZES = (1, 2, 5, 10, 100)
+"""How many rows an entity has: where one class ends."""
+
+
+@dataclass(frozen=True)
+class InspectionFinding:
+    """One exact figure about the rows: private."""
+
+    what: str
+    rows: int
+
+
+def check_table(
+    table: Table, conditions: Sequence[str] = (), counted: Sequence[ContributionPolicy] = ()
+) -> list[InspectionFinding]:
+    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside.
+
+    Args:
+        conditions: of how many rows each is true.
+        counted: what counts in each answer that will be asked for, so that it is said what becomes
+            of numbers outside their ranges there; all that may become of them by default.
+    """
+    import ibis
+
+    used = {name for text in conditions for name in condition_columns(text)}
+    table = table.about({*table.domains, *used}, rows=True)
+    data = add_levels(table.data, table.domains, " ".join(map(str, conditions)))
+    listed = {
+        name: replace(each, outside=None)
+        for name, each in table.domains.items()
+        if isinstance(each, Values)
+    }
+    cells = GroupGrid(tuple(listed), tuple(listed.values()))
+    keys = dict(zip(cells.columns, cells.names, strict=True))
+    # What is true of the rows that are counted, or a key column.
+    marks: dict[str, Any] = {"rows": ibis.literal(True)}
+    if not table.by_row:
+        marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
+    named = set(table.domains) - _never_named(table, counted)
+    fates = {
+        name: _describe_undeclared(each, name in named) for name, each in table.domains.items()
+    }
+    for column, domain in table.domains.items():
+        if isinstance(domain, Values):
+            marks[f"{column}: not a declared value, {fates[column]}"] = keys[column]
+        elif isinstance(domain, Dates):
+            day, span = replace(domain, outside=None).code(data[column]), domain.ends
+            first, last = map(date_code, span)
+            marks[f"{column}: no date there"] = day.isnull()
+            marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
+        else:
+            value = number_value(data[column])
+            marks[f"{column}: no number there"] = value.isnull()
+            uses = _column_uses(table, column, counted)
+            for where, (low, high) in _describe_outside(domain, fates[column], *uses).items():
+                marks[f"{column}: {where}"] = (value < low) | (value > high)
+    for text in conditions:
+        marks[f"where {text}"] = parse_condition(text, data)
+    names = {what: f"mark_{index}" for index, what in enumerate(marks)}
+    plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
+    coded = cells.coded(data, **plain)
+    figures = {name: coded[name].sum() for name in plain}
+    for column, domain in listed.items():
+        what = f"{column}: not a declared value, {fates[column]}"
+        figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
+    row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
+    result = [InspectionFinding(what, int(row[name] or 0)) for what, name in names.items()]
+    return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
+
+
+def _never_named(table: Table, counted: Sequence[ContributionPolicy]) -> set[str]:
+    """Columns whose undeclared values are in no cell of any answer, since all of them only name
+    values."""
+    unnamed = {column_behind(table.domains, name) for each in counted for name in each.unnamed}
+    return unnamed - {
+        column_behind(table.domains, name) for each in counted for name in each.others
+    }
+
+
+def _describe_undeclared(domain: Domain, named: bool = True) -> str:
+    """What becomes of a value that was not declared."""
+    if domain.outside is None:
+        return f'in "{domain.labels[-1]}"' if named else "never named"
+    if domain.outside == CLAMP and not isinstance(domain, Values):
+        return "in the first or the last bin"
+    return "dropped" if domain.drops else f'counted as "{domain.outside}"'
+
+
+def _column_uses(
+    table: Table, column: str, counted: Sequence[ContributionPolicy]
+) -> tuple[bool, bool]:
+    """Whether answers put rows into cells by a column, and whether they compute with its numbers;
+    both that is possible, where none of them does either."""
+    names = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
+    in_cells = column in {column_behind(table.domains, name) for name in names}
+    as_numbers = any(column in each.ranges for each in counted)
+    if in_cells or as_numbers:
+        return in_cells, as_numbers
+    return bool(table.domains[column].edges), True  # type: ignore[union-attr]
+
+
+def _describe_outside(
+    domain: Range, placed: str, in_cells: bool, as_numbers: bool
+) -> dict[str, tuple[float, float]]:
+    """What becomes of numbers outside, in words, with the ends beyond which it does."""
+    low, high = ends = float(domain.bounds[0]), float(domain.bounds[1])
+    edges = [float(rational(edge)) for edge in domain.edges]
+    bins = (edges[0], edges[-1]) if edges else ends
+    if not in_cells:
+        return {f"outside {low:g}..{high:g}, clamped": ends}
+    if not as_numbers:
+        return {f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed}": bins}
+    numbers = "clamped in sums, means and medians"
+    if bins == ends:
+        return {f"outside {low:g}..{high:g}, {placed} in cells, {numbers}": ends}
+    return {
+        f"outside {low:g}..{high:g}, {numbers}": ends,
+        f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed} in cells": bins,
+    }
+
+
+def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
+    """How many entities there are, how many rows they have, and where these differ."""
+    if table.by_row:
+        return [
+            InspectionFinding(
+                "entities: each row is one", _single_figure(table, table.data.count())
+            )
+        ]
+    owned = table.data.filter(table.data[table.entity].notnull())
+    grouped = {
+        name: each
+        for name, each in table.domains.items()
+        if name != table.entity and (isinstance(each, Values) or each.edges)
+    }
+    cells = GroupGrid(tuple(grouped), tuple(grouped.values()))
+    coded = cells.placed(owned, whose=owned[table.entity])
+    spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
+    sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
+    size = sizes["n"]
+    figures = {"entities": sizes.count()}
+    before = 0
+    for most in SHOWN_SIZES:
+        inside = size == most if most == before + 1 else (size > before) & (size <= most)
+        label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
+        figures[f"entities with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
+        before = most
+    figures[f"entities with more than {before} rows"] = (size > before).sum()
+    figures["the most rows of one entity"] = size.max()
+    figures[f"entities with more rows than count, {table.rows}"] = (size > table.rows).sum()
+    for column, name in zip(cells.columns, cells.names, strict=True):
+        said = ", declared constant" if table.domains[column].constant else ""
+        figures[f"{column}: entities in more than one cell{said}"] = (sizes[name] > 1).sum()
+        figures[f"{column}: the most cells of one entity"] = sizes[name].max()
+    named = {f"figure_{index}": each for index, each in enumerate(figures.values())}
+    row = table.engine.run(sizes.aggregate(**named)).to_pylist()[0]
+    return [
+        InspectionFinding(what, int(row[name] or 0))
+        for what, name in zip(figures, named, strict=True)
+    ]
+
+
+def _single_figure(table: Table, figure: Any) -> int:
+    return int(table.engine.run(figure.name("figure").as_table()).column("figure")[0].as_py())
+
+
+def check_lines(table: Table) -> list[InspectionFinding]:
+    """The files of a folder that are not read, and the lines of local CSV files that are not what
+    the header says; nothing for tables elsewhere."""
+    source = table.source
+    if not isinstance(source, str | Path) or "::" in str(source) or "://" in str(source):
+        return []
+    kind = file_kind(str(source))
+    others = left_out(str(source), kind)
+    files = [
+        InspectionFinding(f"files of the folder that are not read, such as {name}", len(others))
+        for name in others[:1]
+    ]
+    if kind != "csv":
+        return files
+    lines = find_broken_lines(list_files(str(source), kind))
+    return [
+        *files,
+        InspectionFinding("lines that are not UTF-8, which are dropped", lines.encoding),
+        InspectionFinding(
+            "lines of more than a million bytes, which are dropped", lines.unreadable
+        ),
+        InspectionFinding("lines with too few fields, padded", lines.short),
+        InspectionFinding("lines with too many fields, cut", lines.long),
+        InspectionFinding("lines with quotes that are not CSV's, read as letters", lines.quotes),
+    ]

@@ -1,1 +1,0 @@
-"""Many tables at once: those asked, the noise of those measured, the answer estimated."""

@@ -1,0 +1,451 @@
+"""Many marginals in one release: what was asked, the noise, the estimate."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import groupby, product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
+from whosin.ledger.encoding import EPSILON_UNITS
+from whosin.marginals import (
+    BudgetAllocation,
+    IntervalRadii,
+    Measurement,
+    Sums,
+    Workload,
+    cell_variances,
+    estimate_residuals,
+    estimate_tables,
+    interval_radii,
+    sum_cells,
+    sum_variances,
+    whole_tables,
+)
+from whosin.marginals.estimation import estimate_table
+from whosin.marginals.workload import MOST_CELLS, Attributes
+from whosin.noise import discrete_gaussian, discrete_laplace
+from whosin.release.column_expressions import Cellular, MergedValues
+from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
+from whosin.release.groups import ColumnExpression, GroupGrid
+
+# The noise of each measured table: from a share of the budget to exact noise, and to its price.
+#
+# Contract: prices are exact rationals that add up to at most the share, and the noise is drawn for
+# exactly the price that was paid. Samplers keep tables for each width of noise, which take longer
+# to
+# make than a table of noise to draw, so there are few widths: parts of ε are put on a few levels,
+# and
+# variances on multiples of a common one by powers of 2^(1/8).
+
+
+LEVEL_COUNT = 16
+FINEST_LOG_RATIO = math.log(1.02)
+"""Parts of ε that are closer than this need no levels of their own."""
+GRID_STEPS = 8
+"""Widths of Gaussian noise in each doubling of the variance."""
+FEW_TABLES = 16
+"""Up to this many different widths are taken as they are."""
+SHARE_STEPS = 2**40
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """A measurement with its noise.
+
+    Attributes:
+        width: the scale of discrete Laplace noise, or the parameter σ² of discrete Gaussian noise.
+    """
+
+    measurement: Measurement
+    kind: str
+    width: Fraction
+
+    def draw(self, shape: tuple[int, ...]) -> Array:
+        """Draw exact integer noise from the secure source."""
+        if self.kind == "gaussian":
+            return discrete_gaussian(None, shape, variance=self.width)
+        return discrete_laplace(self.width, shape)
+
+    @property
+    def variance(self) -> float:
+        """The variance of one number of the noise; just above 0 where that is always 0."""
+        return noise_variance(self.kind, float(self.width))
+
+    def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
+        """ε or ρ between neighbours of a relation."""
+        if self.kind == "gaussian":
+            return self.measurement.squared(sizes, relation, rows) / (2 * self.width)
+        return self.measurement.sensitivity(sizes, relation, rows) / self.width
+
+    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """What is measured and how, as plain data; exact."""
+        word = "variance" if self.kind == "gaussian" else "scale"
+        return {**self.measurement.to_dict(names), "noise": self.kind, word: str(self.width)}
+
+
+def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list[Array]:
+    """What is measured of the true counts, each with its noise."""
+    exact = [each.measurement.of_counts(one) for each, one in zip(noisy, counts, strict=True)]
+    return [each.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
+
+
+def noisy_tables(
+    spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
+) -> tuple[NoisyTable, ...]:
+    """The measurements with noise whose price is within the share."""
+    if spending.noise == "gaussian":
+        widths = _gaussian_variances(spending, sizes, share, rows)
+    else:
+        widths = _laplace_scales(spending, sizes, share, rows)
+    if max(widths) > (LARGEST_SCALE**2 if spending.noise == "gaussian" else LARGEST_SCALE):
+        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
+        raise InvalidInput("noise", accepted, f"{float(max(widths)):.3g}")
+    result = zip(spending.measurements, widths, strict=True)
+    return tuple(NoisyTable(each, spending.noise, width) for each, width in result)
+
+
+def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
+    """What all measurements cost under each relation. The ρ of Laplace noise is that of each table,
+    ε²/2, added up: less than of one answer with all of the ε."""
+    result = {}
+    for relation in NEIGHBOUR_RELATIONS:
+        # Equal prices first: sums of few different denominators are short.
+        prices = Counter(each.cost(sizes, relation, rows) for each in tables)
+        total = sum((price * count for price, count in prices.items()), Fraction(0))
+        if tables[0].kind == "gaussian":
+            result[relation] = Cost.gaussian(total)
+        else:
+            rho = sum((price**2 * count for price, count in prices.items()), Fraction(0)) / 2
+            result[relation] = replace(Cost.pure(total), rho=Cost.gaussian(rho).rho)
+    return result
+
+
+def noise_words(noisy: Sequence[NoisyTable]) -> str:
+    """How many tables are measured, with which noise."""
+    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
+    widths = [float(each.width) for each in noisy]
+    ends = [min(widths), max(widths)]
+    if noisy[0].kind == "gaussian":
+        ends = [end**0.5 for end in ends]
+    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+    count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
+    return f"{count} measured, {kind} {about}"
+
+
+def _laplace_scales(
+    spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
+) -> list[Fraction]:
+    """Scales whose ε, in whole units, add up to the share at most."""
+    pot = int(share.epsilon * EPSILON_UNITS)
+    levels = _level_parts(spending.parts)
+    units = [int(pot * Fraction(part)) for part in levels / levels.sum() * (1 - 2.0**-40)]
+    if min(units) < 1 or sum(units) > pot:
+        raise InvalidInput("weight", "large enough to get any budget", "less")
+    return [
+        Fraction(each.sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
+        for each, unit in zip(spending.measurements, units, strict=True)
+    ]
+
+
+def _level_parts(parts: Array) -> Array:
+    """Parts on a few levels at equal ratios, each on the nearest."""
+    logs = np.log(parts)
+    span = float(logs.max() - logs.min())
+    if span < 1e-9:
+        return np.full(len(parts), 1.0)
+    steps = min(LEVEL_COUNT - 1, max(1, math.ceil(span / FINEST_LOG_RATIO)))
+    levels = np.rint((logs - logs.min()) / span * steps)
+    return np.asarray(np.exp(levels * (span / steps)))
+
+
+def _gaussian_variances(
+    spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
+) -> list[Fraction]:
+    """Variances, on the grid times one common number, whose ρ add up to the share at most."""
+    squares = [each.squared(sizes, share.relation, rows) for each in spending.measurements]
+    ideal = [
+        float(square) / (2 * float(part) * float(share.rho))
+        for square, part in zip(squares, spending.parts, strict=True)
+    ]
+    if len(set(ideal)) <= FEW_TABLES:
+        widths = [Fraction(each) for each in ideal]
+    else:
+        widths = [_round_to_grid(each) for each in ideal]
+    sums: dict[Fraction, Fraction] = {}
+    for width, square in zip(widths, squares, strict=True):
+        sums[width] = sums.get(width, Fraction(0)) + square / 2
+    spent = sum((moved / width for width, moved in sums.items()), Fraction(0))
+    common = Fraction(math.ceil(spent / share.rho * SHARE_STEPS), SHARE_STEPS)
+    return [width * common for width in widths]
+
+
+def _round_to_grid(value: float) -> Fraction:
+    """The nearest power of 2^(1/8), its fraction of a power of 4 to 24 bits."""
+    fours, eighths = divmod(round(GRID_STEPS * math.log2(value)), 2 * GRID_STEPS)
+    return Fraction(round(2 ** (eighths / GRID_STEPS) * 2**24), 2**24) * Fraction(4) ** fours
+
+
+# Tables as they were asked, and the cells that are measured for them.
+#
+# Contract: cells of a column that no table tells apart are measured as one: a workload that asks
+# for
+# two ranges of a hundred ages has three cells for them, and one that asks for cantons alone counts
+# cantons. Whatever is asked of a column is then sums of these parts (`Sums`).
+
+
+@dataclass(frozen=True)
+class MarginalRequest:
+    """What is asked, over what is measured.
+
+    Attributes:
+        cells: the columns that are measured, with their domains.
+        workload: the tables over them.
+        forms: how each column of each table was asked, in the order of the workload's sets.
+    """
+
+    cells: GroupGrid
+    workload: Workload
+    forms: tuple[tuple[ColumnExpression, ...], ...]
+
+    @property
+    def names(self) -> list[list[str]]:
+        """The columns of each table, as they were asked."""
+        return [[form.name for form in each] for each in self.forms]
+
+    def labels(self) -> dict[str, list[str | int]]:
+        """What the rows of each column are called, asked or measured."""
+        asked = {form.name: list(form.labels) for each in self.forms for form in each}
+        measured = zip(self.cells.columns, self.cells.domains, strict=True)
+        return asked | {name: list(domain.labels) for name, domain in measured}
+
+    def sums(self) -> dict[str, dict[str, object]]:
+        """How what was asked is made from what is measured, where it is not the same: runs of
+        cells, in an order of them, by the name of what was asked."""
+        result: dict[str, dict[str, object]] = {}
+        tables = zip(self.forms, self.workload.sets, self.workload.sums, strict=True)
+        for forms, attributes, sums in tables:
+            for form, attribute, own in zip(forms, attributes, sums, strict=True):
+                if own is not None:
+                    result[form.name] = {
+                        "of": self.cells.columns[attribute],
+                        "order": list(own.order or range(own.size)),
+                        "runs": [list(span) for span in own.spans],
+                    }
+        return result
+
+
+@lru_cache(maxsize=4)
+def asked_tables(
+    named: tuple[ColumnExpression, ...],
+    sets: tuple[Attributes, ...],
+    weights: tuple[float, ...],
+    field: str,
+) -> MarginalRequest:
+    """Tables over forms. The last few are kept, since a query asks for its own more than once.
+
+    Args:
+        sets: the indices of each table's forms among those named.
+        field: what tables are called in a refusal.
+    """
+    roots = list(dict.fromkeys(form.root for form in named))
+    by_root = {root: tuple(form for form in named if form.root == root) for root in roots}
+    parts = {root: _parts(by_root[root]) for root in roots}
+    places = {root: place for place, root in enumerate(roots)}
+    sums = {form: _form_sums(form, parts[form.root]) for form in named}
+    tables = []
+    for each in sets:
+        own = sorted((named[index] for index in each), key=lambda form: places[form.root])
+        for root, same in groupby(own, key=lambda form: form.root):
+            several = [form.name for form in same]
+            if len(several) > 1:
+                accepted = f"tables that name {root} once, in one form or at one level"
+                raise InvalidInput(field, accepted, " and ".join(map(repr, several)))
+        tables.append(tuple(own))
+    domains = [_measured_column(by_root[root], parts[root]) for root in roots]
+    sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
+    for wanted in tables:
+        if (cells := prod(sizes[form.root] for form in wanted)) > MOST_CELLS:
+            accepted = f"tables of at most {MOST_CELLS:,} cells"
+            said = f"{cells:,} for {', '.join(form.name for form in wanted)}"
+            raise InvalidInput(field, accepted, said)
+    workload = Workload(
+        tuple(sizes.values()),
+        tuple(tuple(places[form.root] for form in each) for each in tables),
+        weights,
+        tuple(tuple(sums[form] for form in each) for each in tables),
+    )
+    measured = GroupGrid(tuple(name for name, _ in domains), tuple(domain for _, domain in domains))
+    return MarginalRequest(measured, workload, tuple(tables))
+
+
+@lru_cache(maxsize=64)
+def _parts(forms: tuple[ColumnExpression, ...]) -> tuple[int, ...]:
+    """For each cell of a root the number of its part: cells that all sums have or leave out."""
+    numbers: dict[tuple[int, ...], int] = {}
+    marks = zip(*(form.marks for form in forms), strict=True)
+    return tuple(numbers.setdefault(each, len(numbers)) for each in marks)
+
+
+def _form_sums(form: ColumnExpression, parts: tuple[int, ...]) -> Sums | None:
+    """A form over parts; None where it is these. Its sums hold whole parts, so that in the order in
+    which parts first come, those of a sum are a run."""
+    first: dict[int, int] = {}
+    for index, cell in enumerate(form.order):
+        first.setdefault(parts[cell], index)
+    starts = list(first.values())
+    spans = tuple((bisect_left(starts, a), bisect_left(starts, b)) for a, b in form.spans)
+    order = tuple(first)
+    if order == tuple(range(len(order))):
+        order = ()
+        if spans == tuple((index, index + 1) for index in range(len(first))):
+            return None
+    return Sums(len(first), spans, order)
+
+
+def _measured_column(
+    forms: tuple[ColumnExpression, ...], parts: tuple[int, ...]
+) -> tuple[str, Cellular]:
+    """The parts of a root as cells, with a name."""
+    for form in forms:
+        if form.cells is not None and _form_sums(form, parts) is None:
+            return form.name, form.cells
+    root = forms[0]
+    labels = root.domain.labels
+    held: dict[int, list[int]] = {}
+    for cell, part in enumerate(parts):
+        held.setdefault(part, []).append(cell)
+    names = tuple(_run_names(cells, labels) for cells in held.values())
+    return root.root, MergedValues(root.root, root.domain, parts, names)
+
+
+def _run_names(cells: list[int], labels: tuple[str | int, ...]) -> str:
+    """What a part is called: its cells, runs of them by their ends."""
+    runs: list[list[int]] = []
+    for cell in cells:
+        if runs and cell == runs[-1][-1] + 1:
+            runs[-1].append(cell)
+        else:
+            runs.append([cell])
+    said = [
+        str(labels[run[0]]) if len(run) == 1 else f"{labels[run[0]]} to {labels[run[-1]]}"
+        for run in runs
+    ]
+    return " and ".join(said)
+
+
+# The answer of many tables, from what was measured.
+#
+# Contract: from here on no row plays a part; everything is arithmetic on noisy numbers and on
+# public
+# ones. Sums of cells, and their whole version, come from the same estimate as the cells.
+
+
+ANSWER_DIGITS = 6
+"""Decimals of an estimate."""
+MOST_LISTED = 1_000
+"""Sums of a table whose standard errors are listed one by one."""
+CELL_HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
+
+
+def table_errors(
+    asked: MarginalRequest, measurements: Sequence[Measurement], variances: Sequence[float]
+) -> list[dict[str, Any]]:
+    """For each table its columns and the standard error of a cell. Sums are not equally exact: for
+    them it is the root of the mean square, and a list where they are few."""
+    means = cell_variances(asked.workload, measurements, variances)
+    sums = sum_variances(asked.workload, measurements, variances)
+    result = []
+    for number, columns in enumerate(asked.names):
+        one: dict[str, Any] = {"columns": columns, "standard_error": float(means[number] ** 0.5)}
+        if number in sums:
+            each = np.sqrt(sums[number]).ravel()
+            one |= {"least_error": float(each.min()), "largest_error": float(each.max())}
+            if each.size <= MOST_LISTED:
+                one["standard_errors"] = each.tolist()
+        result.append(one)
+    return result
+
+
+def tables_answer(
+    asked: MarginalRequest,
+    noisy: Sequence[NoisyTable],
+    values: Sequence[Array],
+    errors: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """Everything that may be shown, as JSON data."""
+    workload = asked.workload
+    measurements = [each.measurement for each in noisy]
+    variances = [each.variance for each in noisy]
+    residuals = estimate_residuals(workload, measurements, variances, values)
+    tables = estimate_tables(workload, residuals)
+    reaches = interval_radii(
+        workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+    )
+    wholes = _whole_tables(workload, measurements, variances, residuals)
+    rows: list[list[Any]] = []
+    described = []
+    for number, forms in enumerate(asked.forms):
+        title = ", ".join(form.name for form in forms) or "total"
+        reach, table = reaches[number], tables[number]
+        numbers = _cell_numbers(table.ravel(), reach, wholes[number].ravel())
+        for label, cell in zip(product(*(form.labels for form in forms)), numbers, strict=True):
+            rows.append([title, ", ".join(map(str, label)), *cell])
+        described.append(
+            {
+                **errors[number],
+                "cells": int(table.size),
+                "within": float(np.max(reach.cell)),
+                "all_within": float(np.max(reach.table)),
+                "adds_up": all(form.cells is not None for form in forms),
+            }
+        )
+    details = {
+        "confidence": CONFIDENCE_LEVEL,
+        "domains": asked.labels(),
+        "tables": described,
+        "measured": [
+            {**each.to_dict(asked.cells.columns), "values": result.tolist()}
+            for each, result in zip(noisy, values, strict=True)
+        ],
+    }
+    if sums := asked.sums():
+        details["sums"] = sums
+    return {"columns": ["table", "cell", *CELL_HEADINGS], "rows": rows, "details": details}
+
+
+def _whole_tables(
+    workload: Workload,
+    measurements: Sequence[Measurement],
+    variances: Sequence[float],
+    residuals: dict[Attributes, Array],
+) -> list[Array]:
+    """The whole version of each table: sums are those of the whole cells."""
+    sets = tuple(dict.fromkeys(workload.sets))
+    plain = Workload(workload.sizes, sets)
+    spread = cell_variances(plain, measurements, variances)
+    cells = [estimate_table(plain, residuals, each) for each in sets]
+    whole = dict(zip(sets, whole_tables(cells, spread.tolist(), float(residuals[()])), strict=True))
+    return [
+        sum_cells(whole[each], sums)
+        for each, sums in zip(workload.sets, workload.sums, strict=True)
+    ]
+
+
+def _cell_numbers(values: Array, reach: IntervalRadii, wholes: Array) -> list[list[Any]]:
+    """The numbers of each cell, as `CELL_HEADINGS` names them."""
+    cell, table = np.ravel(reach.cell), np.ravel(reach.table)
+    columns = [values + side for side in (0.0, -cell, cell, -table, table)]
+    rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]
+    return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

@@ -1,0 +1,537 @@
+"""Further tables of the same people, public lookup tables, and their joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+from whosin.errors import InvalidInput, UnknownName, at
+from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
+from whosin.release.conditions import condition_columns, parse_condition, unknown_column
+from whosin.release.domains import MOST_VALUES, Domain, Range
+from whosin.release.engines.base import Engine
+from whosin.release.features import (
+    FEATURE_AGGREGATES,
+    Feature,
+    FeatureInput,
+    check_keys,
+    check_name,
+    order_values,
+    read_named,
+    readable_values,
+    tie_values,
+)
+from whosin.release.row_sampling import whole_rows
+from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit
+from whosin.validation import read_whole
+
+# Further tables: of the same people, or public.
+#
+# Contract: a private table is joined on the entity and on nothing else, so that what comes to a
+# person's row is that person's own. A public table is looked up by a column whose values are unique
+# in it. Nothing here looks at rows.
+
+
+MOST_TABLES = 50
+MOST_ROWS = 10**9
+JOIN_REASON = (
+    "the entity alone, since any other join lets one person's rows meet another's, who could then "
+    "move more than their own; a table that is no secret may be public = true"
+)
+
+
+@dataclass(frozen=True)
+class FurtherTable:
+    """Another table with rows of the same entities.
+
+    Args:
+        name: what features and the error messages call it.
+        source: as for `Table`.
+        entity: the column there that says whose row it is; by default it is called as in the table
+            itself.
+        rows: how many rows of an entity are joined to each of its rows of the table itself, at
+            most, chosen at random; 1 by default. Features look at all of them.
+    """
+
+    public: ClassVar[bool] = False
+    name: str
+    source: Any
+    entity: str | None = None
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _check_texts(self, ("name", "entity"))
+        read_whole(self.rows, "rows", 1, MOST_ROWS)
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """A public table whose rows are found by their key: the region of a ward.
+
+    Args:
+        name: what domains and error messages call it.
+        source: as for `Table`.
+        key: its column that is looked up; no value is there twice.
+        on: the column that holds the key where it is looked up; by default it is called the same.
+        to: the further table whose rows look up; by default the table itself.
+    """
+
+    public: ClassVar[bool] = True
+    name: str
+    source: Any
+    key: str
+    on: str | None = None
+    to: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_texts(self, ("name", "key", "on", "to"))
+
+
+Further: TypeAlias = FurtherTable | LookupTable
+
+
+def _check_texts(table: Further, names: Sequence[str]) -> None:
+    needed = {each.name for each in fields(table) if each.default is MISSING}
+    for name in names:
+        value = getattr(table, name)
+        if not isinstance(value, str) and (value is not None or name in needed):
+            raise InvalidInput(name, "a text", repr(value)[:80])
+    check_name(table.name, "name")
+    if "." in table.name:
+        raise InvalidInput("name", "a name without a point", repr(table.name))
+
+
+def read_tables(given: object) -> tuple[Further, ...]:
+    """Further tables as people write them: `FurtherTable(…)`, `LookupTable(…)`, or the keys of a
+    scenario file."""
+    kinds, written = (FurtherTable, LookupTable), "FurtherTable(…) or LookupTable(…)"
+    return read_named(given, "tables", written, MOST_TABLES, kinds, _table_from_keys)
+
+
+def _table_from_keys(data: Mapping[str, Any]) -> Further:
+    public = data.get("public", False)
+    if not isinstance(public, bool):
+        raise InvalidInput("public", "true or false", repr(public)[:80])
+    kind = LookupTable if public else FurtherTable
+    known = {each.name for each in fields(kind)}
+    others = {each.name for every in (LookupTable, FurtherTable) for each in fields(every)}
+    for key in data:
+        if not public and key in ("on", "key", "to"):
+            raise InvalidInput(
+                key, f"left out: a table of people is joined on {JOIN_REASON}", "given"
+            )
+        if key in others - known:
+            raise InvalidInput(key, "left out for a public table, which has no people", "given")
+        if key not in known and key != "public":
+            raise UnknownName(
+                "key of a table", str(key), [each.name for each in fields(kind)] + ["public"]
+            )
+    check_keys(kind, data, "table")
+    return kind(**{key: value for key, value in data.items() if key != "public"})
+
+
+# Public tables, held in memory: each row is found by its key.
+#
+# Contract: the rows are no secret, so errors may quote them. They are read once, when the table is
+# opened: keys that were unique then stay so, and no row of a person can ever be doubled.
+
+
+MOST_KEYS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A public table that was read.
+
+    Attributes:
+        declared: what was said about it.
+        rows: its usable columns, and the key as the private column has it, in an Arrow table.
+        key: what that key is called there.
+        names: what its columns are called beside the others, by their own names.
+    """
+
+    declared: LookupTable
+    rows: Any
+    key: str
+    names: dict[str, str]
+
+    @property
+    def on(self) -> str:
+        """The column that holds the key where it is looked up."""
+        return self.declared.on or self.declared.key
+
+    @cached_property
+    def listed(self) -> Any:
+        """The rows as a list that an expression brings along."""
+        import ibis
+
+        return ibis.memtable(self.rows)
+
+    def values(self, column: str) -> list[Any]:
+        """The different values of a column, sorted: they may be a domain."""
+        known = [name for name in self.rows.column_names if name != self.key]
+        if column not in known:
+            accepted = f"a column of {self.declared.name}: {', '.join(known)}"
+            raise InvalidInput("values", accepted, repr(column))
+        distinct = self.rows.column(column).unique().drop_null().to_pylist()
+        if not distinct or len(distinct) > MOST_VALUES or not isinstance(distinct[0], str | int):
+            accepted = f"a column of 1 to {MOST_VALUES:,} texts, whole numbers or truths"
+            raise InvalidInput("values", accepted, repr(column))
+        return sorted(distinct)
+
+
+def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -> Lookup:
+    """Read a public table.
+
+    Args:
+        held: the type of the private column that holds the key.
+    """
+    if declared.key not in opened.columns:
+        raise unknown_column("key", declared.key, opened)
+    key = free_name("key", opened.columns)
+    kept = {name: opened[name] for name, kind in opened.schema().items() if is_usable(kind)}
+    known = opened.select(select_columns({key: _fit_key(opened[declared.key], held)} | kept))
+    known = known.filter(known[key].notnull())
+    try:
+        rows = engine.run(known.limit(MOST_KEYS + 1))
+    except InvalidInput:
+        raise
+    except Exception:
+        raise InvalidInput("source", "a table that can be read", "another") from None
+    if len(rows) > MOST_KEYS:
+        raise InvalidInput("source", f"a public table of at most {MOST_KEYS:,} rows", "more")
+    counts = rows.column(key).value_counts()
+    twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)
+    if twice is not None:
+        got = f"{twice['values']!r} {twice['counts']} times"
+        raise InvalidInput("key", f"a column of {declared.name} with each value once", got)
+    return Lookup(declared, rows, key, {})
+
+
+def _fit_key(key: Any, held: Any) -> Any:
+    """The key as the private column has it: texts spell whole numbers in text files."""
+    kind = key.type()
+    if held.is_string() and (kind.is_string() or kind.is_integer()):
+        return key.cast("string")
+    if held.is_integer() and (kind.is_string() or kind.is_integer()):
+        return exact_cast(cast_value(key, "whole") if kind.is_string() else key, held)
+    if (held.is_boolean() and kind.is_boolean()) or (held.is_date() and kind.is_date()):
+        return key
+    accepted = f"a column of the type of the one that looks it up, {held}: texts or whole numbers"
+    raise InvalidInput("key", accepted, str(kind))
+
+
+# A table with everything that belongs to it, as rows with more columns.
+#
+# Contract: what comes to a row is found by its entity alone, or by a public list; so one person's
+# rows in all tables move that person's rows here, and nobody else's. No row of the table itself is
+# lost by a join: whoever is missing in a further table has missing values there. Only what a
+# question
+# names is joined.
+
+
+@dataclass(eq=False)
+class PrivateTable:
+    """A table of people, opened, with the public tables that its rows look up.
+
+    Attributes:
+        entity: whose row it is; None where each row is one person.
+        own: the columns of the source.
+        names: what its columns are called beside those of other tables, by their own names.
+    """
+
+    data: Any
+    entity: str | None
+    declared: FurtherTable | None = None
+    lookups: list[Lookup] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, Any]:
+        """The types of all columns, with those that are looked up."""
+        result = dict(self.data.schema())
+        for each in self.lookups:
+            known = each.listed.schema()
+            result |= {column: known[name] for name, column in each.names.items()}
+        return result
+
+    def rows(self, names: Iterable[str]) -> Any:
+        """All rows, with those looked-up columns that are named."""
+        wanted = set(names)
+        needed = []
+        for each in reversed(self.lookups):
+            if wanted & set(each.names.values()):
+                needed.append(each)
+                wanted.add(each.on)
+        result = self.data
+        for each in reversed(needed):
+            more = {column: name for name, column in each.names.items()}
+            result = join_columns(result, each.listed, [(each.on, each.key)], more)
+        return result
+
+
+class Database:
+    """A table, its further tables and its features.
+
+    Args:
+        data: the table itself, opened.
+        entity: its column, or None where each row is one person.
+        tables: further tables, with what was opened for each.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        data: Any,
+        entity: str | None,
+        tables: Sequence[tuple[Further, Any]],
+        features: Sequence[Feature],
+    ) -> None:
+        self.main = PrivateTable(data, entity)
+        self.opened = {declared.name: opened for declared, opened in tables}
+        self.tables: dict[str, PrivateTable] = {}
+        self.lookups: dict[str, Lookup] = {}
+        for index, (declared, opened) in enumerate(tables):
+            with at(f"tables[{index}]"):
+                if isinstance(declared, FurtherTable):
+                    self.tables[declared.name] = self._private(declared, opened)
+        for index, (declared, opened) in enumerate(tables):
+            with at(f"tables[{index}]"):
+                if isinstance(declared, LookupTable):
+                    self._look_up(engine, declared, opened)
+        self.features = {each.name: each for each in features}
+        self._name_columns()
+        self.kinds = self._kinds()
+        own = [name for each in (self.main, *self.tables.values()) for name in each.kinds]
+        asked = [name for each in features for name in _feature_columns(each)]
+        self._owner = free_name("owner", [*self.kinds, *own, *self.features, *asked])
+
+    def prepare(self, domains: Mapping[str, Domain]) -> None:
+        """Check the features, whose domains are known now."""
+        self._domains = domains
+        for index, feature in enumerate(self.features.values()):
+            with at(f"features[{index}]"):
+                known = self._aggregated(self._table(feature), (feature,))
+                self.kinds[feature.name] = known[feature.name].type()
+
+    def of_people(self, names: Iterable[str]) -> bool:
+        """Whether some names are features and all others have one value for a person: columns that
+        were declared constant, and those of tables that join one row. Then a question is about
+        people and not about rows."""
+        listed = set(names) - {self.main.entity}
+        others = listed - self.features.keys()
+        return len(others) < len(listed) and all(map(self._is_single, others))
+
+    def _is_single(self, name: str) -> bool:
+        if name in self.main.kinds:
+            return name in self._domains and self._domains[name].constant
+        tables = [each for each in self.tables.values() if name in each.names.values()]
+        return all(each.declared is not None and each.declared.rows == 1 for each in tables)
+
+    def rows(self, names: Iterable[str] | None = None) -> Any:
+        """The rows of the table itself with what else is named; everything by default."""
+        wanted = set(self.kinds if names is None else names)
+        result = self.main.rows(wanted)
+        kept = [name for name in self.kinds if name in result.columns]
+        if kept != list(result.columns):
+            result = result.select(*kept)
+        for table in self.tables.values():
+            result = self._joined(result, table, wanted)
+        return self._with_features(result, wanted)
+
+    def people(self, names: Iterable[str]) -> Any:
+        """One row for each entity of the table itself, with what is named: see `of_people`. For a
+        column that was declared constant it takes any value that there is, in the same pass."""
+        wanted, entity = set(names), self.main.entity
+        assert entity is not None
+        own = [each for each in self._of(self.main) if each.name in wanted]
+        constant = (wanted & self.main.kinds.keys()) - {entity}
+        if own or constant:
+            base = self._aggregated(self.main, own, constant).rename({entity: self._owner})
+        else:
+            base = rows_with_unit(self.main.data, entity).select(entity).distinct()
+        for table in self.tables.values():
+            base = self._joined(base, table, wanted)
+        return self._with_features(base, wanted - {each.name for each in own})
+
+    def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
+        if self.main.entity is None:
+            accepted = "public, where each row is one person: there is no entity to join on"
+            raise InvalidInput("table", accepted, repr(declared.name))
+        entity = declared.entity or self.main.entity
+        if entity not in opened.columns:
+            raise unknown_column("entity", entity, opened)
+        _same_entity(opened[entity], self.main.data[self.main.entity].type())
+        return PrivateTable(opened, entity, declared)
+
+    def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
+        if declared.to is not None and declared.to not in self.tables:
+            known = ", ".join(self.tables) or "none"
+            raise InvalidInput("to", f"a further table of people: {known}", repr(declared.to))
+        table = self.main if declared.to is None else self.tables[declared.to]
+        on, kinds = declared.on or declared.key, table.kinds
+        if on not in kinds:
+            raise unknown_column("key" if declared.on is None else "on", on, table.data)
+        lookup = read_lookup(engine, declared, opened, kinds[on])
+        for name in lookup.rows.column_names:
+            if name not in (lookup.key, declared.key):
+                lookup.names[name] = _free_column_name(name, declared.name, kinds)
+        table.lookups.append(lookup)
+        self.lookups[declared.name] = lookup
+
+    def _name_columns(self) -> None:
+        taken = dict.fromkeys(self.main.kinds)
+        self.main.names = {name: name for name in taken}
+        for table in self.tables.values():
+            assert table.declared is not None
+            for name in table.kinds:
+                # The entity there too: it is missing for whoever has no row in that table.
+                own = {name} if name == table.entity else set()
+                table.names[name] = _free_column_name(name, table.declared.name, own.union(taken))
+                taken[table.names[name]] = None
+        for index, name in enumerate(self.features):
+            if fold_name(name) in map(fold_name, taken):
+                with at(f"features[{index}]"):
+                    raise InvalidInput("name", "one that no column has", repr(name))
+
+    def _kinds(self) -> dict[str, Any]:
+        result = dict(self.main.kinds)
+        for table in self.tables.values():
+            kinds = table.kinds
+            result |= {column: kinds[name] for name, column in table.names.items()}
+        return result
+
+    def _joined(self, base: Any, table: PrivateTable, wanted: set[str]) -> Any:
+        """Rows with the wanted columns of a further table: at most its declared `rows` to each."""
+        used = {name: column for name, column in table.names.items() if column in wanted}
+        if not used:
+            return base
+        assert table.declared is not None
+        rows = self._owned(table, table.rows(used))
+        columns = {column: rows[name] for name, column in used.items()}
+        named = rows.select(select_columns({self._owner: rows[self._owner]} | columns))
+        chosen = whole_rows(named, self._owner, table.declared.rows)
+        return self._beside(base, chosen, used.values())
+
+    def _with_features(self, base: Any, wanted: set[str]) -> Any:
+        for table in (self.main, *self.tables.values()):
+            own = [each for each in self._of(table) if each.name in wanted]
+            if own:
+                known = self._aggregated(table, own)
+                base = self._beside(base, known, [each.name for each in own])
+                empty = {
+                    each.name: base[each.name].fill_null(FEATURE_AGGREGATES[each.kind].empty)
+                    for each in own
+                    if FEATURE_AGGREGATES[each.kind].empty is not None
+                }
+                base = base.mutate(select_columns(empty)) if empty else base
+        return base
+
+    def _beside(self, base: Any, known: Any, names: Iterable[str]) -> Any:
+        """Rows with columns of a table that is joined on the entity; nobody's row is lost."""
+        assert self.main.entity is not None
+        return join_columns(
+            base, known, [(self.main.entity, self._owner)], {each: each for each in names}
+        )
+
+    def _of(self, table: PrivateTable) -> list[Feature]:
+        return [each for each in self.features.values() if self._table(each) is table]
+
+    def _table(self, feature: Feature) -> PrivateTable:
+        if feature.table is None:
+            return self.main
+        if feature.table not in self.tables:
+            known = ", ".join(self.tables) or "none"
+            accepted = f"a further table of people ({known}), or left out for the table itself"
+            raise InvalidInput("table", accepted, repr(feature.table))
+        return self.tables[feature.table]
+
+    def _owned(self, table: PrivateTable, rows: Any) -> Any:
+        """The rows that have an owner, with it, as the table itself spells it."""
+        assert table.entity is not None and self.main.entity is not None
+        kind = self.main.data[self.main.entity].type()
+        whose = _same_entity(rows[table.entity], kind).name(self._owner)
+        return rows_with_unit(rows.mutate(whose), self._owner)
+
+    def _aggregated(
+        self, table: PrivateTable, features: Sequence[Feature], constant: Iterable[str] = ()
+    ) -> Any:
+        """One row for each entity, with features of one table and columns that are constant."""
+        named = {name for each in features for name in _feature_columns(each)}
+        rows = self._owned(table, table.rows(named.union(constant)))
+        values = {each.name: self._value(each, rows) for each in features}
+        values |= {name: rows[name].arbitrary() for name in constant}
+        return rows.group_by(self._owner).aggregate(select_columns(values))
+
+    def _value(self, feature: Feature, rows: Any) -> Any:
+        """A feature over a group of rows."""
+        aggregate, domain = FEATURE_AGGREGATES[feature.kind], self._domains.get(feature.name)
+        if aggregate.takes == "numbers" and not isinstance(domain, Range):
+            accepted = (
+                f"declared as a range for {feature.name}, such as 0..365: its steps are summed"
+            )
+            raise InvalidInput("domain", accepted, "none" if domain is None else "no range")
+        counts: Any = True
+        if feature.where is not None:
+            with at("where"):
+                counts = parse_condition(feature.where, rows)
+        columns = [(key, getattr(feature, key)) for key in ("column", "order", "tie")]
+        given = {key: self._column(rows, key, name) for key, name in columns if name is not None}
+        value, keys = None, ()
+        if "column" in given:
+            with at("column"):
+                meant = domain if aggregate.is_a_value else None
+                value = readable_values(given["column"], aggregate.takes, meant)
+            counts = value.notnull() & counts
+        if "order" in given:
+            with at("order"):
+                order = order_values(given["order"])
+            counts = order.notnull() & counts
+            keys = (order, *(tie_values(given["tie"]) if "tie" in given else ()))
+        if counts is True:
+            counts = rows[self._owner].notnull()
+        result = aggregate.compute(FeatureInput(value, counts, domain, keys))
+        return result if aggregate.empty is None else result.fill_null(aggregate.empty)
+
+    def _column(self, rows: Any, key: str, name: str) -> Any:
+        if name not in rows.columns or name == self._owner:
+            if name in self.features:
+                accepted = "a column of the table: a feature of a feature is not computed"
+                raise InvalidInput(key, accepted, repr(name))
+            raise unknown_column(key, name, rows.drop(self._owner))
+        return rows[name]
+
+
+def _feature_columns(feature: Feature) -> set[str]:
+    """The columns that a feature is about."""
+    listed = {feature.column, feature.order, feature.tie} - {None}
+    return {str(name) for name in listed} | condition_columns(feature.where)
+
+
+def _free_column_name(name: str, table: str, taken: Iterable[str]) -> str:
+    """A column's name beside others: with its table's before it where it would be there twice."""
+    known = {fold_name(each) for each in taken}
+    if fold_name(name) not in known:
+        return name
+    result = f"{table}.{name}"
+    if fold_name(result) in known:
+        raise InvalidInput("name", "one after which all columns have different names", repr(table))
+    return result
+
+
+def _same_entity(value: Any, kind: Any) -> Any:
+    """An entity as the table itself spells it, and of its very type, so that no row can fail a
+    comparison of the two: texts spell whole numbers in text files."""
+    own = value.type()
+    if kind.is_string() and own.is_integer():
+        return value.cast("string")
+    if kind.is_integer() and own.is_string():
+        return exact_cast(cast_value(value, "whole"), kind)
+    kinds = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "binary")
+    if not any(getattr(kind, f"is_{each}")() and getattr(own, f"is_{each}")() for each in kinds):
+        raise InvalidInput(
+            "entity", f"of the type that it has in the table itself, {kind}", str(own)
+        )
+    return value if kind.is_string() or kind.is_binary() else exact_cast(value, kind)

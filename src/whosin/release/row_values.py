@@ -1,0 +1,369 @@
+"""Values of rows: casts, numbers, moments and comparisons that no row can make fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from whosin.errors import InvalidInput
+
+# Casts that mean the same on every engine, and never fail: what cannot be cast is missing.
+#
+# Engines differ in what they read as a number (1_000, 1d, 0x10, Infinity), a date or a truth, and
+# in
+# how they round. So texts are cast only where they have a plain form, and fractions are rounded to
+# the nearest whole number, halves up.
+
+
+# \z is the end; $ would be so before a last line break too, in some engines. Digits have an end,
+# since other engines try all ways to divide a long row of them.
+NUMBER_PATTERN = (
+    r"^ {0,20}[+-]?([0-9]{1,60}[.]?[0-9]{0,60}|[.][0-9]{1,60})([eE][+-]?[0-9]{1,2})? {0,20}\z"
+)
+WHOLE_PATTERN = r"^ {0,20}[+-]?[0-9]{1,18} {0,20}\z"
+DAY_PATTERN = (
+    "([0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
+)
+CLOCK_PATTERN = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
+MOMENT_PATTERN = f"{DAY_PATTERN}([ T]{CLOCK_PATTERN})?"
+TRUTH_PATTERN = r"^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\z"
+CAST_PATTERNS = {
+    "whole": WHOLE_PATTERN,
+    "float64": NUMBER_PATTERN,
+    "date": rf"^{DAY_PATTERN}\z",
+    "timestamp": rf"^{MOMENT_PATTERN}\z",
+    "boolean": TRUTH_PATTERN,
+}
+MAX_WHOLE = 2.0**62
+TRUNCATION_UNITS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D", "hour": "h"}
+"""To what a moment may be truncated, with Ibis' word for it."""
+EXACT_DIGITS = 15
+"""Digits that a double holds, whatever they are."""
+
+
+def cast_value(value: Any, kind: str) -> Any:
+    """A value as another type; missing where that has no meaning.
+
+    Args:
+        kind: an Ibis type; "whole" for a text that spells a whole number of up to 18 digits.
+    """
+    import ibis
+
+    given = value.type()
+    if kind == "int64" and given.is_string():
+        return ibis.coalesce(
+            cast_value(value, "whole"), cast_value(cast_value(value, "float64"), "int64")
+        )
+    if kind == "int64" and not given.is_integer():
+        real = cast_value(value, "float64")
+        whole = (real + 0.5).floor()
+        fits = (real > -MAX_WHOLE) & (real < MAX_WHOLE)
+        return fits.ifelse(whole, ibis.null("float64")).cast("int64")
+    if given.is_string() and kind in CAST_PATTERNS:
+        plain = value.re_search(CAST_PATTERNS[kind]).ifelse(value, ibis.null("string"))
+        return plain.try_cast("int64" if kind == "whole" else kind)
+    if given.is_decimal() and kind == "float64" and (given.precision or 38) > EXACT_DIGITS:
+        return value.cast("string").try_cast("float64")  # engines divide in different ways
+    if kind == "string" and (given.is_floating() or given.is_decimal() or given.is_timestamp()):
+        accepted = "a cast to text of whole numbers, dates or truths"
+        raise InvalidInput("where", accepted, str(given))
+    return value.try_cast(kind)
+
+
+def exact_cast(value: Any, kind: Any) -> Any:
+    """A value as another type of its family (whole numbers, decimals, moments, …), for a key that
+    is compared with one of that type. It is missing where that type does not hold it exactly:
+    there it equals nothing. An engine that compares two types casts to a third one, which fails
+    where a row does not fit."""
+    import ibis
+
+    kind = kind.copy(nullable=True)
+    if value.type().copy(nullable=True) == kind:
+        return value
+    held = value.try_cast(kind)
+    return (held.try_cast(value.type()) == value).ifelse(held, ibis.null(kind))
+
+
+def is_usable(kind: Any) -> bool:
+    """Whether anything may be asked of a column of this type. Engines fail on some values of other
+    types (a duration of 2^62 s) when they read them."""
+    return bool(
+        kind.is_string()
+        or kind.is_numeric()
+        or kind.is_boolean()
+        or kind.is_date()
+        or kind.is_timestamp()
+    )
+
+
+# Values of rows in conditions: numbers, moments, comparisons, by rules that no row can fail.
+#
+# Contract: as for `predicate`; what has no value is missing, and refusals name types and what was
+# asked, never a row.
+
+
+MOST_NESTED = 5
+"""Divisions in a divisor, and casts in a cast."""
+SQL_CASTS = {
+    "INT": "int64",
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "FLOAT": "float64",
+    "DECIMAL": "float64",
+    "VARCHAR": "string",
+    "TEXT": "string",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPNTZ": "timestamp",
+    "BOOLEAN": "boolean",
+}
+
+
+def number_value(value: Any) -> Any:
+    """A column as doubles; what is no number, NaN too, is missing."""
+    result = double_value(value)
+    if value.type().is_integer() or value.type().is_boolean():
+        return result
+    return ibis_module().cases((result.isnan(), ibis_module().null("float64")), else_=result)
+
+
+def double_value(value: Any) -> Any:
+    """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
+    to replace it means to name a value twice, which would double the work at each level."""
+    kind = value.type()
+    if kind.is_string() or kind.is_decimal():
+        return cast_value(value, "float64")
+    if kind.is_boolean() or kind.is_numeric():
+        return value.cast("float64")
+    raise refuse_value("arithmetic on numbers", str(kind))
+
+
+def clamp_value(value: Any, low: float, high: float) -> Any:
+    """A value that is not missing, clamped; it is named once, so that no expression doubles."""
+    return ibis_module().greatest(ibis_module().least(value, high), low)
+
+
+def whole_steps(value: Any, step: Fraction) -> Any:
+    """A number of less than 2^62 steps, rounded to whole ones.
+
+    floor(x + ½) on doubles is the same on every engine, which their rounding functions are not.
+    """
+    scaled = value * float(step.denominator) / float(step.numerator)
+    return (scaled + 0.5).floor().cast("int64")
+
+
+def rows_with_unit(rows: Any, entity: str) -> Any:
+    """The rows that have an entity; NaN is none."""
+    whose = rows[entity]
+    present = whose.notnull()
+    if whose.type().is_floating():
+        present = present & ~whose.isnan()
+    return rows.filter(present)
+
+
+def timestamp_value(value: Any) -> Any:
+    """A date or a moment in microseconds; what is too far away for that is missing."""
+    if value.type().is_timestamp() and value.type().timezone is not None:
+        raise refuse_value("dates and times without a time zone", str(value.type()))
+    return value.try_cast("timestamp(6)")
+
+
+def iso_week(moment: Any) -> Any:
+    """The ISO week of a moment in the years 1 to 9999; missing in others: calendars differ."""
+    known = has_four_digit_year(moment)
+    return ibis_module().cases((known, moment.week_of_year()), else_=ibis_module().null("int32"))
+
+
+def has_four_digit_year(moment: Any) -> Any:
+    """Whether a moment is in the years 1 to 9999, which every engine knows and spells alike."""
+    return (moment.year() >= 1) & (moment.year() <= 9999)
+
+
+def truncate_moment(moment: Any, unit: str) -> Any:
+    """The beginning of a moment's year, …, hour; missing outside the years 1 to 9999, of which
+    every one begins, as its first week does, in one of them."""
+    if unit not in TRUNCATION_UNITS:
+        raise refuse_value(f"date_trunc to one of {', '.join(TRUNCATION_UNITS)}", repr(unit))
+    known = has_four_digit_year(moment).ifelse(moment, ibis_module().null("timestamp(6)"))
+    return known.truncate(TRUNCATION_UNITS[unit])
+
+
+def truncated_remainder(value: Any, divisor: Any) -> Any:
+    """A remainder with the sign of the value; missing where the divisor is 0. It is exact: whole
+    numbers of up to 64 bits with a sign as they are, others as doubles."""
+    import ibis
+
+    if all(fits_signed_whole(each.type()) for each in (value, divisor)):
+        divisor = divisor.cast("int64")
+        # −1 leaves what 1 leaves, but engines fail at −2^63 divided by it.
+        safe = ibis.cases((divisor == -1, 1), (divisor == 0, ibis.null("int64")), else_=divisor)
+        return value.cast("int64") % safe.cast("int64")
+    return double_value(value) % double_value(divisor).nullif(0.0)
+
+
+def fits_signed_whole(kind: Any) -> bool:
+    """Whether 64 bits with a sign hold all values of a type."""
+    return bool(kind.is_integer() and not kind.is_uint64())
+
+
+def unify_values(node: Any, parts: list[Any], values: list[Any]) -> list[Any]:
+    """Values of which one is chosen, as values of one type, by rules that cannot fail on a row.
+
+    Args:
+        node: where they are, for a message.
+        parts: what they were.
+    """
+    import ibis
+    from sqlglot import exp
+
+    missing = [isinstance(part.unnest(), exp.Null) for part in parts]
+    kinds = [value.type() for value, none in zip(values, missing, strict=True) if not none]
+    if not kinds:
+        return values
+    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
+        plain = all(kind.is_date() for kind in kinds)
+        result: list[Any] = [
+            value if none or plain else moment_value(part, value)
+            for part, value, none in zip(parts, values, missing, strict=True)
+        ]
+    elif any(
+        all(getattr(kind, f"is_{name}")() for kind in kinds) for name in ("string", "boolean")
+    ):
+        result = list(values)
+    elif all(fits_signed_whole(kind) for kind in kinds):
+        result = [value.cast("int64") for value in values]
+    elif all(kind.is_numeric() or kind.is_string() for kind in kinds) and not any(
+        part.unnest().is_string for part in parts
+    ):  # columns of texts may hold numbers, as those of CSV files do
+        result = [double_value(value) for value in values]
+    else:
+        given = ", ".join(dict.fromkeys(map(str, kinds)))
+        raise refuse_value(
+            "made of values of one kind in each case", f"{describe_node(node)} ({given})"
+        )
+    known = next(value for value, none in zip(result, missing, strict=True) if not none)
+    null = ibis.null(known.type().copy(nullable=True))
+    return [null if none else value for value, none in zip(result, missing, strict=True)]
+
+
+def count_operations(value: Any) -> int:
+    """How many operations an expression has, each as often as it is named: SQL spells a value
+    that is named twice two times, and engines make a CASE of NULLIF, which names it twice."""
+    from ibis.expr import operations as ops
+
+    def count(node: Any, results: dict[Any, int], /, **_: Any) -> int:
+        if isinstance(node, ops.Relation):
+            return 0
+        again = results[node.arg] if isinstance(node, ops.NullIf) else 0
+        return 1 + again + sum(results[each] for each in node.__children__)
+
+    return int(value.op().map(count)[value.op()])
+
+
+def decade_value(value: Any) -> Any:
+    """A number rounded down to tens, exactly: a remainder is not rounded, a division would be."""
+    rest = value % 10.0
+    down = ibis_module().cases((rest < 0.0, rest + 10.0), else_=rest)
+    return value - down
+
+
+def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
+    """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
+    another one as a double."""
+    exact = operation(cast_value(text, "whole"), whole)
+    return ibis_module().coalesce(exact, operation(number_value(text), double_value(whole)))
+
+
+def comparable_values(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
+    kinds = left.type(), right.type()
+    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
+        return moment_value(first, left), moment_value(second, right)
+    if all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
+        return left, right
+    if all(kind.is_integer() for kind in kinds):
+        return left, right
+    # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
+    if all(kind.is_numeric() or kind.is_string() for kind in kinds):
+        return number_value(left), number_value(right)
+    raise refuse_value("a comparison of two values of the same kind", f"{kinds[0]} with {kinds[1]}")
+
+
+def moment_value(node: Any, value: Any) -> Any:
+    """Dates compare with dates, and with texts that spell one."""
+    kind = value.type()
+    if kind.is_timestamp() or kind.is_date():
+        return timestamp_value(value)
+    try:
+        if (
+            not kind.is_string()
+            or not node.is_string
+            or not re.fullmatch(MOMENT_PATTERN, node.this)
+        ):
+            raise ValueError
+        moment = datetime.fromisoformat(node.this)
+        if moment.tzinfo is not None:
+            raise ValueError
+    except ValueError:
+        raise refuse_value("a date such as '2024-01-31'", describe_node(node)) from None
+    return ibis_module().literal(moment, "timestamp(6)")
+
+
+def sql_cast(node: Any, value: Any) -> Any:
+    """A value as the type that a `cast_value` of a condition names."""
+    name = getattr(node.to.this, "name", str(node.to.this))
+    if name not in SQL_CASTS or node.to.expressions:
+        raise refuse_value(f"a cast to one of {', '.join(sorted(SQL_CASTS))}", node.to.sql())
+    target, kind = SQL_CASTS[name], value.type()
+    if target == "float64":
+        return double_value(value)
+    if target == "int64":
+        if kind.is_string():
+            return cast_value(value, "int64")
+        return value if kind.is_integer() else _nearest_whole(node, double_value(value))
+    if target in ("date", "timestamp") and (kind.is_date() or kind.is_timestamp()):
+        return timestamp_value(value).try_cast(target)
+    if target == "string" and kind.is_date():
+        known = has_four_digit_year(timestamp_value(value))
+        return known.ifelse(value.cast("string"), ibis_module().null("string"))
+    # Engines spell doubles, decimals and moments in different ways.
+    others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
+    if not (kind.is_string() or others.get(target, False)):
+        raise refuse_value(
+            f"something other than a cast from {kind} to {target}", describe_node(node)
+        )
+    return cast_value(value, target)
+
+
+def _nearest_whole(node: Any, value: Any) -> Any:
+    """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
+    hold it, since Ibis casts what it rounds."""
+    from sqlglot import exp
+
+    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_NESTED:
+        raise refuse_value(f"of at most {MOST_NESTED} casts in a cast", describe_node(node))
+    fits = (value > -(2.0**62)) & (value < 2.0**62)
+    return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
+
+
+def describe_node(node: Any) -> str:
+    import sqlglot
+
+    return short_text(node.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE))
+
+
+def short_text(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def refuse_value(accepted: str, got: str) -> InvalidInput:
+    return InvalidInput("where", accepted, got)
+
+
+def ibis_module() -> Any:
+    import ibis
+
+    return ibis

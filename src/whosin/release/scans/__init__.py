@@ -1,1 +1,0 @@
-"""What is read of the rows: people bounded, many tables counted, checks, fingerprints."""

@@ -1,0 +1,559 @@
+"""Names, aggregates and joins in SQL, and what SQL has that no query answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from whosin.errors import InvalidInput
+from whosin.exact import rational
+from whosin.release.column_expressions import base_column
+from whosin.release.conditions import TEXT_HINT, unknown_column
+from whosin.release.dates import Dates
+from whosin.release.queries import (
+    Count,
+    Deviation,
+    Mean,
+    Median,
+    Quantile,
+    Query,
+    Rows,
+    Sum,
+    Variance,
+)
+from whosin.release.queries.base import LONGEST_NAME
+from whosin.release.related_tables import JOIN_REASON, PrivateTable
+from whosin.release.row_values import describe_node
+from whosin.release.table import Table
+
+# What SQL has and no query answers: each with the nearest that can be asked.
+
+
+POST_PROCESSING_HINT = "the answers are yours to sort, filter and join, which costs nothing"
+FEATURES_HINT = "what is computed for each person first is a feature: [[features]] in the scenario"
+REFUSED_CLAUSES = {
+    "with_": ("WITH", FEATURES_HINT),
+    "having": ("HAVING", POST_PROCESSING_HINT),
+    "order": (
+        "ORDER BY",
+        f"{POST_PROCESSING_HINT}; SELECT ward … GROUP BY ward ORDER BY COUNT(DISTINCT patient) "
+        "DESC LIMIT 3 "
+        "asks for the most common",
+    ),
+    "limit": ("LIMIT", POST_PROCESSING_HINT),
+    "offset": ("OFFSET", POST_PROCESSING_HINT),
+    "distinct": ("DISTINCT", "SELECT DISTINCT of one declared column, by itself"),
+    "windows": ("WINDOW", FEATURES_HINT),
+    "qualify": ("QUALIFY", POST_PROCESSING_HINT),
+    "laterals": ("LATERAL", FEATURES_HINT),
+    "sample": ("TABLESAMPLE", "the whole table: noise is what protects people"),
+    "pivots": ("PIVOT", "GROUP BY both columns"),
+    "locks": ("FOR UPDATE", "nothing is written"),
+    "into": ("INTO", "--save writes the answers"),
+}
+"""Parts of a SELECT that are not taken, by the parser's names for them."""
+STATEMENTS_HINT = "one SELECT: tables are read, never written"
+REFUSED_FUNCTIONS = {
+    "Min": "MIN and MAX show one person's value: QUANTILE_CONT({0}, 0.01)",
+    "Max": "MIN and MAX show one person's value: QUANTILE_CONT({0}, 0.99), or the query maximum",
+    "Variance": "VAR_POP({0})",
+    "Stddev": "STDDEV_POP({0}), whose divisor is the number of rows",
+    "StddevSamp": "STDDEV_POP({0}), whose divisor is the number of rows",
+    "ApproxQuantile": "QUANTILE_CONT({0}, 0.5)",
+    "ApproxDistinct": "COUNT(DISTINCT …) of the people",
+    "Mode": "SELECT {0} … ORDER BY COUNT(DISTINCT …) DESC LIMIT 1",
+    "Window": FEATURES_HINT,
+    "Subquery": FEATURES_HINT,
+    "Case": "COUNT(*) FILTER (WHERE …)",
+    "Star": "aggregates, such as COUNT(*): nobody's rows are shown",
+}
+"""Expressions of a SELECT that are not taken, with what is nearest; {0} is the column."""
+ANSWERED_AGGREGATES = (
+    "COUNT(*), COUNT(DISTINCT …), SUM, AVG, VAR_POP, STDDEV_POP, MEDIAN or QUANTILE_CONT of a "
+    "column"
+)
+
+
+def refuse_statement(accepted: str, got: str) -> InvalidInput:
+    """The error about a statement."""
+    return InvalidInput("sql", accepted, got)
+
+
+def refused_clause(part: str, node: Any) -> InvalidInput:
+    """A part of a SELECT that no query has."""
+    name, nearest = REFUSED_CLAUSES.get(part, (part.strip("_").upper(), ANSWERED_AGGREGATES))
+    clause = (
+        describe_node(node[0] if isinstance(node, list) else node) if node is not True else name
+    )
+    return refuse_statement(f"free of {name}: {nearest}", clause)
+
+
+def refused_value(node: Any) -> InvalidInput:
+    """An expression of a SELECT that no query answers."""
+    kind = type(node).__name__
+    if kind in REFUSED_FUNCTIONS:
+        inner = node.find_all(type(_column_refusals()))
+        column = next((each.name for each in inner), "the column")
+        return refuse_statement(
+            f"asked in another way: {REFUSED_FUNCTIONS[kind].format(column)}", describe_node(node)
+        )
+    return refuse_statement(
+        f"made of columns of GROUP BY and of {ANSWERED_AGGREGATES}", describe_node(node)
+    )
+
+
+def _column_refusals() -> Any:
+    from sqlglot import exp
+
+    return exp.Column(this=exp.to_identifier("x"))
+
+
+# JOIN in a SELECT: the joins that the scenario declares, and no others.
+#
+# Contract: a table of the same people is joined on the entity, as `[[tables]]` joins it: LEFT JOIN
+# keeps everyone, and JOIN those who have a row there, which a condition says. A public table is
+# looked up by its key, and keeps every row. Everything else is refused with the reason.
+
+
+JOIN_KINDS = {("", ""): True, ("", "INNER"): True, ("LEFT", ""): False, ("LEFT", "OUTER"): False}
+"""Whether a join drops the rows that find nothing, by its side and kind."""
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """A table that a statement joins.
+
+    Attributes:
+        called: what the statement calls it, in small letters.
+        columns: what its columns are called beside the others, by their own names.
+        condition: what holds for the rows that the join keeps; "" for all.
+    """
+
+    called: str
+    columns: Mapping[str, str]
+    condition: str = ""
+
+
+def joined_tables(joins: list[Any], table: Table, main: frozenset[str]) -> list[JoinedTable]:
+    """The tables that a statement joins to a table.
+
+    Args:
+        main: what the statement may call the table itself.
+    """
+    result: list[JoinedTable] = []
+    for join in joins:
+        joined = _read_join(join, table, main)
+        if joined.called in main or any(joined.called == each.called for each in result):
+            raise refuse_statement("made of tables that are each joined once", describe_node(join))
+        result.append(joined)
+    return result
+
+
+def _read_join(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
+    from sqlglot import exp
+
+    people, public = table.database.tables, table.database.lookups
+    names = {name.lower(): name for name in (*people, *public)}
+    joined, side = join.this, (str(join.side).upper(), str(join.kind).upper())
+    plain = isinstance(joined, exp.Table) and isinstance(joined.this, exp.Identifier)
+    if not plain or joined.name.lower() not in names or joined.db:
+        known = ", ".join(names.values()) or "none"
+        accepted = f"joined with tables that the scenario declares in [[tables]]: {known}"
+        raise refuse_statement(accepted, describe_node(join))
+    if side not in JOIN_KINDS or join.method:
+        raise refuse_statement("joined by LEFT JOIN or JOIN", describe_node(join))
+    name, called = names[joined.name.lower()], str(joined.alias_or_name).lower()
+    if name in people:
+        further = people[name]
+        assert further.entity is not None
+        if not _is_join_on(join, (table.entity, further.entity), main, called):
+            raise refuse_statement(f"joined on {JOIN_REASON}", describe_node(join))
+        return JoinedTable(called, further.names, _join_condition(further, JOIN_KINDS[side]))
+    lookup = public[name]
+    if lookup.declared.to is not None or JOIN_KINDS[side]:
+        accepted = f"without {name}, whose columns are there by their names, or with a LEFT JOIN"
+        raise refuse_statement(accepted, describe_node(join))
+    if not _is_join_on(join, (lookup.on, lookup.declared.key), main, called):
+        raise refuse_statement(
+            f"joined on {lookup.on}, as the scenario declares {name}", describe_node(join)
+        )
+    return JoinedTable(called, {**lookup.names, lookup.declared.key: lookup.on})
+
+
+def _join_condition(further: PrivateTable, there: bool) -> str:
+    """What holds for the rows that a join keeps: those with a row there, or all. Where a person may
+    have several rows there, each row is in a join as often, whether a column of it is named or not;
+    so one is named."""
+    assert further.entity is not None and further.declared is not None
+    entity = '"' + further.names[further.entity].replace('"', '""') + '"'
+    if there:
+        return f"{entity} IS NOT NULL"
+    return f"({entity} IS NOT NULL OR {entity} IS NULL)" if further.declared.rows > 1 else ""
+
+
+def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
+    """Whether a join is on one column of each of two tables, and nothing else. No two columns of a
+    table differ in capital letters alone, so these play no part."""
+    from sqlglot import exp
+
+    first, second = (each.lower() for each in wanted)
+    using, on = join.args.get("using"), join.args.get("on")
+    if using:
+        return len(using) == 1 and first == second == using[0].name.lower() and on is None
+    both: tuple[Any, ...] = on.unnest_operands() if isinstance(on, exp.EQ) else ()
+    if not both or not all(isinstance(each, exp.Column) for each in both):
+        return False
+    compared = {(each.table.lower(), each.name.lower()) for each in both}
+    return any(compared == {(own, first), (called, second)} for own in main)
+
+
+# Names in SQL: those of the table, of its columns, and of cells to group by.
+
+
+DEFAULT_SCHEMAS = ("main", "public")
+"""Schemas that need not be named."""
+GROUPABLE_COLUMNS = "a declared column, or year, quarter, month, isoweek or decade of one"
+
+
+@dataclass(frozen=True)
+class NameScope:
+    """What names mean in one statement.
+
+    Attributes:
+        tables: what the table is called, in small letters, and its alias.
+        joined: the tables that the statement joins.
+    """
+
+    table: Table
+    tables: frozenset[str]
+    joined: tuple[JoinedTable, ...] = ()
+
+    def column(self, node: Any, *, levels: bool = False) -> str:
+        """The column that a node names. SQL does not tell capital letters apart, where one column
+        alone is meant.
+
+        Args:
+            levels: whether an upper level of a column will do.
+        """
+        joined = [each for each in self.joined if each.called == node.table.lower()]
+        if node.args.get("table") is not None and not joined:
+            self.require_table(node.table)
+        if any(node.args.get(part) is not None for part in ("db", "catalog", "join_mark")):
+            raise refuse_statement(
+                "made of columns such as age, or visits.age", describe_node(node)
+            )
+        if joined:
+            known = dict(joined[0].columns)
+        else:
+            self._require_one(node)
+            names = [*self.table.columns, *(self.table.levels if levels else ())]
+            known = dict(zip(names, names, strict=True))
+        if node.name in known:
+            return known[node.name]
+        alike = [name for name in known if name.lower() == node.name.lower()]
+        if len(alike) == 1 and not node.this.args.get("quoted"):
+            return known[alike[0]]
+        raise unknown_column(
+            "column in sql", node.name, self.table.data, self.table.domains, TEXT_HINT
+        )
+
+    def _require_one(self, node: Any) -> None:
+        """A name that is in two of the tables needs its table before it; the entity is the same
+        in all."""
+        own, name = self.table.own, node.name.lower()
+        if node.args.get("table") is not None or name == self.table.entity.lower():
+            return
+        if name in map(str.lower, own) and any(
+            name in map(str.lower, each.columns) for each in self.joined
+        ):
+            raise refuse_statement(
+                "made of columns of one table, such as visits.age", describe_node(node)
+            )
+
+    def require_table(self, name: str, schema: str = "") -> None:
+        """The one table that can be asked."""
+        whole = f"{schema}.{name}" if schema.lower() not in ("", *DEFAULT_SCHEMAS) else name
+        if whole.lower() not in self.tables:
+            accepted = f"about the table {self.table.name!r}, which the scenario names"
+            raise refuse_statement(accepted, repr(whole[:60]))
+
+    def cells(self, node: Any) -> str:
+        """What `by` calls the cells of a column, of a level, or of a function of one."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Column):
+            name = self.column(node, levels=True)
+        elif isinstance(node, exp.Extract) and isinstance(node.expression, exp.Column):
+            name = f"{node.this.name.lower()}({self.column(node.expression)})"
+        elif (unit := _truncation_unit(node)) and isinstance(node.this, exp.Column):
+            name = self._binned_column(node, unit)
+        else:
+            name = self._function(node)
+        try:
+            self.table.grouping(name)
+        except InvalidInput as error:
+            if name == base_column(name):
+                raise
+            raise refuse_statement(
+                f"grouped by {GROUPABLE_COLUMNS}", f"{describe_node(node)} ({error.message})"
+            ) from None
+        return name
+
+    def _binned_column(self, node: Any, unit: str) -> str:
+        """The column whose cells are the days, weeks, … that a node asks for."""
+        name = self.column(node.this)
+        domain = self.table.domains.get(name)
+        if not isinstance(domain, Dates) or domain.edges != unit:
+            accepted = f'grouped by a column whose domain has edges = "{unit}", or by '
+            raise refuse_statement(accepted + GROUPABLE_COLUMNS, describe_node(node))
+        return name
+
+    def _function(self, node: Any) -> str:
+        from sqlglot import exp
+
+        arguments = list(node.iter_expressions()) if isinstance(node, exp.Func) else []
+        called = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
+        if len(arguments) != 1 or not isinstance(arguments[0], exp.Column):
+            raise refuse_statement(f"grouped by {GROUPABLE_COLUMNS}", describe_node(node))
+        return f"{called.lower()}({self.column(arguments[0])})"
+
+    def condition(self, node: Any) -> str:
+        """A condition as `where` takes it, which checks everything else."""
+        from sqlglot import exp
+
+        if node.find(exp.Select, exp.Subquery, exp.Exists) is not None:
+            accepted = "about one row in WHERE, without subqueries: a list, such as ward IN ('A')"
+            raise refuse_statement(accepted, describe_node(node))
+        if (aggregate := node.find(exp.AggFunc, exp.Window)) is not None:
+            raise refuse_statement(
+                "about one row in WHERE, without aggregates", describe_node(aggregate)
+            )
+
+        def plain(each: Any) -> Any:
+            if not isinstance(each, exp.Column):
+                return each
+            name = self.column(each, levels=True)
+            quoted = bool(each.this.args.get("quoted")) or "." in name
+            return exp.Column(this=exp.to_identifier(name, quoted=quoted))
+
+        return str(node.copy().transform(plain).sql(dialect="duckdb", comments=False))
+
+
+def _truncation_unit(node: Any) -> str:
+    """The calendar unit to which a node takes a moment, as `edges` names it; "" for none."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
+        unit = str(node.args["unit"].name).lower()
+        return {"week": "isoweek"}.get(unit, unit)
+    return "day" if isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE else ""
+
+
+def resolve_names(
+    table: Table, alias: str, known: tuple[str, ...] = (), joins: Sequence[Any] = ()
+) -> NameScope:
+    """What names mean where the table is called by an alias, or by one of its own names."""
+    own = {table.name, table.name.rpartition(".")[2], alias, *known}
+    tables = frozenset(name.lower() for name in own if name)
+    return NameScope(table, tables, tuple(joined_tables(list(joins), table, tables)))
+
+
+# Aggregates of SQL as queries.
+#
+# `COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+# scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the
+# number
+# of rows; the sample's variance is refused, since it is another number.
+
+
+IGNORED_OPTIONS = {"big_int", "quoted", "is_string", "safe"}
+"""What the parser adds by itself."""
+
+
+@dataclass(frozen=True)
+class AggregateRequest:
+    """What all aggregates of a statement share."""
+
+    names: NameScope
+    by: tuple[str, ...]
+    where: tuple[str, ...]
+
+    def query(self, kind: Callable[..., Query], name: str, *more: str, **options: Any) -> Query:
+        """A query of a kind, for the groups and rows of the statement."""
+        conditions = [*self.where, *more]
+        joined = " AND ".join(f"({each})" for each in conditions)
+        where = None if not conditions else conditions[0] if len(conditions) == 1 else joined
+        by: Sequence[str] | str = self.by[0] if len(self.by) == 1 else self.by
+        return kind(name=name, by=by, where=where, **options)
+
+
+def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
+    """The query that answers an aggregate."""
+    from sqlglot import exp
+
+    name = (name or describe_node(node)[1:-1])[:LONGEST_NAME]
+    more: tuple[str, ...] = ()
+    if isinstance(node, exp.Filter):
+        more, node = (asking.names.condition(node.expression.this),), node.this
+    if isinstance(node, exp.CountIf):
+        return asking.query(_row_query(asking), name, *more, asking.names.condition(node.this))
+    if isinstance(node, exp.Count):
+        return _count_query(node, asking, name, more)
+    if isinstance(node, exp.WithinGroup):
+        column, share = _percentile_column(node, asking)
+        return asking.query(Quantile, name, *more, column=column, quantile=share)
+    if isinstance(node, exp.Quantile | exp.PercentileCont | exp.PercentileDisc):
+        column = _aggregate_column(node, asking, "expression", "quantile")
+        share = _read_share(node, node.args.get("quantile") or node.args.get("expression"))
+        return asking.query(Quantile, name, *more, column=column, quantile=share)
+    if isinstance(node, exp.Median):
+        return asking.query(Median, name, *more, column=_aggregate_column(node, asking))
+    kinds = {
+        exp.Sum: Sum,
+        exp.Avg: Mean,
+        exp.VariancePop: Variance,
+        exp.StddevPop: Deviation,
+    }
+    for kind, query in kinds.items():
+        if type(node) is kind:
+            return asking.query(query, name, *more, **_linear_options(node, asking))
+    raise refused_value(node)
+
+
+def _row_query(asking: AggregateRequest) -> type[Query]:
+    """What counts rows, or people where each person has one row."""
+    return Count if asking.names.table.by_row else Rows
+
+
+def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str, ...]) -> Query:
+    from sqlglot import exp
+
+    names, inside = asking.names, node.this
+    table = names.table
+    if node.args.get("expressions"):
+        raise refuse_statement("COUNT of one thing", describe_node(node))
+    if isinstance(inside, exp.Distinct):
+        listed = inside.expressions
+        one = len(listed) == 1 and isinstance(listed[0], exp.Column)
+        if one and names.column(listed[0]) == table.entity:
+            return asking.query(Count, name, *more)
+        counted = "COUNT(*)" if table.by_row else f"COUNT(DISTINCT {table.entity})"
+        raise refuse_statement(
+            f"{counted}, which counts people; the values of a column: SELECT DISTINCT of it, or "
+            "GROUP BY it",
+            describe_node(node),
+        )
+    if isinstance(inside, exp.Star | exp.Literal):
+        return asking.query(_row_query(asking), name, *more)
+    if not isinstance(inside, exp.Column):
+        raise refused_value(inside if isinstance(inside, exp.Case) else node)
+    column = names.column(inside)
+    if column != table.entity:  # rows without an entity count nowhere
+        present = exp.Not(this=exp.Is(this=inside.copy(), expression=exp.Null()))
+        more = (*more, names.condition(present))
+    return asking.query(_row_query(asking), name, *more)
+
+
+def _aggregate_column(node: Any, asking: AggregateRequest, *others: str) -> str:
+    """The column that an aggregate is of, which has nothing besides."""
+    from sqlglot import exp
+
+    _check_options(node, *others)
+    if not isinstance(node.this, exp.Column):
+        raise _refused_expression(node)
+    return asking.names.column(node.this)
+
+
+def _linear_options(node: Any, asking: AggregateRequest) -> dict[str, Any]:
+    """The column that an aggregate is of, with what multiplies it and what is added to it."""
+    from sqlglot import exp
+
+    _check_options(node)
+    if isinstance(node.this, exp.Case | exp.If):
+        raise refused_value(node.this)
+    column, factor, offset = _read_linear(node, node.this)
+    if column is None or factor == 0:
+        raise _refused_expression(node)
+    result: dict[str, Any] = {"column": asking.names.column(column)}
+    if factor != 1:
+        result["factor"] = str(factor)
+    if offset != 0:
+        result["offset"] = str(offset)
+    return result
+
+
+def _read_linear(whole: Any, node: Any) -> tuple[Any, Fraction, Fraction]:
+    """(column, factor, offset) of factor · column + offset; no column where it is a constant."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Column):
+        return node, Fraction(1), Fraction(0)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return None, Fraction(0), rational(str(node.this), "sql")
+    if isinstance(node, exp.Paren | exp.Neg):
+        sign = -1 if isinstance(node, exp.Neg) else 1
+        column, factor, offset = _read_linear(whole, node.this)
+        return column, sign * factor, sign * offset
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        raise _refused_expression(whole)
+    (first, *left), (second, *right) = (
+        _read_linear(whole, each) for each in (node.this, node.expression)
+    )
+    if isinstance(node, exp.Add | exp.Sub) and (first is None or second is None):
+        sign = -1 if isinstance(node, exp.Sub) else 1
+        return first or second, left[0] + sign * right[0], left[1] + sign * right[1]
+    if isinstance(node, exp.Mul) and second is None:
+        return first, left[0] * right[1], left[1] * right[1]
+    if isinstance(node, exp.Mul) and first is None:
+        return second, left[1] * right[0], left[1] * right[1]
+    if isinstance(node, exp.Div) and second is None and right[1] != 0:
+        return first, left[0] / right[1], left[1] / right[1]
+    raise _refused_expression(whole)
+
+
+def _check_options(node: Any, *others: str) -> None:
+    """An aggregate of all rows, with no option that is not read."""
+    from sqlglot import exp
+
+    if isinstance(node.this, exp.Distinct):
+        raise refuse_statement(
+            "about all rows, without DISTINCT in an aggregate", describe_node(node)
+        )
+    known = {"this", *others, *IGNORED_OPTIONS}
+    if any(value and part not in known for part, value in node.args.items()):
+        raise _refused_expression(node)
+
+
+def _refused_expression(node: Any) -> InvalidInput:
+    """An aggregate of what no query is about."""
+    accepted = (
+        "about a declared column in each aggregate, in SUM, AVG, VAR_POP and STDDEV_POP also "
+    )
+    accepted += "times a number and plus one: a scenario's [[features]] computes more for each "
+    accepted += "person"
+    return refuse_statement(accepted, describe_node(node))
+
+
+def _percentile_column(node: Any, asking: AggregateRequest) -> tuple[str, str]:
+    """(column, share) of PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY column)."""
+    from sqlglot import exp
+
+    order = node.expression
+    ordered = order.expressions if isinstance(order, exp.Order) else []
+    percentile = isinstance(node.this, exp.PercentileCont | exp.PercentileDisc)
+    plain = len(ordered) == 1 and isinstance(ordered[0].this, exp.Column)
+    if not percentile or not plain or ordered[0].args.get("desc"):
+        raise refuse_statement(
+            "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a column)", describe_node(node)
+        )
+    return asking.names.column(ordered[0].this), _read_share(node, node.this.this)
+
+
+def _read_share(node: Any, given: Any) -> str:
+    from sqlglot import exp
+
+    if not isinstance(given, exp.Literal) or given.is_string:
+        raise refuse_statement("one share of a quantile, such as 0.5", describe_node(node))
+    return str(given.this)

@@ -1,0 +1,297 @@
+"""A synthetic table from noisy marginals: measure, fit, draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import InvalidInput
+from whosin.exact import Array, read_ranged
+from whosin.ledger.budget import Cost, describe_promise
+from whosin.marginals import Measurement, Workload
+from whosin.release import synthetic_selection
+from whosin.release.cost import Share
+from whosin.release.groups import GroupGrid
+from whosin.release.marginal_workloads import NoisyTable
+from whosin.release.queries.marginals import Marginals
+from whosin.release.scan import TableScan
+from whosin.release.synthetic_models import (
+    STEPS_PER_COUNT,
+    NoisyMarginal,
+    Potentials,
+    add_measurement,
+    draw_model_rows,
+    require_small,
+    table_distance,
+)
+from whosin.release.synthetic_selection import (
+    Adaptive,
+    Counts,
+    SelectionStrategy,
+    SpanningTree,
+    WholeNumber,
+    measure_table,
+    too_many,
+)
+from whosin.release.table import Table
+
+# A learned synthetic table: what is measured for it, and how it is made.
+#
+# The budget has up to four parts: the tables of single columns, which others to count (`ways`), the
+# tables that were chosen, and how far the finished table is from the rows. Without choosing, the
+# first three are one part, spent on the asked tables as `marginals` does.
+
+
+MOST_VALUES = 10**8
+"""Drawn rows times columns."""
+SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
+    each.name: each for each in (Adaptive, SpanningTree)
+}
+"""How tables can be chosen."""
+
+
+@dataclass(frozen=True)
+class SyntheticRows:
+    """A table that was drawn, with everything that was measured for it.
+
+    Attributes:
+        numbers: for each column the numbers of the values in its domain.
+        distance: the noisy mean distance of its tables from those of the rows: the share of rows
+            that would have to move.
+        within: how far the noise takes it, with a probability of 95%.
+    """
+
+    numbers: tuple[Array, ...]
+    noisy: tuple[NoisyTable, ...]
+    values: tuple[Array, ...]
+    total: float
+    distance: float
+    within: float
+
+
+@dataclass(frozen=True)
+class SynthesisPlan:
+    """How a table will be learned; public.
+
+    Attributes:
+        workload: the tables that it should be good at.
+        tables: what is measured; with a choice, the tables of single columns.
+        way: how others are chosen, if any.
+        quality: the noise of the distance.
+    """
+
+    cells: GroupGrid
+    workload: Workload
+    tables: tuple[NoisyTable, ...]
+    way: SelectionStrategy | None
+    quality: WholeNumber
+    rows: int
+
+    @property
+    def scan(self) -> TableScan:
+        """Everything that is counted."""
+        sets = {*self.workload.sets, *(each.measurement.attributes for each in self.tables)}
+        if self.way is not None:
+            sets |= set(self.way.counted)
+        return TableScan(self.cells, tuple(sorted(sets)))
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """The price of everything."""
+
+        def others(relation: str) -> Fraction:
+            rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
+            return rounds + self.quality.cost(relation)
+
+        return synthetic_selection.total_costs(self.tables, self.workload.sizes, self.rows, others)
+
+    def words(self) -> str:
+        """The noise, in words."""
+        gaussian = self.tables[0].kind == "gaussian"
+        kind = "Gaussian, σ" if gaussian else "Laplace, scale"
+        all_widths = [each.width for each in self.tables]
+        tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
+        if self.way is not None:
+            all_widths += self.way.widths
+            tables = f"{len(self.tables)} columns and {self.way.words()}"
+        widths = sorted({float(each) ** (0.5 if gaussian else 1) for each in all_widths})
+        about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))
+        return f"{tables}, {kind} {about}"
+
+    def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
+        """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
+        measurements = [measure_table(each, counts) for each in self.tables]
+        start: Potentials = {}
+        if self.way is not None:
+            first = {
+                each.measurement.attributes: add_measurement(None, values, each.variance)
+                for each, values in measurements
+            }
+            chosen, start = self.way.measure(counts, first)
+            measurements += chosen
+        noisy, values = [each for each, _ in measurements], [each for _, each in measurements]
+        sizes = self.workload.sizes
+        total = _estimate_total(noisy, values)
+        most = MOST_VALUES // len(sizes)
+        size = min(max(1, round(total)), most) if length is None else length
+        given = [
+            NoisyMarginal.of(each.measurement, result, each.variance)
+            for each, result in measurements
+            if each.measurement.attributes
+        ]
+        rows = draw_model_rows(sizes, given, total, size, start)
+        far, within = self._quality(counts, rows, total)
+        return SyntheticRows(rows, tuple(noisy), tuple(values), total, far, within)
+
+    def details(self, drawn: SyntheticRows, share: Share) -> dict[str, Any]:
+        """What was measured, at which price, how good the table is, and what it allows anyone to
+        believe."""
+        names, sizes = self.cells.columns, self.workload.sizes
+        word = "rho" if share.rho else "epsilon"
+        chosen = drawn.noisy[len(self.tables) :]
+        data: dict[str, Any] = {
+            "method": "marginals",
+            "total": round(drawn.total, 3),
+            "measured": [
+                {
+                    **each.to_dict(names),
+                    word: float(each.cost(sizes, share.relation, self.rows)),
+                    "values": result.tolist(),
+                }
+                for each, result in zip(drawn.noisy, drawn.values, strict=True)
+            ],
+            "quality": {
+                "tables": len(self.workload.sets),
+                "columns": max(map(len, self.workload.sets)),
+                "distance": drawn.distance,
+                "within": drawn.within,
+                word: float(self.quality.cost(share.relation)),
+            },
+            "promise": {**describe_promise(share.plan), "words": share.plan.target.words()},
+        }
+        if self.way is not None:
+            data["chosen"] = {
+                "way": self.way.name,
+                "tables": [[names[at] for at in each.measurement.attributes] for each in chosen],
+                word: float(self.way.choosing_cost(share.relation)),
+            }
+        return data
+
+    def _quality(
+        self, counts: Counts, drawn: tuple[Array, ...], total: float
+    ) -> tuple[float, float]:
+        far = self.quality.draw()
+        for attributes in self.workload.sets:
+            shape = self.workload.shape(attributes)
+            codes = np.ravel_multi_index(tuple(drawn[each] for each in attributes), shape)
+            result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
+            far += table_distance(counts[attributes], result * (total / len(drawn[0])))
+        rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
+        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.reach / rows)
+
+
+def plan_learning(
+    table: Table,
+    share: Share,
+    asked: Marginals,
+    columns: tuple[str, ...],
+    choice: MarginalSelection | None,
+    length: int | None,
+) -> SynthesisPlan:
+    """How to learn a table from a share of the budget.
+
+    Args:
+        asked: the tables that it should be good at.
+        columns: the columns of the table, in this order.
+        choice: how tables are chosen; None to measure what was asked.
+    """
+    cells, workload = asked.workload(table)
+    if missing := [name for name in columns if name not in cells.columns]:
+        raise InvalidInput("sets", "with every column in one of them", f"none with {missing[0]!r}")
+    if set(cells.columns) != set(columns):
+        raise InvalidInput("sets", "lists of the columns of the table", "another column")
+    if length is not None and length * len(columns) > MOST_VALUES:
+        accepted = f"at most {MOST_VALUES // len(columns):,} rows of {len(columns)} columns"
+        raise InvalidInput("length", accepted, f"{length:,}")
+    rows = asked.rows_counted(table)
+    rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
+    own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
+    quality = WholeNumber.within(own, len(workload.sets), rows)
+    way: SelectionStrategy | None = None
+    if choice is None:
+        tables = _asked_tables(table, rest, asked, workload)
+    else:
+        if len(columns) < 2:
+            raise InvalidInput("choose", "false for a table of one column", "given")
+        way = choice.way(rest, workload, rows)
+        first = way.first
+        ones = [Measurement((each,)) for each in range(len(columns))]
+        tables = tuple(NoisyTable(each, first.kind, first.width) for each in ones)
+    synthetic_selection.require_drawable(tables[0].kind, quality.width)
+    return SynthesisPlan(cells, workload, tables, way, quality, rows)
+
+
+def _asked_tables(
+    table: Table, share: Share, asked: Marginals, workload: Workload
+) -> tuple[NoisyTable, ...]:
+    offered = asked.offer(table, share)
+    assert offered.details is not None
+    tables: tuple[NoisyTable, ...] = offered.details["noisy"]
+    sets = [each.measurement.attributes for each in tables]
+    require_small(workload.sizes, sets, "columns" if asked.sets is None else "sets")
+    return tables
+
+
+@dataclass(frozen=True)
+class MarginalSelection:
+    """What was said about choosing.
+
+    Attributes:
+        name: the name of the way; None for the best.
+        choosing: the part of the budget for it; None for the way's own.
+    """
+
+    name: str | None
+    choosing: Fraction | None
+
+    @classmethod
+    def read(cls, choose: object, choosing: object) -> MarginalSelection | None:
+        """None where nothing is chosen."""
+        if choose is False:
+            if choosing is not None:
+                accepted = "left out without choose = true"
+                raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+            return None
+        if choose is not True and (
+            not isinstance(choose, str) or choose not in SELECTION_STRATEGIES
+        ):
+            names = ", ".join(f'"{name}"' for name in SELECTION_STRATEGIES)
+            raise InvalidInput("choose", f"true, false or one of {names}", repr(choose)[:80])
+        name = None if choose is True else str(choose)
+        if choosing is None:
+            return cls(name, None)
+        result = read_ranged(choosing, "choosing", "above 0")
+        if result >= 1:
+            accepted = "below 1: the rest of the budget measures what was chosen"
+            raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+        return cls(name, Fraction(result))
+
+    def way(self, share: Share, workload: Workload, rows: int) -> SelectionStrategy:
+        """The way that was named; by default rounds, unless there are too many tables for them."""
+        default = SpanningTree if too_many(workload) else Adaptive
+        kind = default if self.name is None else SELECTION_STRATEGIES[self.name]
+        choosing = kind.choosing if self.choosing is None else self.choosing
+        return kind.within(share, workload, rows, choosing)
+
+
+def _estimate_total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: list[Array]) -> float:
+    """The number of rows, from the noisy tables of counts, the less noisy ones counting more."""
+    result, weights = [1.0], [1e-300]
+    for each, table in zip(noisy, values, strict=True):
+        if not each.measurement.differences:
+            result.append(float(table.sum()))
+            weights.append(1 / (each.variance * table.size))
+    return max(1.0, float(np.average(result, weights=weights)))
