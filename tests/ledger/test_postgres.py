@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
-from halting_checks import check_a_release_of_its_own, check_halting, fail
 from ledger_programs import run_kills
+from suspending_checks import check_a_release_of_its_own, check_halting, fail
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, encoding, entries, registry, store, verify
 from whosin.ledger.store import format_moment, read_url
@@ -602,7 +602,7 @@ def test_a_debit_trusts_no_cell(url, ledger):
 
 
 def test_tables_are_bound_amended_and_paid_in_batches(ledger):
-    from whosin.ledger.binding import Registration
+    from whosin.ledger.registration import Registration
 
     table = Registration("patient", schema={"patient": "string"}, source={"bytes": "a"})
     ledger.register("d", PLAN, table)

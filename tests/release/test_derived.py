@@ -20,7 +20,7 @@ from whosin.release.conditions import parse_condition
 from whosin.release.dates import date_code
 from whosin.release.domains import read_domain
 from whosin.release.inspection import check_table
-from whosin.release.registration import register_question, register_table
+from whosin.release.table_registration import register_question, register_table
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {

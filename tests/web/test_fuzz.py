@@ -15,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 import isolation_tasks
 import web_fuzz
 from described_requests import description, each_route, send
-from kept_nursery import KeptNursery
+from kept_worker_pool import KeptNursery
 from web_server import served
 from whosin.app.web.server import running
 from whosin.errors import Crashed

@@ -37,8 +37,8 @@ from whosin.gwas.scores import (
 )
 from whosin.gwas.study import Study
 from whosin.ledger import Charge, Cost, Ledger, encoding, registry
-from whosin.ledger.binding import PEOPLE_KIND, Registration
 from whosin.ledger.encoding import read_name
+from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
 from whosin.validation import read_whole
 
@@ -202,7 +202,7 @@ def _number_noise(
     return steps / epsilon, CHI2_STEP
 
 
-# A study as a budget is bound to it: see `whosin.ledger.binding`.
+# A study as a budget is bound to it: see `whosin.ledger.registration`.
 #
 # Contract: sizes and the list of SNPs are public and kept as they are; counts are recognised by
 # fingerprints, which the ledger seals. They are the same in whatever file the study lies, in

@@ -13,8 +13,8 @@ from whosin.calibration import Plan
 from whosin.errors import UnknownName, invalid_value
 from whosin.exact import ball, ball_end, rational, read_ranged
 from whosin.ledger import encoding
-from whosin.ledger.binding import Registration, read_binding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
+from whosin.ledger.registration import Registration, read_binding
 
 # What an answer costs, before it is drawn. Plain data.
 

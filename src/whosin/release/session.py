@@ -26,9 +26,9 @@ from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
 from whosin.release.queries.together import apportion_cost, paid_questions
-from whosin.release.registration import register_question, register_table
 from whosin.release.sql import parse_queries
 from whosin.release.table import Table
+from whosin.release.table_registration import register_question, register_table
 
 # Answers as the ledger stores them, to the questions as they were paid for.
 

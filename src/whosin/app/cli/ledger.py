@@ -15,7 +15,7 @@ from whosin.plain_files import check_plain, write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
-    from whosin.ledger.binding import Registration
+    from whosin.ledger.registration import Registration
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
@@ -200,7 +200,7 @@ def _load_scenario(path: Path) -> Scenario:
 
 def _register_scenario(scenario: Scenario) -> Registration:
     """The table of a scenario, as a budget is bound to it."""
-    from whosin.release.registration import register_table
+    from whosin.release.table_registration import register_table
 
     return register_table(scenario.open_table(), scenario.queries, rows=True)
 

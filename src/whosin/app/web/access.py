@@ -24,8 +24,8 @@ from whosin import documents
 from whosin.app.web.bodies import RequestRefused
 from whosin.errors import EmptyLedger, InvalidInput, StoreFailed, invalid_value
 from whosin.ledger import Entry, Ledger
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.encoding import read_name
+from whosin.ledger.registration import RegisteredTable
 from whosin.plain_files import check_plain, replace_file
 
 # Users of a shared server: each has a token, and only a digest of it is kept.

@@ -18,12 +18,12 @@ from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
 from whosin.app.web.bodies import RequestRefused, ScenarioBody
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
 from whosin.extras import is_installed
-from whosin.ledger.binding import RegisteredTable, Registration
+from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
 from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
-from whosin.release.registration import fingerprint_of_source
 from whosin.release.table import dataset_name
+from whosin.release.table_registration import fingerprint_of_source
 
 # The served folder: which files there are, and how new ones come in.
 #

@@ -26,16 +26,16 @@ from whosin.errors import BudgetRefused, WhosinError, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget
+from whosin.ledger.registration import RegisteredTable
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
-from whosin.release.registration import fingerprint_of_source, register_table
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import describe_unnamed, paid_offers, remove_drafts
 from whosin.release.table import dataset_name
+from whosin.release.table_registration import fingerprint_of_source, register_table
 
 # From a request to a scenario on the served folder, to a price, to a release.
 #

@@ -4,7 +4,7 @@ import { columns, declaredColumns, domains, entityChosen, entityColumn, groupabl
 import { get, post } from "./api.js";
 import { $, allowed, atMost, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
-import { gain, tablesOffered } from "./offers.js";
+import { gain, tablesOffered } from "./estimates.js";
 import { changed } from "./release.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be

@@ -17,7 +17,7 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
-from halting_checks import (
+from suspending_checks import (
     HALTED,
     PLAN,
     PRICE,
@@ -25,7 +25,7 @@ from halting_checks import (
     check_halting,
 )
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import standing, verify
+from whosin.ledger import verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -92,15 +92,15 @@ def test_a_history_that_answers_while_it_is_halted_is_broken(ledger, monkeypatch
 
 
 def test_states_are_what_they_were_before_a_halt():
-    for state in standing.BASIC_STATES:
-        assert standing.state_after_resuming(standing.state_after_suspension(state)) == state
-        assert standing.state_after_suspension(
-            standing.state_after_suspension(state)
-        ) == standing.state_after_suspension(state)
-        assert len(standing.state_after_suspension(state)) <= 16  # the column's width
+    for state in budget_state.BASIC_STATES:
+        assert budget_state.state_after_resuming(budget_state.state_after_suspension(state)) == state
+        assert budget_state.state_after_suspension(
+            budget_state.state_after_suspension(state)
+        ) == budget_state.state_after_suspension(state)
+        assert len(budget_state.state_after_suspension(state)) <= 16  # the column's width
         assert (
-            standing.state_after_resuming(
-                standing.state_after_closing(standing.state_after_suspension(state))
+            budget_state.state_after_resuming(
+                budget_state.state_after_closing(budget_state.state_after_suspension(state))
             )
             == "closed"
         )

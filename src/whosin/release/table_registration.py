@@ -13,7 +13,7 @@ from typing import Any
 from whosin.errors import at, invalid_value
 from whosin.exact import rational
 from whosin.ledger import encoding
-from whosin.ledger.binding import Registration
+from whosin.ledger.registration import Registration
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.engines import DuckDB
@@ -181,7 +181,7 @@ def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# A table as a budget is bound to it: see `whosin.ledger.binding`.
+# A table as a budget is bound to it: see `whosin.ledger.registration`.
 
 
 COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")

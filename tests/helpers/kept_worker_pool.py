@@ -60,7 +60,9 @@ class KeptNursery:
     """Runs one task at a time; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._nursery = WorkerPool([*chain.from_iterable(WORKER_MODULES.values()), "kept_nursery"])
+        self._nursery = WorkerPool(
+            [*chain.from_iterable(WORKER_MODULES.values()), "kept_worker_pool"]
+        )
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0

@@ -10,8 +10,8 @@ from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.exact import exp_up, probability, rational, round_down, round_up
 from whosin.ledger import encoding
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget, Cost, best_accounting
+from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
 
 # Where a dataset stands: what was spent, what is left, what it all allows anyone to believe.
