@@ -192,7 +192,7 @@ class ToolContext:
     """
 
     delta: Fraction | None = None
-    rows: int = 1
+    max_rows: int = 1
     columns: int | None = None
     updates: int | None = None
     parameters: Any = None
@@ -216,7 +216,7 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         measurement, distance = value.accountant, value.d_in
         kind, unit = f"context, d_in = {distance}", "the context's own d_in"
     elif hasattr(value, "output_measure"):
-        measurement, distance = value, asked.rows
+        measurement, distance = value, asked.max_rows
         kind, unit = f"measurement, d_in = {distance}", ROWS_UNIT
     else:
         raise Unsupported("of OpenDP a measurement or a context can be read")
@@ -447,7 +447,7 @@ def read(
     value: Any,
     *,
     delta: object = None,
-    rows: int = 1,
+    max_rows: int = 1,
     columns: int | None = None,
     updates: int | None = None,
     parameters: Any = None,
@@ -492,15 +492,15 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
     unit = stated.pop("unit", None)
     result = Guarantee(tool.name, number, **stated)
     if unit is None:
-        return result.for_group(asked.rows)
+        return result.for_group(asked.max_rows)
     if unit != ROWS_UNIT:
         _only_one(asked, f"{tool.name} protects {unit}, however many rows that has")
     return result
 
 
 def _only_one(asked: ToolContext, reason: str) -> None:
-    if asked.rows > 1:
-        raise invalid_value("rows", f"1 here ({reason})", asked.rows)
+    if asked.max_rows > 1:
+        raise invalid_value("rows", f"1 here ({reason})", asked.max_rows)
 
 
 def _installed_version(tool: Tool) -> str:
@@ -540,7 +540,7 @@ CURVE_DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(
 """The δ at which an object is asked for its ε."""
 
 
-def read_curve(value: Any, *, rows: int = 1) -> TradeOff:
+def read_curve(value: Any, *, max_rows: int = 1) -> TradeOff:
     """What the best test of membership reaches, as far as an object of another tool tells.
 
     Args:
@@ -551,7 +551,7 @@ def read_curve(value: Any, *, rows: int = 1) -> TradeOff:
     """
     if type(value).__module__.startswith("dp_accounting.") and not hasattr(value, "get_epsilon"):
         value = read_accountant(value)  # once, and not for each δ
-    first = read(value, delta=CURVE_DELTAS[0], rows=rows)
+    first = read(value, delta=CURVE_DELTAS[0], max_rows=rows)
     losses = _privacy_losses(value, first.relation) if rows == 1 else None
     if losses is not None:
         return LossCurve(LossDistribution.of(losses))
@@ -559,7 +559,7 @@ def read_curve(value: Any, *, rows: int = 1) -> TradeOff:
         return below_lines(
             _tradeoff_lines(first), first.relation
         )  # it says one pair, whatever is asked
-    told = (read(value, delta=at, rows=rows) for at in CURVE_DELTAS[1:])
+    told = (read(value, delta=at, max_rows=rows) for at in CURVE_DELTAS[1:])
     lines = [*_tradeoff_lines(first), *(line for each in told for line in _tradeoff_lines(each))]
     return below_lines(lines, first.relation)
 

@@ -32,7 +32,7 @@ def check_halting(ledger: wi.Ledger) -> None:
     with pytest.raises(MemoryError):
         ledger.answer("d", PRICE, fail, "failed")
     standing = ledger.standing("d")
-    assert (standing.halted, standing.halts, standing.state) == (True, 1, "open")
+    assert (standing.suspended, standing.suspensions, standing.state) == (True, 1, "open")
     assert standing.to_dict()["state"] == "halted"
     for request in ("failed", "racing", "new"):
         with pytest.raises(BudgetRefused, match=HALTED):
@@ -49,16 +49,16 @@ def check_halting(ledger: wi.Ledger) -> None:
     assert ledger.unanswered("d") == {"failed", "racing"}
     assert verify(ledger, "d").unanswered == ("racing", "failed")
     ledger.halt("d", "racing")
-    assert ledger.standing("d").halts == 2
+    assert ledger.standing("d").suspensions == 2
     after = ledger.resume("d")
-    assert (after.halted, after.halts, after.debits) == (False, 2, 3)
+    assert (after.suspended, after.suspensions, after.debits) == (False, 2, 3)
     with pytest.raises(BudgetRefused, match="is not halted"):
         ledger.resume("d")
     assert ledger.store(racing, 2) == 2
     assert ledger.answer("d", PRICE, lambda: 3, "failed") == 3
     ledger.halt("d")
     ledger.close("d")
-    assert ledger.standing("d").halted and ledger.standing("d").state == "closed"
+    assert ledger.standing("d").suspended and ledger.standing("d").state == "closed"
     with pytest.raises(BudgetRefused, match="closed already"):
         ledger.close("d")
     assert ledger.resume("d").state == "closed"

@@ -139,19 +139,19 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
 @pytest.mark.parametrize(
     ("within", "beyond", "words"),
     [
-        (Rows(rows=2), Rows(rows=3), "rows = 2, and this has 3"),
-        (Sum(column="days", rows=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
-        (Median(column="days"), Median(column="days", rows=9), "rows = 2, and this has 9"),
+        (Rows(max_rows_per_group=2), Rows(rows=3), "rows = 2, and this has 3"),
+        (Sum(column="days", max_rows_per_group=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
+        (Median(column="days"), Median(column="days", max_rows_per_group=9), "rows = 2, and this has 9"),
         (
             Histogram(column="visit"),
-            Histogram(column="visit", groups=2),
+            Histogram(column="visit", max_groups=2),
             "groups = 1, and this has 2",
         ),
     ],
 )
 def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, within, beyond, words):
     """The noise would pay for them; but whose rows count, and how many, the curator has fixed."""
-    bounded = wi.Table(visits, "patient", BOTH, rows=2)
+    bounded = wi.Table(visits, "patient", BOTH, max_rows_per_group=2)
     session = Session(bounded, PLAN, ledger)
     session.ask(within, share="1/20")
     with pytest.raises(BudgetRefused, match=words):
@@ -164,7 +164,7 @@ def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, with
 
 
 def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
-    asked = [Rows(rows=3), Histogram(column="visit", groups=50), Count()]
+    asked = [Rows(max_rows_per_group=3), Histogram(column="visit", max_groups=50), Count()]
     opened = wi.Table(visits, "patient", BOTH)
     Session(opened, PLAN, ledger, queries=asked).release(asked, share="1/2")
     kept = ledger.standing("visits").bound.binding

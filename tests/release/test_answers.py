@@ -219,7 +219,7 @@ def test_an_entity_column_may_be_called_as_ours_is() -> None:
 def test_text_files_have_texts_and_the_same_answers(tmp_path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("who,x,ward\np,0.5,A\np,abc,A\nq,9,B\n,1,A\nr,,A\ns,-1\n", encoding="utf-8")
-    data = wi.Table(path, "who", DOMAINS, rows=2, engine=oracle.ENGINE)
+    data = wi.Table(path, "who", DOMAINS, max_rows_per_group=2, engine=oracle.ENGINE)
     assert data.name == "people"
     assert oracle.exact(release.Count(), data) == [[4]]
     assert oracle.exact(release.Sum(column="x"), data) == [[5 + 30 - 10]]
@@ -246,7 +246,7 @@ def test_files_and_catalogues_answer_alike(tmp_path) -> None:
         connection.execute("CREATE TABLE people AS SELECT * FROM rows_in")
     found = []
     for source in ("one.parquet", "many.parquet", "one.arrow", "base.duckdb::people"):
-        data = wi.Table(f"{tmp_path}/{source}", "who", DOMAINS, rows=99, groups=99)
+        data = wi.Table(f"{tmp_path}/{source}", "who", DOMAINS, max_rows_per_group=99, max_groups=99)
         found.append(oracle.exact(release.Sum(column="x", by="ward"), data))
         data.engine.close()
     assert found == [found[0]] * 4

@@ -116,14 +116,14 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     data = oracle.table(columns(rows), domains)
     by = ("sex", "age")
     most_rows, most_groups = bounds
-    query = Rows(by=by, rows=most_rows, groups=most_groups)
+    query = Rows(by=by, max_rows_per_group=most_rows, max_groups=most_groups)
     cells = query.cells(data)
     placed = [(oracle.cell(row, by, domains), (1,)) for row in rows]
     inside = [pair for pair in placed if pair[0] is not None]
     assert inside and (len(inside) < len(rows) or policy == "open" or policy == "moved")
     allowed = {
         tuple(dict(choice).get(label, (0,))[0] for label in cells.labels())
-        for choice in oracle.outcomes(inside, most_rows, query.bounds(data).groups)
+        for choice in oracle.outcomes(inside, most_rows, query.bounds(data).max_groups)
     }
     part = query.parts(data)[0]
     for _ in range(5):
@@ -194,7 +194,7 @@ def test_refusals(domain: dict[str, Any], words: str) -> None:
 def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     data = oracle.table(columns(crowd()), DOMAINS["moved"])
     session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db")
-    answer = session.ask(Count(by=("sex", "age"), groups=1), share="1/4")
+    answer = session.ask(Count(by=("sex", "age"), max_groups=1), share="1/4")
     assert answer.statement == (
         "A person is one who; a person is in at most 1 cell; age beyond the bins is in the first "
         "or the last one, and rows without a value there do not count; values of sex that were "

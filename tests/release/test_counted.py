@@ -114,7 +114,7 @@ def test_what_nobody_decided_is_warned_of() -> None:
     by_ward = release.Count(by="ward")
     assert cautions(by_ward) == [("groups", ("ward",))]
     assert cautions(by_ward, groups=1) == [], "1, because somebody said so"
-    assert cautions(release.Count(by="ward", groups=1)) == []
+    assert cautions(release.Count(by="ward", max_groups=1)) == []
     assert cautions(release.Count(by="sex")) == [], "constant for each person"
     assert cautions(release.Count(by=("sex", "ward"))) == [("groups", ("ward",))]
     assert cautions(release.Count()) == []
@@ -239,7 +239,7 @@ def test_constant_is_true_or_false(given) -> None:
 def test_each_row_can_be_one_person() -> None:
     """Against plain counting in Python; nothing is chosen, so nothing is random."""
     data = oracle.table(ROWS, DOMAINS, entity="row")
-    assert data.by_row and data.entity == "row"
+    assert data.by_row and data.privacy_unit == "row"
     assert oracle.exact(release.Count(), data) == [[7]]
     assert oracle.exact(release.Rows(), data) == [[7]]
     assert oracle.exact(release.Count(where="x > 3"), data) == [[4]]
@@ -291,16 +291,16 @@ def test_a_column_called_row_makes_it_ambiguous() -> None:
     assert str(caught.value) == f"{said}, not row"
     assert oracle.exact(release.Count(), oracle.table(named, entity="column:row")) == [[2]]
     each = oracle.table(named, entity="each row")
-    assert each.by_row and each.entity == "each row", "never the name of a column"
+    assert each.by_row and each.privacy_unit == "each row", "never the name of a column"
     assert oracle.exact(release.Count(), each) == [[3]]
-    assert oracle.table(ROWS, entity="each row").entity == "row"
-    assert oracle.table(ROWS, entity="column:who").entity == "who"
+    assert oracle.table(ROWS, entity="each row").privacy_unit == "row"
+    assert oracle.table(ROWS, entity="column:who").privacy_unit == "who"
     both = named | {"each row": [1, 2, 3]}
     for given in ("row", "each row"):
         with pytest.raises(InvalidInput, match="rename the columns"):
             oracle.table(both, entity=given)
     literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, entity="column:x")
-    assert literal.entity == "column:x", "a column's whole name comes first"
+    assert literal.privacy_unit == "column:x", "a column's whole name comes first"
 
 
 def test_the_curator_sees_how_many_rows_an_entity_has() -> None:

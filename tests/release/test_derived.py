@@ -277,7 +277,7 @@ def test_constant_and_bounds_follow_the_column() -> None:
     for constant, groups in ((True, 1), (False, 4)):
         domains = {"visit": Dates(FIRST, LAST, "year", constant=constant)}
         data = oracle.table(table, domains, groups=4)
-        assert Count(by="month(visit)").bounds(data).groups == groups
+        assert Count(by="month(visit)").bounds(data).max_groups == groups
     varying = oracle.table(table, {"visit": Dates(FIRST, LAST)})
     [caution] = Count(by=("month(visit)", "year(visit)")).cautions(varying)
     assert caution.columns == ("visit",)
@@ -347,7 +347,7 @@ def test_a_person_moves_no_more_than_is_claimed() -> None:
         {"who": ["one"] * 25, "visit": days, "ward": ["A", "B", "C", "D", None] * 5},
         {"visit": Dates(FIRST, LAST, outside="clamp"), "ward": Values(("A", "B"), outside="B")},
     )
-    query = Rows(by=("month(visit)", "ward"), rows=2, groups=3)
+    query = Rows(by=("month(visit)", "ward"), max_rows_per_group=2, max_groups=3)
     part, bounds = query.parts(data)[0], query.bounds(data)
     homes = [
         ((day.month, ward), (1,))

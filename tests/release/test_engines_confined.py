@@ -326,7 +326,7 @@ def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType)
         for entity in ("who", "x"):
             try:
                 table = Table(frame, entity, {}, name="t", engine=engine)
-                seen += _asked(table, [Count(), Rows(rows=2)])
+                seen += _asked(table, [Count(), Rows(max_rows_per_group=2)])
                 if entity == "who":
                     seen += _asked(table, [Count(where=text) for text in CONDITIONS])
             except InvalidInput as error:
@@ -484,7 +484,7 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(tmp_path: Path, na
         table = Table(
             source, "who", {"ward": ["A", "a", "B", "É"], "region": ["1", "2", "3", "4"],
                             "mood": ["a", "z"], "top": ["a", "z"]},
-            groups=4, engine=engine,
+            max_groups=4, engine=engine,
             tables=[LookupTable("l", regions, "ward"), FurtherTable("f", further)],
             features=[{"name": "top", "kind": "max", "column": "mood"}],
         )  # fmt: skip

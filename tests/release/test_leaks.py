@@ -64,16 +64,16 @@ QUERIES = [
     release.Count(where="d * d * d * d > 5 and i * i * i * i * 1e300 > f - f and t like '%a%'"),
     release.Count(where="cast(f as int) = 5 or cast(i as varchar) = t or abs(i) > 1 or -i > 2"),
     release.Count(where="day = sec or sec between '2000-01-01' and '2001-01-01' or b is null"),
-    release.Rows(by=("f", "b"), rows=2, groups=2),
-    release.Sum(column="i", rows=3),
+    release.Rows(by=("f", "b"), max_rows_per_group=2, max_groups=2),
+    release.Sum(column="i", max_rows_per_group=3),
     release.Sum(column="f", by="b"),
     release.Mean(column="t"),
-    release.Variance(column="d", rows=2),
+    release.Variance(column="d", max_rows_per_group=2),
     release.Histogram(column="t"),
     release.Quantile(column="f", points=9),
-    release.Quantile(column="i", points=9, rows=2),
+    release.Quantile(column="i", points=9, max_rows_per_group=2),
     release.Top(by="t", k=2),
-    release.Marginals(columns=["f", "t", "b"], order=2, rows=2),
+    release.Marginals(columns=["f", "t", "b"], order=2, max_rows_per_group=2),
 ]
 
 
@@ -136,7 +136,7 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
                 data = (
                     oracle.table(source, domains, rows=3, groups=2)
                     if isinstance(source, pa.Table)
-                    else wi.Table(source, "who", domains, rows=3, name="people")
+                    else wi.Table(source, "who", domains, max_rows_per_group=3, name="people")
                 )
                 plan = oracle.PLANS["add-remove"] if plan is None else plan
                 session = Session(data, plan, ledger, request="r", share=1)

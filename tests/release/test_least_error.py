@@ -90,11 +90,11 @@ def asked(rng: random.Random, relative: bool) -> list[Query]:
     makers: list[Any] = [
         lambda **k: Count(**k),
         lambda **k: Count(by=rng.sample(["sex", "ward", "age"], 2), **k),
-        lambda **k: Count(by="ward", groups=2, **k),
+        lambda **k: Count(by="ward", max_groups=2, **k),
         lambda **k: Count(by="ill", where=rng.choice([None, "age > 20"]), **k),
         lambda **k: Histogram(column="age", **k),
-        lambda **k: Rows(rows=rng.choice([1, 3]), **k),
-        lambda **k: Rows(by="sex", rows=3, **k),
+        lambda **k: Rows(max_rows_per_group=rng.choice([1, 3]), **k),
+        lambda **k: Rows(by="sex", max_rows_per_group=3, **k),
         lambda **k: Sum(column="age", **k),
         lambda **k: Marginals(columns=["sex", "ward"], **k),
         lambda **k: Mean(column="age", **k),
@@ -148,7 +148,7 @@ def plan_part(plan: wi.Plan, noise: str) -> int:
 
 def test_no_other_division_is_better(data) -> None:
     """Two sums and a count with weights: a search over divisions finds nothing less."""
-    batch: list[Query] = [Sum(column="age", weight=5), Count(by="ward", groups=2), Rows(rows=9)]
+    batch: list[Query] = [Sum(column="age", weight=5), Count(by="ward", max_groups=2), Rows(max_rows_per_group=9)]
     best = score(estimate_batch_cost(data, PLAN, batch, share=1, split="optimal"), batch)
     grid = np.linspace(0.02, 0.96, 48)
     found = []
@@ -254,10 +254,10 @@ def test_what_is_not_alike_is_not_measured_at_once(data) -> None:
     assert groups(Count(), Count(by="ward")) == [[0, 1]]
     assert groups(Count(), Count(by="ward", where="age > 3")) == [[0], [1]]
     assert groups(Count(where="age > 3"), Count(by="ward", where="age > 3")) == [[0, 1]]
-    assert groups(Count(), Count(by="ward", groups=2)) == [[0], [1]], "someone in two cells"
-    assert groups(Count(by="sex", groups=2), Count()) == [[0, 1]], "by a constant in one"
+    assert groups(Count(), Count(by="ward", max_groups=2)) == [[0], [1]], "someone in two cells"
+    assert groups(Count(by="sex", max_groups=2), Count()) == [[0, 1]], "by a constant in one"
     assert groups(Count(), Count(by="ill"), Count(by=["ill", "sex"])) == [[0], [1, 2]], "who drops"
-    assert groups(Rows(rows=3), Rows(rows=3, by="sex"), Count(), Rows(rows=2)) == [[0, 1], [2], [3]]
+    assert groups(Rows(max_rows_per_group=3), Rows(rows=3, by="sex"), Count(), Rows(rows=2)) == [[0, 1], [2], [3]]
     assert groups(Rows(), Count(by="ward"), Rows(by="ward")) == [[0, 1], [2]], "rows of one ward"
     by_row = oracle.table(PEOPLE, DOMAINS, entity="row")
     assert groups(Rows(), Count(by="ward"), Rows(by="ward"), table=by_row) == [[0, 1, 2]]

@@ -84,13 +84,13 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     for seed in range(4):
         rows = [{"who": "one", "town": rng.choice(HELD)} for _ in range(rng.randint(1, 9))]
         data = table(policy, rows)
-        query = Rows(by="canton", rows=most_rows, groups=most_groups)
+        query = Rows(by="canton", max_rows_per_group=most_rows, max_groups=most_groups)
         labels = [label for (label,) in query.cells(data).labels()]
         placed = [((parent(row["town"], policy, CANTON),), (1,)) for row in rows]
         inside = [pair for pair in placed if pair[0] != (None,)]
         allowed = {
             tuple(dict(choice).get((label,), (0,))[0] for label in labels)
-            for choice in oracle.outcomes(inside, most_rows, query.bounds(data).groups)
+            for choice in oracle.outcomes(inside, most_rows, query.bounds(data).max_groups)
         }
         for _ in range(3):
             [vector] = oracle.exact(query, data)
@@ -148,7 +148,7 @@ def test_a_level_of_a_constant_column_is_constant() -> None:
     rows = [{"who": "a", "town": "Bern"}]
     for constant in (True, False):
         data = oracle.table(pa.Table.from_pylist(rows), {"town": domain("open", constant=constant)})
-        assert Count(by="canton", groups=None).cautions(data) == () or not constant
+        assert Count(by="canton", max_groups=None).cautions(data) == () or not constant
         assert bool(Count(by="canton").cautions(data)) != constant
     assert Count(by="canton").cautions(data)[0].columns == ("town",)
 

@@ -91,7 +91,7 @@ def priced(data, query=PAIRS, relation="add-remove", rho=0):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_prices_add_up_to_the_share_exactly(relation: str, rho, rows: int) -> None:
     data = oracle.table(people(5), DOMAINS)
-    query = Marginals(columns=PAIRS.columns, order=3, rows=rows)
+    query = Marginals(columns=PAIRS.columns, order=3, max_rows_per_group=rows)
     offer = priced(data, query, relation, rho)
     sizes, spent = tuple(map(len, LABELS.values())), Fraction(0)
     for each in offer.measured:
@@ -212,7 +212,7 @@ def test_people_with_many_rows_count_with_a_few(rows: int) -> None:
     """And with the same ones in every table, so that tables agree before noise."""
     source = people(100, rows=6)
     data = oracle.table(source, DOMAINS)
-    offer = priced(data, Marginals(columns=PAIRS.columns, order=2, rows=rows))
+    offer = priced(data, Marginals(columns=PAIRS.columns, order=2, max_rows_per_group=rows))
     scan = offer.details["scan"]
     counts = scan.count(data, offer.expression, None)
     have = {who: min(rows, n) for who, n in _sizes(source).items()}
@@ -353,7 +353,7 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
         (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
         (Marginals(sets=[["sex"]], goal="best"), "goal"),
         (Marginals(columns=["long", "longer"]), "at most 10,000,000 cells"),
-        (Marginals(columns=["sex"], rows=0), "rows must be a whole number"),
+        (Marginals(columns=["sex"], max_rows_per_group=0), "rows must be a whole number"),
         (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
     ],
 )
@@ -396,7 +396,7 @@ def test_refusals(tmp_path, query, words: str) -> None:
             "queries[0].order must be at most the number of columns, 1, not 2",
         ),
         (
-            Marginals(columns=["sex"], rows=0),
+            Marginals(columns=["sex"], max_rows_per_group=0),
             "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000, not 0",
         ),
         (

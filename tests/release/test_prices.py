@@ -26,14 +26,14 @@ from whosin.release.queries.synthetic import prior_response, uniform_response
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
 LINEAR = [
     release.Count(),
-    release.Count(by="ward", groups=2),
-    release.Rows(rows=3),
-    release.Rows(by="ward", rows=3, groups=2),
+    release.Count(by="ward", max_groups=2),
+    release.Rows(max_rows_per_group=3),
+    release.Rows(by="ward", max_rows_per_group=3, max_groups=2),
     release.Sum(column="x"),
-    release.Sum(column="x", by="ward", rows=2, groups=3),
-    release.Mean(column="x", rows=2),
+    release.Sum(column="x", by="ward", max_rows_per_group=2, max_groups=3),
+    release.Mean(column="x", max_rows_per_group=2),
     release.Variance(column="x", by="ward"),
-    release.Histogram(column="x", by="ward", groups=2),
+    release.Histogram(column="x", by="ward", max_groups=2),
 ]
 SELECTIONS = [release.Quantile(column="x", points=11), release.Top(by="ward", k=2)]
 
@@ -125,8 +125,8 @@ def test_a_selection_under_a_gaussian_plan_has_half_the_noise_it_had(data) -> No
 def test_where_laplace_noise_would_be_less_a_caution_says_so(data) -> None:
     """And how much less, as asking for it shows."""
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
-    wide = release.Count(by="ward", groups=4)
-    batch = [release.Median(column="x", rows=1), release.Top(by="ward", k=1), wide]
+    wide = release.Count(by="ward", max_groups=4)
+    batch = [release.Median(column="x", max_rows_per_group=1), release.Top(by="ward", k=1), wide]
     batch += [release.Count(), release.Top(by="ward", k=3)]
     offers = {
         noise: estimate_batch_cost(data, plan, batch, noise=noise)
@@ -156,7 +156,7 @@ def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
             ]
             batch.append(release.Keys(column="ward", weight="0.3"))
             given = split_budget(batch, data, purse, "weights", noise)
-            offers = [query.offer(data, each) for query, each in zip(batch, given, strict=True)]
+            offers = [query.estimate_cost(data, each) for query, each in zip(batch, given, strict=True)]
             spent = [offer.charge.cost(relation) for offer in offers]
             assert sum(cost.delta for cost in spent) <= purse.delta
             if noise == "laplace":
@@ -179,9 +179,9 @@ def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
 def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
     batch: list[Any] = [
         release.Count(magnitude=10_000),
-        release.Rows(rows=4, magnitude=300),
-        release.Sum(column="x", rows=2, magnitude=70),
-        release.Count(by="ward", groups=2, magnitude=2_000),
+        release.Rows(max_rows_per_group=4, magnitude=300),
+        release.Sum(column="x", max_rows_per_group=2, magnitude=70),
+        release.Count(by="ward", max_groups=2, magnitude=2_000),
     ]
     purse = RemainingBudget(oracle.PLANS["add-remove"], epsilon, epsilon, 0)
     given = split_budget(batch, data, purse, "relative-error", noise)
@@ -200,7 +200,7 @@ def test_relative_errors_leave_means_what_their_weight_gives_them(data, noise) -
     batch: list[Any] = [
         release.Count(magnitude=10_000),
         release.Mean(column="x", weight=2),
-        release.Count(by="ward", groups=2, magnitude=500),
+        release.Count(by="ward", max_groups=2, magnitude=500),
         release.Median(column="x"),
     ]
     purse = RemainingBudget(oracle.PLANS["add-remove"], 10**12, 10**12, 0)
@@ -345,7 +345,7 @@ def test_the_threshold_is_the_least_that_the_share_allows() -> None:
 
 def test_keys_are_charged_their_delta(data) -> None:
     for relation in NEIGHBOUR_RELATIONS:
-        query = release.Keys(column="ward", groups=2)
+        query = release.Keys(column="ward", max_groups=2)
         offer = query.offer(data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation))
         scale, threshold = offer.parts[0].scale, offer.details
         assert scale == (8 if relation == "replace" else 4)

@@ -269,14 +269,14 @@ def test_nobody_there_still_answers_within_the_range() -> None:
 def test_a_median_is_a_kind_of_question() -> None:
     data = oracle.table({"who": list(range(5)), "x": [1, 2, 3, 4, 5]}, {"x": (0, 9)})
     asked = read_query({"kind": "median", "column": "x", "rows": 2}, QUERIES)
-    half = Quantile(column="x", rows=2)
+    half = Quantile(column="x", max_rows_per_group=2)
     assert asked.title == "median" and asked.question() == {
         "query": "median",
         "column": "x",
         "rows": 2,
     }
     for relation in NEIGHBOUR_RELATIONS:
-        offers = [q.offer(data, oracle.share(1, relation=relation)) for q in (asked, half)]
+        offers = [q.estimate_cost(data, oracle.share(1, relation=relation)) for q in (asked, half)]
         assert offers[0].charge.costs == offers[1].charge.costs
         assert offers[0].details == offers[1].details
     assert release.Median is Median

@@ -190,7 +190,7 @@ def test_functions_of_columns_and_constants() -> None:
     }
     told = oracle.table(held, domains, groups=5)
     query = Median(column="x", by="year(visit)")
-    assert query.bounds(told).groups == 1 and query.counted(told).groups == 1
+    assert query.bounds(told).max_groups == 1 and query.counted(told).max_groups == 1
     rows = query.answer(told, query.offer(told, oracle.share(500)))["rows"]
     assert [row[:2] for row in rows][:2] == [[2024, 1], [2025, 2]]
 
@@ -218,7 +218,7 @@ def test_refusals() -> None:
         Median(column="x", by="who").offer(many, oracle.share())
     by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, entity="row")
     with pytest.raises(InvalidInput, match="groups must be 1"):
-        Median(column="x", by="ward", groups=2).offer(by_row, oracle.share())
+        Median(column="x", by="ward", max_groups=2).offer(by_row, oracle.share())
 
 
 def test_from_a_scenario_file(run, tmp_path) -> None:

@@ -114,8 +114,8 @@ QUERIES = [
     (release.Count(by="age"), "one with edges"),
     (release.Count(by=("ward", "ward")), "by must be different columns"),
     (release.Count(by=5), "by must be a list of columns"),  # type: ignore[arg-type]
-    (release.Count(groups=0), "groups must be a whole number"),
-    (release.Rows(rows="many"), "rows must be a whole number"),  # type: ignore[arg-type]
+    (release.Count(max_groups=0), "groups must be a whole number"),
+    (release.Rows(max_rows_per_group="many"), "rows must be a whole number"),  # type: ignore[arg-type]
     (release.Sum(column="ward"), "a range, for numbers"),
     (release.Sum(column="wage"), "did you mean 'age'"),
     (release.Mean(column="day"), "one with a declared domain"),
@@ -259,7 +259,7 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     data = oracle.table({"who": [1], "ward": ["a"]}, {"ward": ["a", "b"]})
     share = oracle.share()
     for query in (release.Count, release.Rows):
-        few, many = (query(by="ward", groups=g).offer(data, share) for g in (3, 100))
+        few, many = (query(by="ward", max_groups=g).offer(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
         assert many.parts[0].scale == few.parts[0].scale == 3
         assert many.charge.what["counted"]["groups"] == 3

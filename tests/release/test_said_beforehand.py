@@ -25,7 +25,7 @@ COLUMNS = ("value", "low", "high")
 
 def people(count: int = 60, **domains: Any) -> release.Table:
     data = {"who": [f"p{i}" for i in range(count)], "ward": [f"w{i % 3 % 2}" for i in range(count)]}
-    return release.Table(pa.table(data), entity="who", name="people", domains=domains)
+    return release.Table(pa.table(data), privacy_unit="who", name="people", domains=domains)
 
 
 def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:
@@ -75,7 +75,7 @@ def test_means_and_medians_are_marked_alike(tmp_path, kind: Any, more: dict[str,
     for count, marked in ((3, True), (20_000, False)):
         data = {"who": [str(i) for i in range(count)], "age": [20 + i % 41 for i in range(count)]}
         table = release.Table(
-            pa.table(data), entity="who", name=f"n{count}", domains={"age": (0, 120)}
+            pa.table(data), privacy_unit="who", name=f"n{count}", domains={"age": (0, 120)}
         )
         plan, ledger = wi.calibrate(wi.Epsilon(1)), tmp_path / f"{kind.kind}{count}.db"
         answer = release.Session(table, plan, ledger, share=1).ask(kind(column="age", **more))
@@ -85,7 +85,7 @@ def test_means_and_medians_are_marked_alike(tmp_path, kind: Any, more: dict[str,
 def test_a_linear_function_of_a_column_is_judged_by_its_own_range(tmp_path) -> None:
     """In the range from -233 to 7, of which the interval is a small part."""
     data = {"who": [str(i) for i in range(20_000)], "age": [20 + i % 41 for i in range(20_000)]}
-    table = release.Table(pa.table(data), entity="who", name="n", domains={"age": (0, 120)})
+    table = release.Table(pa.table(data), privacy_unit="who", name="n", domains={"age": (0, 120)})
     session = release.Session(table, wi.calibrate(wi.Epsilon(1)), tmp_path / "ledger.db", share=1)
     answer = session.ask(release.Mean(column="age", factor=-2, offset=7))
     ((value, low, high),) = answer.rows
@@ -98,7 +98,7 @@ def test_keys_come_by_their_size(tmp_path, monkeypatch) -> None:
     sizes = {"a": 900, "b": 1200, "c": 1000, "d": 1000}
     data = [name for name, size in sizes.items() for _ in range(size)]
     source = pa.table({"who": [str(i) for i in range(len(data))], "town": data})
-    table = release.Table(source, entity="who", name="towns")
+    table = release.Table(source, privacy_unit="who", name="towns")
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
     session = release.Session(table, plan, tmp_path / "l.db", share=1)
     answer = session.ask(release.Keys(column="town"))

@@ -28,7 +28,7 @@ def contributions(part: Aggregate, bounds: ContributionBounds, cells: int) -> se
     for count in range(1, 5):
         for rows in combinations_with_replacement(kinds, count):
             pairs = [((home,), (value,)) for home, value in rows]
-            for choice in oracle.outcomes(pairs, bounds.rows, bounds.groups):
+            for choice in oracle.outcomes(pairs, bounds.max_rows_per_group, bounds.max_groups):
                 vector = [0] * cells
                 for (home,), (total,) in choice:
                     vector[home] = total
@@ -88,15 +88,15 @@ def test_the_claims_can_fail() -> None:
 DOMAINS = {"ward": ["A", "B", "C"], "x": Range(-2, 3, step=1, edges=(-2, 0, 3))}
 QUERIES = [
     Count(),
-    Count(by="ward", groups=2),
+    Count(by="ward", max_groups=2),
     Histogram(column="x"),
-    Rows(rows=2),
-    Rows(by=("ward",), rows=2, groups=2),
-    Sum(column="x", rows=2),
-    Sum(column="x", by="ward", rows=1, groups=2),
-    Sum(column="x", by="ward", rows=1, groups=2, factor=-2, offset="1/3"),
-    Mean(column="x", rows=2),
-    Variance(column="x", by="ward", rows=2, groups=1),
+    Rows(max_rows_per_group=2),
+    Rows(by=("ward",), max_rows_per_group=2, max_groups=2),
+    Sum(column="x", max_rows_per_group=2),
+    Sum(column="x", by="ward", max_rows_per_group=1, max_groups=2),
+    Sum(column="x", by="ward", max_rows_per_group=1, max_groups=2, factor=-2, offset="1/3"),
+    Mean(column="x", max_rows_per_group=2),
+    Variance(column="x", by="ward", max_rows_per_group=2, max_groups=1),
 ]
 
 
@@ -160,7 +160,7 @@ def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
     ]
     data, query = (
         oracle.table(_columns(rows), DOMAINS),
-        Sum(column="x", by="ward", rows=2, groups=2),
+        Sum(column="x", by="ward", max_rows_per_group=2, max_groups=2),
     )
     labels = [label[0] for label in query.cells(data).labels()]
     domain = data.range("x")

@@ -551,12 +551,12 @@ def _two_tables(visits: pd.DataFrame, patients: pd.DataFrame) -> Table:
             "fee": (0, 20),
             "patients.days": (0, 30),
         },
-        rows=10_000,
-        groups=9,
+        max_rows_per_group=10_000,
+        max_groups=9,
         name="visits",
         engine=ENGINE,
         tables=[
-            FurtherTable("patients", people, rows=1000),
+            FurtherTable("patients", people, max_rows=1000),
             LookupTable("wards", wards, "ward"),
         ],
     )

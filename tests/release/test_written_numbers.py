@@ -51,7 +51,7 @@ def test_a_mean_of_ones_is_one(tmp_path, monkeypatch, step: float | None) -> Non
     monkeypatch.setattr(NoisyAggregate, "draw", lambda part, size: np.zeros(size, np.int64))
     source = pa.table({"who": [f"p{i}" for i in range(500)], "x": [1.0] * 500})
     domain = {"lower": 0, "upper": 1} | ({} if step is None else {"step": step})
-    table = release.Table(source, entity="who", name="ones", domains={"x": domain})
+    table = release.Table(source, privacy_unit="who", name="ones", domains={"x": domain})
     session = release.Session(table, wi.calibrate(wi.Epsilon(2)), tmp_path / "l.db", share=1)
     answer = session.ask(release.Mean(column="x"))
     assert answer.value == 1

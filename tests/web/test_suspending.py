@@ -112,7 +112,7 @@ def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
         goes_on(server, hospital)
     with Ledger(hospital.ledger) as ledger:
         standing = ledger.standing("hospital")
-    assert (standing.halts, standing.debits) == (1, 1) and standing.halted == (fault is not crashed)
+    assert (standing.suspensions, standing.debits) == (1, 1) and standing.suspended == (fault is not crashed)
     said = "".join(capfd.readouterr())
     assert SECRET not in said and ("is halted: " in said) == (fault is not failed)
 
@@ -152,7 +152,7 @@ def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
         assert "memory" in problem(server.post("/api/release", json=BODY), 413)
     assert server.post("/api/release", json=BODY).status_code == 200
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").halts == 0
+        assert ledger.standing("hospital").suspensions == 0
 
 
 def limits_reached() -> None:
@@ -174,7 +174,7 @@ def test_a_users_failure_halts_too(hospital, monkeypatch):
             words = problem(client.post("/api/release", json=BODY, headers=headers), 503)
         assert "dataset 'hospital' is halted" in words
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").halted
+        assert ledger.standing("hospital").suspended
 
 
 def test_a_user_is_not_told_whose_scan_failed():

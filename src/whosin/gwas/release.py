@@ -231,7 +231,7 @@ def study_registration(study: Study, relation: str) -> Registration:
         fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
         source = {"rows": phenotype_fingerprint(study), PEOPLE_KIND: pooled}
     domains = {name: {"values": [value]} for name, value in fixed.items()}
-    return Registration(entity=PRIVACY_UNIT, domains=domains, source=source)
+    return Registration(privacy_unit=PRIVACY_UNIT, domains=domains, source=source)
 
 
 def phenotype_fingerprint(study: Study) -> str:
@@ -392,7 +392,7 @@ def _paying_dataset(
     same = [other for other in ledger.copies(name, binding) if other.endswith(f":{relation}")]
     if not same:
         return name
-    if name in ledger.datasets() and ledger.standing(name).bound is not None:
+    if name in ledger.datasets() and ledger.standing(name).registered is not None:
         if amend:
             raise BudgetRefused(describe_copy(name, same[0]))
         return name
@@ -412,7 +412,7 @@ def _make_charge(
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
     charge = replace(offered.charge(), binding=binding)
-    bound = ledger.standing(name).bound
+    bound = ledger.standing(name).registered
     if offered.question.relation != "genotype" or bound is None:
         return charge
     return replace(

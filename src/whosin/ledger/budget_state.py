@@ -41,9 +41,9 @@ class BudgetState(Displayed):
     entries: int
     head: str
     last: str
-    bound: RegisteredTable | None = None
-    halted: bool = False
-    halts: int = 0
+    registered: RegisteredTable | None = None
+    suspended: bool = False
+    suspensions: int = 0
 
     @property
     def epsilon(self) -> float:
@@ -149,8 +149,8 @@ class BudgetState(Displayed):
         """Return the fields as plain data for JSON."""
         return {
             "dataset": self.dataset,
-            "state": "halted" if self.halted else self.state,
-            "halts": self.halts,
+            "state": "halted" if self.suspended else self.state,
+            "halts": self.suspensions,
             "relation": self.budget.relation,
             "budget_epsilon": _float_down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,
@@ -165,7 +165,7 @@ class BudgetState(Displayed):
             "last": self.last,
             "head": self.head,
             "plan": self.plan.to_dict(),
-            "binding": None if self.bound is None else self.bound.public(),
+            "binding": None if self.registered is None else self.bound.public(),
         }
 
 
@@ -219,7 +219,7 @@ def state_after_closing(state: str) -> str:
     return state_after_suspension("closed") if is_halted(state) else "closed"
 
 
-def is_halted(state: str) -> bool:
+def is_suspended(state: str) -> bool:
     """Whether nothing is drawn."""
     return state.startswith(SUSPENDED_MARK)
 

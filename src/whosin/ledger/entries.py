@@ -181,8 +181,8 @@ def read_standing(row: Any, halts: int = 0) -> BudgetState:
         return BudgetState(
             dataset=row.name,
             state=budget_states.state_after_resuming(row.state),
-            halted=budget_states.is_halted(row.state),
-            halts=halts,
+            suspended=budget_states.is_halted(row.state),
+            suspensions=halts,
             plan=_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
             spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
@@ -190,7 +190,7 @@ def read_standing(row: Any, halts: int = 0) -> BudgetState:
             entries=row.entries,
             head=row.head,
             last=row.last,
-            bound=None if row.binding is None else RegisteredTable.read(row.binding),
+            registered=None if row.binding is None else RegisteredTable.read(row.binding),
         )
     except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
         words = "its plan, its table or what was spent is not readable"

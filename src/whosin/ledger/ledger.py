@@ -420,7 +420,7 @@ def _check_sums(standing: BudgetState, entries: Sequence[Entry], debits: Sequenc
     state = "closed" if closed else "complete" if alone else "open"
     if standing.state != state:
         raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
-    if standing.halted != _check_halts(name, entries):
+    if standing.suspended != _check_halts(name, entries):
         raise BrokenHistory(name, "whether it is halted is not what its entries say")
 
 
@@ -456,7 +456,7 @@ def _check_table(standing: BudgetState, entries: Sequence[Entry], debits: Sequen
             if asked is None or asked["entity"] != kept["entity"]:
                 raise BrokenHistory(name, f"entry {entry.number} is about another entity")
     if kept != (
-        None if standing.bound is None else encoding.plain_copy(standing.bound.entry(), "table")
+        None if standing.registered is None else encoding.plain_copy(standing.bound.entry(), "table")
     ):
         raise BrokenHistory(name, "the table is not the registered one")
     promised = encoding.plain_copy(describe_promise(standing.plan), "plan")

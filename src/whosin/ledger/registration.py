@@ -50,9 +50,9 @@ class Registration:
         features: what is computed for each entity, by name.
     """
 
-    entity: str
-    rows: int = 1
-    groups: int = 1
+    privacy_unit: str
+    max_rows_per_group: int = 1
+    max_groups: int = 1
     domains: Mapping[str, Any] = field(default_factory=dict)
     schema: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Registration:
 class RegisteredTable:
     """A binding that a ledger keeps, its fingerprints sealed under the dataset's own key."""
 
-    binding: Registration
+    registration: Registration
     key: str
 
     @classmethod
@@ -95,26 +95,26 @@ class RegisteredTable:
 
     def text(self) -> str:
         """What a ledger keeps of it; `read` takes it back."""
-        return encoding.canonical_json({"binding": self.binding.to_dict(), "key": self.key})
+        return encoding.canonical_json({"binding": self.registration.to_dict(), "key": self.key})
 
     def public(self) -> dict[str, Any]:
         """Without fingerprints: what anyone who may ask may see."""
-        return {key: value for key, value in self.binding.to_dict().items() if key != "source"}
+        return {key: value for key, value in self.registration.to_dict().items() if key != "source"}
 
     def entry(self) -> dict[str, Any]:
         """What an entry of the history says of it."""
-        return {**self.public(), "source": _commit_fingerprints(self.binding.source, self.key)}
+        return {**self.public(), "source": _commit_fingerprints(self.registration.source, self.key)}
 
     def asked(self, binding: Registration) -> dict[str, Any]:
         """A question's binding, once checked, as its debit records it: the schema by its digest,
         and the source by that of the dataset, which it is."""
-        data = {**binding.to_dict(), "source": _commit_fingerprints(self.binding.source, self.key)}
+        data = {**binding.to_dict(), "source": _commit_fingerprints(self.registration.source, self.key)}
         data["schema"] = encoding.digest_text(encoding.canonical_json(data["schema"]))
         return data
 
     def holds_rows_of(self, binding: Registration) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
-        mine = _fingerprints_by_table(self.binding)
+        mine = _fingerprints_by_table(self.registration)
         others = _fingerprints_by_table(
             replace(binding, source=_seal_fingerprints(binding.source, self.key))
         )
@@ -131,20 +131,20 @@ class RegisteredTable:
 
     def has_table(self, name: str, public: bool, source: Mapping[str, str]) -> bool:
         """Whether a further table of this name has these rows, as far as fingerprints tell."""
-        known = self.binding.tables.get(name)
+        known = self.registration.tables.get(name)
         if known is None or known["public"] is not public:
             return False
         return _same_rows(
-            _table_fingerprints(self.binding.source, name),
+            _table_fingerprints(self.registration.source, name),
             _seal_fingerprints(source, self.key),
             known=False,
         )
 
     def difference(self, binding: Registration) -> str | None:
         """What a table asks beyond this, in words; None where it keeps within."""
-        mine = self.binding
-        if binding.entity != mine.entity:
-            return f"the entity {mine.entity!r}, and this is about {binding.entity!r}"
+        mine = self.registration
+        if binding.privacy_unit != mine.entity:
+            return f"the entity {mine.entity!r}, and this is about {binding.privacy_unit!r}"
         if binding.universe not in (None, mine.universe):
             kept = "another universe" if mine.universe else "no universe for a maximum"
             return f"{kept}, and this has one of its own"
@@ -162,7 +162,7 @@ class RegisteredTable:
         return self._difference_in_tables(binding)
 
     def _difference_in_tables(self, binding: Registration) -> str | None:
-        mine = self.binding
+        mine = self.registration
         for name, feature in binding.features.items():
             if name not in mine.features:
                 return f"no feature {name!r}, and this computes one"
@@ -212,10 +212,10 @@ class RegisteredTable:
         Raises:
             BudgetRefused: the entity or the universe would change, and with it the promise.
         """
-        mine = self.binding
+        mine = self.registration
         universe = binding.universe if binding.universe is not None else mine.universe
         fixed = mine.universe is not None and universe != mine.universe
-        if binding.entity != mine.entity or fixed:
+        if binding.privacy_unit != mine.entity or fixed:
             self.check(dataset, binding)
         return RegisteredTable.of(replace(binding, universe=universe), self.key)
 

@@ -98,7 +98,7 @@ def open_for_debits(standing: BudgetState) -> None:
 def refuse_suspended(standing: BudgetState) -> None:
     """Nothing is drawn after an engine failed: whether it fails again could depend on one row. The
     words are the same whatever the reason was."""
-    if standing.halted:
+    if standing.suspended:
         raise BudgetRefused(
             f"dataset {standing.dataset!r} is halted, since an engine failed after a debit: its "
             "curator looks into it and lets it go on with whosin ledger resume"
@@ -200,11 +200,11 @@ def _check_same_kind(standing: BudgetState, charge: Charge) -> None:
 
 def check_registration(standing: BudgetState, charge: Charge) -> dict[str, Any]:
     """What a debit records of its table; it must be the dataset's."""
-    if standing.bound is None:
+    if standing.registered is None:
         return {}
-    standing.bound.check(standing.dataset, charge.binding)
+    standing.registered.check(standing.dataset, charge.binding)
     assert charge.binding is not None
-    return {"binding": standing.bound.asked(charge.binding)}
+    return {"binding": standing.registered.asked(charge.binding)}
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
@@ -232,11 +232,11 @@ def _question_text(data: dict[str, Any]) -> str:
 def other_table(before: Entry, charge: Charge, standing: BudgetState) -> None:
     """What was paid for and not answered yet is drawn from the table that it was paid for."""
     recorded = before.body.get("binding")
-    if recorded is None or standing.bound is None or charge.binding is None:
+    if recorded is None or standing.registered is None or charge.binding is None:
         return
-    standing.bound.check(standing.dataset, charge.binding)
+    standing.registered.check(standing.dataset, charge.binding)
     if encoding.canonical_json(recorded) != encoding.canonical_json(
-        standing.bound.asked(charge.binding)
+        standing.registered.asked(charge.binding)
     ):
         raise BudgetRefused(
             f"request {before.request!r} was made for this question to another table, or with "
@@ -398,13 +398,13 @@ class Registry:
                 row = entries.dataset_row(connection, name)
         standing = entries.read_standing(row)
         if binding is not None:
-            if standing.bound is None:
+            if standing.registered is None:
                 standing = self.amend(name, binding)
-            elif standing.bound.binding.universe is None and binding.universe is not None:
-                standing.bound.check(name, replace(binding, universe=None))
+            elif standing.registered.binding.universe is None and binding.universe is not None:
+                standing.registered.check(name, replace(binding, universe=None))
                 standing = self.amend(name, binding)
-            assert standing.bound is not None
-            standing.bound.check(name, binding)
+            assert standing.registered is not None
+            standing.registered.check(name, binding)
         if not (resume and standing.plan.to_dict() == plan.to_dict()):
             check_session(standing, plan, budget, share)
         return standing
@@ -418,7 +418,7 @@ class Registry:
         """
         read_binding(binding)
         with self._turn(dataset) as turn:
-            before = entries.read_standing(turn.row).bound
+            before = entries.read_standing(turn.row).registered
             bound = (
                 RegisteredTable.of(binding)
                 if before is None

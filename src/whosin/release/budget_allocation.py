@@ -142,7 +142,7 @@ def _query_sensitivity(
     is not known beforehand."""
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
-    offer = query.offer(query.asked_of(table), Share(plan, probe, rho, probe))
+    offer = query.estimate_cost(query.asked_of(table), Share(plan, probe, rho, probe))
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         return None
     if query.magnitude is None:
@@ -216,7 +216,7 @@ def estimate_costs(
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
             asked = query.asked_of(table)
-            offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
+            offers.append(replace(query.estimate_cost(asked, share), cautions=query.cautions(asked)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
         raise invalid_value("queries", "only one, where a promise does not add", len(offers))
     return offers
@@ -280,7 +280,7 @@ def _offers_by_query(
     offers: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
-        offer = unit.query.offer(asked, share)
+        offer = unit.query.estimate_cost(asked, share)
         if isinstance(unit.query, JointMeasurement):
             offers |= dict(zip(unit.indices, unit.query.parts(asked, offer), strict=True))
         else:

@@ -47,9 +47,9 @@ class ContributionPolicy:
         unnamed: columns whose undeclared values count, and are never named.
     """
 
-    entity: str
-    rows: int | None = None
-    groups: int | None = None
+    privacy_unit: str
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     outside: Mapping[str, str] = field(default_factory=dict)
@@ -59,9 +59,9 @@ class ContributionPolicy:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         return {
-            "entity": self.entity,
-            "rows": self.rows,
-            "groups": self.groups,
+            "entity": self.privacy_unit,
+            "rows": self.max_rows_per_group,
+            "groups": self.max_groups,
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
             "other_cells": dict(self.others),
@@ -226,8 +226,8 @@ MOST_SUM = 2**62
 class ContributionBounds:
     """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
 
-    rows: int
-    groups: int
+    max_rows_per_group: int
+    max_groups: int
 
 
 @dataclass(frozen=True)
@@ -251,20 +251,20 @@ class Aggregate:
         """L1: how far one entity can move all cells together, in units."""
         most, width = self._reach()
         if self.paired:
-            return bounds.rows * most * self._cells(relation, bounds, grouped)
+            return bounds.max_rows_per_group * most * self._cells(relation, bounds, grouped)
         if relation == "replace":
-            return bounds.rows * (2 * bounds.groups * most if grouped else width)
-        return bounds.rows * most * (bounds.groups if grouped else 1)
+            return bounds.max_rows_per_group * (2 * bounds.max_groups * most if grouped else width)
+        return bounds.max_rows_per_group * most * (bounds.max_groups if grouped else 1)
 
     def squared(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
         """L2, squared. Replaced entities share no cell, or all of them, whichever is worse."""
         most, width = self._reach()
         if self.paired:  # the squares of a row's two numbers add up to no more than most²
-            return (bounds.rows * most) ** 2 * self._cells(relation, bounds, grouped)
+            return (bounds.max_rows_per_group * most) ** 2 * self._cells(relation, bounds, grouped)
         if not grouped:
             return self.sensitivity(relation, bounds, grouped) ** 2
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
-        return bounds.groups * bounds.rows**2 * worst
+        return bounds.max_groups * bounds.max_rows_per_group**2 * worst
 
     @property
     def most(self) -> int:
@@ -274,7 +274,7 @@ class Aggregate:
     def _cells(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
         """In how many cells an entity adds something: it leaves as many as it enters, and where it
         does both in one, it moves one part up and the other down."""
-        return (2 if relation == "replace" else 1) * (bounds.groups if grouped else 1)
+        return (2 if relation == "replace" else 1) * (bounds.max_groups if grouped else 1)
 
     def _reach(self) -> tuple[int, int]:
         return self.most, max(self.high, 0) - min(self.low, 0)
@@ -288,7 +288,7 @@ def eligible_rows(table: Table, where: str | None) -> Any:
     """The rows that have an entity (NaN is none) and meet the condition."""
     rows = table.data
     if not table.by_row:
-        rows = rows_with_unit(rows, table.entity)
+        rows = rows_with_unit(rows, table.privacy_unit)
     if where is None:
         return rows
     with at("where"):
@@ -298,7 +298,7 @@ def eligible_rows(table: Table, where: str | None) -> Any:
 
 def owner_column(rows: Any, table: Table) -> dict[str, Any]:
     """The column that says whose row it is; none where each row is one person."""
-    return {} if table.by_row else {UNIT_COLUMN: rows[table.entity]}
+    return {} if table.by_row else {UNIT_COLUMN: rows[table.privacy_unit]}
 
 
 def clamp_to_units(value: Any, domain: Range, centre: int = 0) -> Any:
@@ -311,7 +311,7 @@ def clamp_to_units(value: Any, domain: Range, centre: int = 0) -> Any:
 def count_people(rows: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
     """For each cell the number of entities; each entity in a few cells."""
     if not cells.columns:
-        people = rows.count() if table.one_row else rows[table.entity].nunique()
+        people = rows.count() if table.one_row else rows[table.privacy_unit].nunique()
         return rows.aggregate(people=people)
     pairs = cells.coded(rows, **owner_column(rows, table))
     chosen = pairs if table.one_row else _choose_groups(pairs.distinct(), cells, bounds)
@@ -338,12 +338,12 @@ def sum_rows(
     home = [UNIT_COLUMN, *cells.names]
     if table.one_row:
         each = base
-    elif values and bounds.rows == 1:
+    elif values and bounds.max_rows_per_group == 1:
         each = sample_rows(base.drop(*one), home, 1).mutate(**one)
     elif values:
-        each = sum_sampled_rows(base, home, bounds.rows, (*values, *one))
+        each = sum_sampled_rows(base, home, bounds.max_rows_per_group, (*values, *one))
     else:  # rows are alike: no need to choose among them
-        each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
+        each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.max_rows_per_group))
     if not table.one_row:
         each = _choose_groups(each, cells, bounds)
     # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
@@ -359,8 +359,8 @@ def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: Contributio
     home = [UNIT_COLUMN, *cells.names]
     if table.one_row:
         return base
-    chosen = sample_rows(base, home, bounds.rows)
-    if bounds.groups >= cells.count:
+    chosen = sample_rows(base, home, bounds.max_rows_per_group)
+    if bounds.max_groups >= cells.count:
         return chosen
     pairs = base.select(*home).distinct()
     kept = _choose_groups(pairs, cells, bounds).rename({f"in_{name}": name for name in home}).view()
@@ -370,9 +370,9 @@ def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: Contributio
 
 def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> Any:
     """A few cells of each entity, at random; all of them where there are no more."""
-    if bounds.groups >= cells.count:
+    if bounds.max_groups >= cells.count:
         return each
-    return sample_rows(each, [UNIT_COLUMN], bounds.groups, crowded=cells.count > MOST_HELD)
+    return sample_rows(each, [UNIT_COLUMN], bounds.max_groups, crowded=cells.count > MOST_HELD)
 
 
 def centre_range(domain: Range) -> tuple[int, Aggregate]:

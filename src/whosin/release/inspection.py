@@ -60,7 +60,7 @@ def check_table(
     # What is true of the rows that are counted, or a key column.
     marks: dict[str, Any] = {"rows": ibis.literal(True)}
     if not table.by_row:
-        marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
+        marks["rows without an entity, which are dropped"] = data[table.privacy_unit].isnull()
     named = set(table.domains) - _never_named(table, counted)
     fates = {
         name: _describe_undeclared(each, name in named) for name, each in table.domains.items()
@@ -152,14 +152,14 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
                 "entities: each row is one", _single_figure(table, table.data.count())
             )
         ]
-    owned = table.data.filter(table.data[table.entity].notnull())
+    owned = table.data.filter(table.data[table.privacy_unit].notnull())
     grouped = {
         name: each
         for name, each in table.domains.items()
-        if name != table.entity and (isinstance(each, Values) or each.edges)
+        if name != table.privacy_unit and (isinstance(each, Values) or each.edges)
     }
     cells = GroupGrid(tuple(grouped), tuple(grouped.values()))
-    coded = cells.placed(owned, whose=owned[table.entity])
+    coded = cells.placed(owned, whose=owned[table.privacy_unit])
     spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
     sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
     size = sizes["n"]
@@ -172,7 +172,7 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
         before = most
     figures[f"entities with more than {before} rows"] = (size > before).sum()
     figures["the most rows of one entity"] = size.max()
-    figures[f"entities with more rows than count, {table.rows}"] = (size > table.rows).sum()
+    figures[f"entities with more rows than count, {table.max_rows_per_group}"] = (size > table.rows).sum()
     for column, name in zip(cells.columns, cells.names, strict=True):
         said = ", declared constant" if table.domains[column].constant else ""
         figures[f"{column}: entities in more than one cell{said}"] = (sizes[name] > 1).sum()

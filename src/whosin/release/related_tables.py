@@ -58,12 +58,12 @@ class FurtherTable:
     public: ClassVar[bool] = False
     name: str
     source: Any
-    entity: str | None = None
-    rows: int = 1
+    privacy_unit: str | None = None
+    max_rows: int = 1
 
     def __post_init__(self) -> None:
         _check_texts(self, ("name", "entity"))
-        read_whole(self.rows, "rows", 1, MOST_ROWS)
+        read_whole(self.max_rows, "rows", 1, MOST_ROWS)
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class PrivateTable:
     """
 
     data: Any
-    entity: str | None
+    privacy_unit: str | None
     declared: FurtherTable | None = None
     lookups: list[Lookup] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -320,7 +320,7 @@ class Database:
         """Whether some names are features and all others have one value for a person: columns that
         were declared constant, and those of tables that join one row. Then a question is about
         people and not about rows."""
-        listed = set(names) - {self.main.entity}
+        listed = set(names) - {self.main.privacy_unit}
         others = listed - self.features.keys()
         return len(others) < len(listed) and all(map(self._is_single, others))
 
@@ -328,7 +328,7 @@ class Database:
         if name in self.main.kinds:
             return name in self._domains and self._domains[name].constant
         tables = [each for each in self.tables.values() if name in each.names.values()]
-        return all(each.declared is not None and each.declared.rows == 1 for each in tables)
+        return all(each.declared is not None and each.declared.max_rows == 1 for each in tables)
 
     def rows(self, names: Iterable[str] | None = None) -> Any:
         """The rows of the table itself with what else is named; everything by default."""
@@ -344,7 +344,7 @@ class Database:
     def people(self, names: Iterable[str]) -> Any:
         """One row for each entity of the table itself, with what is named: see `of_people`. For a
         column that was declared constant it takes any value that there is, in the same pass."""
-        wanted, entity = set(names), self.main.entity
+        wanted, entity = set(names), self.main.privacy_unit
         assert entity is not None
         own = [each for each in self._of(self.main) if each.name in wanted]
         constant = (wanted & self.main.kinds.keys()) - {entity}
@@ -357,13 +357,13 @@ class Database:
         return self._with_features(base, wanted - {each.name for each in own})
 
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
-        if self.main.entity is None:
+        if self.main.privacy_unit is None:
             accepted = "public, where each row is one person: there is no entity to join on"
             raise invalid_value("table", accepted, repr(declared.name))
-        entity = declared.entity or self.main.entity
+        entity = declared.privacy_unit or self.main.privacy_unit
         if entity not in opened.columns:
             raise unknown_column("entity", entity, opened)
-        _same_entity(opened[entity], self.main.data[self.main.entity].type())
+        _same_entity(opened[entity], self.main.data[self.main.privacy_unit].type())
         return PrivateTable(opened, entity, declared)
 
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
@@ -388,7 +388,7 @@ class Database:
             assert table.declared is not None
             for name in table.kinds:
                 # The entity there too: it is missing for whoever has no row in that table.
-                own = {name} if name == table.entity else set()
+                own = {name} if name == table.privacy_unit else set()
                 table.names[name] = _free_column_name(name, table.declared.name, own.union(taken))
                 taken[table.names[name]] = None
         for index, name in enumerate(self.features):
@@ -412,7 +412,7 @@ class Database:
         rows = self._owned(table, table.rows(used))
         columns = {column: rows[name] for name, column in used.items()}
         named = rows.select(select_columns({self._owner: rows[self._owner]} | columns))
-        chosen = whole_rows(named, self._owner, table.declared.rows)
+        chosen = whole_rows(named, self._owner, table.declared.max_rows)
         return self._beside(base, chosen, used.values())
 
     def _with_features(self, base: Any, wanted: set[str]) -> Any:
@@ -431,9 +431,9 @@ class Database:
 
     def _beside(self, base: Any, known: Any, names: Iterable[str]) -> Any:
         """Rows with columns of a table that is joined on the entity; nobody's row is lost."""
-        assert self.main.entity is not None
+        assert self.main.privacy_unit is not None
         return join_columns(
-            base, known, [(self.main.entity, self._owner)], {each: each for each in names}
+            base, known, [(self.main.privacy_unit, self._owner)], {each: each for each in names}
         )
 
     def _of(self, table: PrivateTable) -> list[Feature]:
@@ -450,9 +450,9 @@ class Database:
 
     def _owned(self, table: PrivateTable, rows: Any) -> Any:
         """The rows that have an owner, with it, as the table itself spells it."""
-        assert table.entity is not None and self.main.entity is not None
-        kind = self.main.data[self.main.entity].type()
-        whose = _same_entity(rows[table.entity], kind).name(self._owner)
+        assert table.privacy_unit is not None and self.main.entity is not None
+        kind = self.main.data[self.main.privacy_unit].type()
+        whose = _same_entity(rows[table.privacy_unit], kind).name(self._owner)
         return rows_with_unit(rows.mutate(whose), self._owner)
 
     def _aggregated(

@@ -169,7 +169,7 @@ class Session:
 
     def _bound(self) -> None:
         """Someone who may not decide finds everything decided."""
-        bound = self.ledger.standing(self.dataset).bound
+        bound = self.ledger.standing(self.dataset).registered
         if bound is None:
             raise BudgetRefused(describe_unnamed(self.dataset))
         bound.check(self.dataset, self.binding)
@@ -296,7 +296,7 @@ class Session:
         if not universes or not self.curator or self._paid():
             return
         standing = self.standing
-        fixed = standing.bound is None or standing.bound.binding.universe is not None
+        fixed = standing.registered is None or standing.bound.binding.universe is not None
         if not fixed and not standing.debits:
             self.binding = replace(self.binding, universe=universes.pop())
             self.ledger.amend(self.dataset, self.binding)

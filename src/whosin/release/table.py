@@ -69,20 +69,20 @@ class Table:
     def __init__(  # noqa: PLR0913 (public parameters, all by name)
         self,
         source: object,
-        entity: str,
+        privacy_unit: str,
         domains: Mapping[str, object] | None = None,
         *,
-        rows: int | None = None,
-        groups: int | None = None,
+        max_rows_per_group: int | None = None,
+        max_groups: int | None = None,
         name: str | None = None,
         engine: Engine | None = None,
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
     ) -> None:
         require_extras("release")
-        given = {"rows": rows, "groups": groups}
+        given = {"max_rows_per_group": max_rows_per_group, "max_groups": max_groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
-        self.rows, self.groups = (
+        self.max_rows_per_group, self.max_groups = (
             1 if value is None else read_whole(value, field, 1, MOST_ROWS)
             for field, value in given.items()
         )
@@ -98,15 +98,15 @@ class Table:
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())
-        self.entity = self._entity(entity)
-        self.by_row = self.entity not in self.columns
+        self.privacy_unit = self._find_privacy_unit(privacy_unit)
+        self.by_row = self.privacy_unit not in self.columns
         for field, value in given.items():
             self.bound(field, value)
         if not self.by_row and not (
-            is_usable(self.type(self.entity)) or self.type(self.entity).is_binary()
+            is_usable(self.type(self.privacy_unit)) or self.type(self.entity).is_binary()
         ):
             accepted = "a column of numbers, texts or dates"
-            raise invalid_value("entity", accepted, str(self.type(self.entity)))
+            raise invalid_value("entity", accepted, str(self.type(self.privacy_unit)))
         self.own = self.kinds
         self.database = self._related(own, opened)
         self.kinds = self.database.kinds
@@ -124,7 +124,7 @@ class Table:
             accepted = "left out where each row is one person: there is nothing to sum up"
             raise invalid_value("features", accepted, f"{len(self.features)} of them")
         pairs = tuple(zip(self.tables, opened, strict=True))
-        entity = None if self.by_row else self.entity
+        entity = None if self.by_row else self.privacy_unit
         return Database(self.engine, own, entity, pairs, self.features)
 
     def _declare(self, domains: Mapping[str, object]) -> None:
@@ -256,7 +256,7 @@ class Table:
             raise invalid_value("query", accepted, "another")
         return expression
 
-    def _entity(self, given: object) -> str:
+    def _find_privacy_unit(self, given: object) -> str:
         """The entity's column, or a name that no column has, for each row by itself."""
         if isinstance(given, str):
             if given in (ROW, EACH_ROW):

@@ -70,24 +70,24 @@ def _is_above(text: str, other: str) -> bool:
 
 def _suspension_lines(standing: BudgetState) -> list[str]:
     """That an engine failed, where one did, and what follows."""
-    if not standing.halts and not standing.halted:
+    if not standing.suspensions and not standing.suspended:
         return []
-    times = "once" if standing.halts == 1 else f"{standing.halts} times"
+    times = "once" if standing.suspensions == 1 else f"{standing.halts} times"
     now = (
         ": nothing is answered until its curator has looked, and lets it go on with whosin "
         "ledger resume."
-        if standing.halted
+        if standing.suspended
         else "; its curator let it go on."
     )
-    word = "Halted" if standing.halted else "It was halted"
+    word = "Halted" if standing.suspended else "It was halted"
     return [f"{word}{now} An engine failed after a debit {times}."]
 
 
 def _unit_lines(standing: BudgetState) -> list[str]:
     """Whose rows the budget is for, where that was said."""
-    if standing.bound is None:
+    if standing.registered is None:
         return []
-    kept = standing.bound.binding
+    kept = standing.registered.binding
     rows = "1 row" if kept.rows == 1 else f"{kept.rows:,} rows"
     groups = "1 cell" if kept.groups == 1 else f"{kept.groups:,} cells"
     return [f"Protects each {kept.entity!r}: at most {rows} in {groups} count."]

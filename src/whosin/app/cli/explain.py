@@ -176,8 +176,8 @@ def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool
             value = load_object(target, "what it names")
             if isfunction(value):
                 value = _call_function(value)
-            guarantee: Guarantee = read(value, delta=delta, rows=rows)
-            known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
+            guarantee: Guarantee = read(value, delta=delta, max_rows=rows)
+            known: TradeOff | None = read_curve(value, max_rows=rows) if with_curve else None
         if guarantee.epsilon == float("inf"):
             raise invalid_value("delta", "given with --delta: the tool states ρ alone", "nothing")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation

@@ -371,7 +371,7 @@ class Visitor:
         if not has_ledger(settings):
             return {}
         with self.ledger(settings, create=False) as ledger:
-            result = {name: ledger.standing(name).bound for name in ledger.datasets()}
+            result = {name: ledger.standing(name).registered for name in ledger.datasets()}
         return {name: bound for name, bound in result.items() if bound is not None}
 
     def sees(self, entry: Entry) -> bool:

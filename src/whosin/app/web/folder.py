@@ -98,7 +98,7 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
         source = fingerprint_of_source(str(folder / name))
     except OSError:  # it may be gone by now
         return False
-    return bound.holds_rows_of(Registration(bound.binding.entity, source=source))
+    return bound.holds_rows_of(Registration(bound.registration.entity, source=source))
 
 
 def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:

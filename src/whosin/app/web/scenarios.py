@@ -234,12 +234,12 @@ def refusal_reason(
             return None
         share = scenario.budget.get("share", 1)
         registry.check_session(standing, scenario.plan, Budget.of(scenario.plan), share)
-        if standing.bound is None:
+        if standing.registered is None:
             return None if visitor.curator else describe_unnamed(table.name)
         binding = register_table(table, scenario.queries)
-        if visitor.curator and standing.bound.binding.universe is None:
+        if visitor.curator and standing.registered.binding.universe is None:
             binding = replace(binding, universe=None)
-        standing.bound.check(table.name, binding)
+        standing.registered.check(table.name, binding)
         bare = [replace(offer.charge, binding=binding) for offer in offers]
         registry.check_debits(standing, bare)
     except (BudgetRefused, RequestRefused) as error:

@@ -118,7 +118,7 @@ class Query(ABC):
         return self.sums
 
     @abstractmethod
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         """The price and the expected error. Raises for a query that does not fit the schema."""
 
     @abstractmethod
@@ -277,8 +277,8 @@ class Linear(Query):
 
     sums: ClassVar[bool] = True
     by: Sequence[str] | str = ()
-    rows: int | None = None
-    groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
 
     @abstractmethod
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -301,8 +301,8 @@ class Linear(Query):
     def bounds(self, table: Table) -> ContributionBounds:
         """How much of an entity counts. Nobody is in more cells than there are, or in more than
         columns that were declared constant allow."""
-        groups = min(table.bound("groups", self.groups), self.cells(table).most)
-        return ContributionBounds(table.bound("rows", self.rows), groups)
+        groups = min(table.bound("groups", self.max_groups), self.cells(table).most)
+        return ContributionBounds(table.bound("rows", self.max_rows_per_group), groups)
 
     def cells(self, table: Table) -> GroupGrid:
         """What the answer is grouped by."""
@@ -310,14 +310,14 @@ class Linear(Query):
 
     def counted(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
-        groups = bounds.groups if cells.columns else None
+        groups = bounds.max_groups if cells.columns else None
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, bounds.rows, groups, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, bounds.max_rows_per_group, groups, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return self.caution(table, "groups", self.cells(table).columns)
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)

@@ -53,7 +53,7 @@ class Count(Linear):
     kind: ClassVar[str] = "count"
     label: ClassVar[str] = "how many people there are"
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         planned = planned_count(share.plan)
         if planned is None or self.where is not None or self.cells(table).columns:
             return super().offer(table, share)
@@ -73,10 +73,10 @@ class Count(Linear):
         return (PEOPLE_PART,)
 
     def bounds(self, table: Table) -> ContributionBounds:
-        return ContributionBounds(1, super().bounds(table).groups)
+        return ContributionBounds(1, super().bounds(table).max_groups)
 
     def counted(self, table: Table) -> ContributionPolicy:
-        return replace(super().counted(table), rows=None)
+        return replace(super().counted(table), max_rows_per_group=None)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         return contribution_bounds.count_people(
@@ -119,7 +119,7 @@ class Rows(Linear):
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         result = super().cautions(table)
-        return (CostWarning("rows"), *result) if table.at_default("rows", self.rows) else result
+        return (CostWarning("rows"), *result) if table.at_default("rows", self.max_rows_per_group) else result
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         rows = eligible_rows(table, self.where)
@@ -175,9 +175,9 @@ class Keys(Query):
     column_takes: ClassVar[str] = "any"
     needs_delta: ClassVar[bool] = True
     column: str
-    groups: int | None = None
+    max_groups: int | None = None
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not share.delta:
             raise invalid_value("keys", "asked under a plan with a delta, which they need", "none")
         kind = table.type(table.column(self.column))
@@ -187,8 +187,8 @@ class Keys(Query):
         expression = table.check(self._expression(table))
         reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
         noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", reach / share.epsilon))
-        threshold = _key_threshold(noisy.scale, bounds.groups, share.delta)
-        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.groups, threshold))
+        threshold = _key_threshold(noisy.scale, bounds.max_groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.max_groups, threshold))
         costs = {
             relation: Cost.pure(
                 PEOPLE_PART.sensitivity(relation, bounds, True) / noisy.scale, failing
@@ -218,7 +218,7 @@ class Keys(Query):
 
     def counted(self, table: Table) -> ContributionPolicy:
         return ContributionPolicy(
-            table.entity, None, self._bounds(table).groups, by_row=table.by_row
+            table.privacy_unit, None, self._bounds(table).max_groups, by_row=table.by_row
         )
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
@@ -227,7 +227,7 @@ class Keys(Query):
         return tuple(replace(each, declared=declared) for each in found)
 
     def _bounds(self, table: Table) -> ContributionBounds:
-        groups = table.bound("groups", self.groups)
+        groups = table.bound("groups", self.max_groups)
         return ContributionBounds(1, groups if may_vary(table.domains, (self.column,)) else 1)
 
     def _expression(self, table: Table) -> Any:
@@ -236,7 +236,7 @@ class Keys(Query):
         pairs = pairs.filter(pairs["key"].notnull())
         pairs = pairs if table.by_row else pairs.distinct()
         chosen = contribution_bounds.sample_rows(
-            pairs, [contribution_bounds.UNIT_COLUMN], self._bounds(table).groups
+            pairs, [contribution_bounds.UNIT_COLUMN], self._bounds(table).max_groups
         )
         return chosen.group_by("key").aggregate(people=chosen.count())
 
@@ -278,7 +278,7 @@ class Top(Query):
     by: Sequence[str] | str
     k: int = 10
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells = self._cells(table)
         choices = len(self._named(cells))
         if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
@@ -318,7 +318,7 @@ class Top(Query):
         cells = self._cells(table)
         left = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(
-            table.entity,
+            table.privacy_unit,
             outside=left["outside"],
             by_row=table.by_row,
             unnamed=tuple(left["others"]),

@@ -79,9 +79,9 @@ class Marginals(Query):
     goal: str = "mean"
     magnitudes: Sequence[object] | None = None
     ranges: Mapping[str, Sequence[object]] | None = None
-    rows: int | None = None
+    max_rows_per_group: int | None = None
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         asked = self.tables(table)
         cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
@@ -119,16 +119,16 @@ class Marginals(Query):
     def counted(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return self.caution(table, "rows", self.workload(table)[0].columns)
 
     def rows_counted(self, table: Table) -> int:
         """How many rows of an entity count: one says all where all are alike."""
-        most = table.bound("rows", self.rows)
+        most = table.bound("rows", self.max_rows_per_group)
         alike = not may_vary(table.domains, self.workload(table)[0].columns)
-        return 1 if alike and self.rows is None else most
+        return 1 if alike and self.max_rows_per_group is None else most
 
     def workload(self, table: Table) -> tuple[GroupGrid, Workload]:
         """The columns that are measured with their domains, and the tables over them."""

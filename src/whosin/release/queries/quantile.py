@@ -212,8 +212,8 @@ class RankQuery(Query):
     column: str
     points: int | None = None
     by: Sequence[str] | str = ()
-    rows: int | None = None
-    groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
     interval: bool = False
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class RankQuery(Query):
     def below(self) -> Fraction:
         """The share of the rows below the answer."""
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
         expression = table.check(self._expression(table))
         selections = 2 if self.interval else 1
@@ -303,7 +303,7 @@ class RankQuery(Query):
         each)."""
         if not self.cells(table).columns:
             return [(1, self.reach(table, relation))]
-        groups, apart = self.bounds(table).groups, self.reach(table, "add-remove")
+        groups, apart = self.bounds(table).max_groups, self.reach(table, "add-remove")
         if relation == "replace":
             return [(2 * groups, apart), (groups, self.reach(table, relation))]
         return [(groups, apart)]
@@ -318,7 +318,7 @@ class RankQuery(Query):
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How much of an entity counts."""
-        groups = min(table.bound("groups", self.groups), self.cells(table).most)
+        groups = min(table.bound("groups", self.max_groups), self.cells(table).most)
         return ContributionBounds(self._rows(table), groups)
 
     def reach(self, table: Table, relation: str) -> int:
@@ -335,9 +335,9 @@ class RankQuery(Query):
     def counted(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
         return ContributionPolicy(
-            table.entity,
-            bounds.rows,
-            bounds.groups if cells.columns else None,
+            table.privacy_unit,
+            bounds.max_rows_per_group,
+            bounds.max_groups if cells.columns else None,
             ranges={self.column: clamp_ends(table.range(self.column))},
             **outside_values(cells.columns, cells.domains),
             by_row=table.by_row,
@@ -348,7 +348,7 @@ class RankQuery(Query):
         return (*by_rows, *self.caution(table, "groups", self.cells(table).columns))
 
     def _rows(self, table: Table) -> int:
-        return table.bound("rows", self.rows)
+        return table.bound("rows", self.max_rows_per_group)
 
     def _expression(self, table: Table) -> Any:
         rows, cells = eligible_rows(table, self.where), self.cells(table)
@@ -421,7 +421,7 @@ class Maximum(Query):
     scale: ClassVar[str] = NAME
     universe: Sequence[Sequence[Any]]
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
             raise invalid_value("maximum", accepted, share.plan.family.symbol)
@@ -453,7 +453,7 @@ class Maximum(Query):
         return {"columns": ["value", "places"], "rows": [[value, k]]}
 
     def counted(self, table: Table) -> ContributionPolicy:
-        return ContributionPolicy(table.entity)
+        return ContributionPolicy(table.privacy_unit)
 
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
@@ -477,7 +477,7 @@ class Maximum(Query):
         import ibis
 
         rows = eligible_rows(table, None)
-        kind = table.type(table.entity)
+        kind = table.type(table.privacy_unit)
         names = [entity for entity, _ in self.ranked()]
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
@@ -489,7 +489,7 @@ class Maximum(Query):
             schema={"name": "string" if kind.is_string() else "int64", "rank": "int64"},
         )
         # Only the entity is joined: a column of the table may be called like one of ours.
-        present = rows.select(who=rows[table.entity]).join(ranks, [("who", "name")])
+        present = rows.select(who=rows[table.privacy_unit]).join(ranks, [("who", "name")])
         return present.aggregate(rank=present["rank"].max())
 
 

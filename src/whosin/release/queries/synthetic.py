@@ -197,13 +197,13 @@ class Synthetic(Query):
     choose: bool | str = False
     choosing: object = None
     length: int | None = None
-    rows: int | None = None
+    max_rows_per_group: int | None = None
 
     @property
     def takes_gaussian(self) -> bool:
         return self.method == MARGINALS_METHOD
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if self.method not in SYNTHETIC_METHODS:
             raise UnknownName("method", str(self.method), SYNTHETIC_METHODS)
         self._require_own_keys()
@@ -241,7 +241,7 @@ class Synthetic(Query):
             return self._asked().counted(table)
         cells = self._cells(table)
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, 1, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, 1, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return self._asked().cautions(table) if self.method == MARGINALS_METHOD else ()
@@ -284,7 +284,7 @@ class Synthetic(Query):
         order = self.order
         if self.choose and order is not None:
             order = read_whole(order, "order", 2, 20)
-        return Marginals(columns=columns, order=order, sets=sets, rows=self.rows, where=self.where)
+        return Marginals(columns=columns, order=order, sets=sets, max_rows_per_group=self.max_rows_per_group, where=self.where)
 
     def _learned(self, table: Table, share: Share) -> CostEstimate:
         require_extras("synthetic")

@@ -100,16 +100,16 @@ class JointMeasurement(Query):
 
     def bounds(self, table: Table) -> ContributionBounds:
         own = [each.bounds(table) for each in self.members]
-        return ContributionBounds(max(each.rows for each in own), max(each.groups for each in own))
+        return ContributionBounds(max(each.max_rows_per_group for each in own), max(each.max_groups for each in own))
 
     def counted(self, table: Table) -> ContributionPolicy:
-        cells, rows = self.workload(table)[0], self.bounds(table).rows
+        cells, rows = self.workload(table)[0], self.bounds(table).max_rows_per_group
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
     def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
-        return replace(member.counted(table), rows=self.bounds(table).rows)
+        return replace(member.counted(table), max_rows_per_group=self.bounds(table).max_rows_per_group)
 
     def asked(self, table: Table) -> dict[str, Any]:
         counted = [self.counted_of(table, each).to_dict() for each in self.members]
@@ -139,9 +139,9 @@ class JointMeasurement(Query):
         workload = Workload(sizes, tuple(worths), tuple(worths.values()))
         return GroupGrid(tuple(names), tuple(domains.values())), workload, axes
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
-        rows = self.bounds(table).rows
+        rows = self.bounds(table).max_rows_per_group
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
@@ -232,7 +232,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if not isinstance(query, Count | Rows) or planned_count(plan) is not None:
         return None
     cells, bounds = query.cells(table), query.bounds(table)
-    if cells.columns and bounds.groups > 1:
+    if cells.columns and bounds.max_groups > 1:
         return None
     if isinstance(query, Rows) and not table.by_row and may_vary(table.domains, cells.columns):
         return None  # rows of one cell count, which are not those of another table
@@ -240,7 +240,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if any(len(domain.labels) < 2 for _, domain in pairs):
         return None
     drops = frozenset(name for name, each in pairs if each.drops)
-    return query.where, bounds.rows, table.of_people, drops
+    return query.where, bounds.max_rows_per_group, table.of_people, drops
 
 
 def apportion_cost(cost: Cost, count: int) -> list[Cost]:
