@@ -103,10 +103,10 @@ def quantiles() -> Iterator[Row]:
             held = pa.table({"who": np.arange(1000), "x": values})
             table = Table(held, "who", {"x": Range(0, 100)}, name="people")
             query = Quantile(column="x", quantile=str(below))
-            offer = query.offer(table, Share(plan, epsilon))
+            estimate = query.estimate_cost(table, Share(plan, epsilon))
             theirs = _opendp_quantile(float(below), float(epsilon))
             for _ in range(DRAWS):
-                (value,) = query.answer(table, offer)["rows"][0]
+                (value,) = query.answer(table, estimate)["rows"][0]
                 found["ours"].append(max(truth[0] - value, value - truth[1], 0))
                 other = theirs(values.tolist())
                 found["theirs"].append(max(truth[0] - other, other - truth[1], 0))

@@ -271,7 +271,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
         told = Guarantee("other", "1", Fraction(3, 2))
         debit_guarantee(ledger, "people", told, "a model", "r1")
         debit_guarantee(ledger, "people", told, "a model", "r1")  # a retry pays once
-        assert ledger.standing("people").epsilon == pytest.approx(1.5)
+        assert ledger.budget_state("people").epsilon == pytest.approx(1.5)
         assert [entry.kind for entry in ledger.history("people")][-2:] == ["debit", "answer"]
         wi.ledger.verify(ledger, "people")
         with pytest.raises(wi.errors.BudgetRefused):

@@ -406,15 +406,19 @@ def moved(query: PlannedQuery, relation: str) -> tuple[Fraction, float]:
             for low, high in ((0, 1), (-1, 1), (2, 5), (-7, -3), (-1, 4), ("-0.5", "2.5"), (0, 3))
             for c in (1, 2, 3)
         ),
-        *(PlannedQuery("histogram", max_rows_per_group=k, max_groups=c) for k in (1, 2, 3) for c in (1, 2)),
+        *(
+            PlannedQuery("histogram", max_rows_per_group=k, max_groups=c)
+            for k in (1, 2, 3)
+            for c in (1, 2)
+        ),
     ],
     ids=repr,
 )
 def test_sensitivities(query, relation):
     """THEORY 8 against brute force, in L1 and in L2."""
     taxicab, euclidean = moved(query, relation)
-    assert query.sensitivity(relation) == taxicab
-    assert query.euclidean(relation) == pytest.approx(euclidean, rel=1e-12)
+    assert query.l1_sensitivity(relation) == taxicab
+    assert query.l2_sensitivity(relation) == pytest.approx(euclidean, rel=1e-12)
     assert query.words()
 
 

@@ -140,7 +140,7 @@ def test_demo_and_cite(run):
     data = json.loads(out)
     patients = data["answers"][0]["rows"][0]
     assert patients[1] <= patients[0] <= patients[2] and abs(patients[0] - 20_000) < 500
-    assert data["standing"]["remaining_epsilon"] < 1e-9
+    assert data["budget_state"]["remaining_epsilon"] < 1e-9
     assert run("cite", "T4")[1].count("T4") == 1
     assert "@misc{li13" in run("cite", "--bibtex")[1]
     assert {paper["key"] for paper in json.loads(run("cite", "--json")[1])["papers"]} >= {"li13"}

@@ -94,7 +94,7 @@ def test_a_full_disk_names_the_request(run, hospital, tmp_path, monkeypatch) -> 
     code, _, _ = run("release", hospital, "--request", request, "--save", tmp_path / "x.json")
     assert code == 0
     kept = json.loads((tmp_path / "x.json").read_text())
-    assert kept["request"] == request and kept["standing"]["debits"] == len(kept["answers"])
+    assert kept["request"] == request and kept["budget_state"]["debits"] == len(kept["answers"])
 
 
 def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
@@ -152,10 +152,10 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
             headers=headers(bob),
         )
         assert refused.status_code == 409, refused.text
-        price = client.post("/api/price", json=ward, headers=headers(bob)).json()
+        price = client.post("/api/estimate", json=ward, headers=headers(bob)).json()
         assert "about 'ward'" in price["refusal"]
     with wi.Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
     remove_user(hospital.users, "Eve")
     assert read_curators(hospital.users) == set()
 

@@ -1,4 +1,4 @@
-"""Bounded answers from the definitions, in plain Python: what one entity's rows can come to.
+"""Bounded answers from the definitions, in plain Python: what one privacy unit's rows can come to.
 
 Nothing here is shared with the package but the declared domains. Rows are dictionaries; None, NaN
 and texts that spell no number are missing, as a number.
@@ -122,7 +122,7 @@ def _key(value: object, domain: Range | Values) -> object:
 def outcomes(
     rows: Sequence[tuple[Any, Any]], most_rows: int, most_groups: int
 ) -> set[frozenset[Any]]:
-    """All that one entity may come to over the random choices, as {(cell, total)} a choice.
+    """All that one privacy unit may come to over the random choices, as {(cell, total)} a choice.
 
     Args:
         rows: (cell, values) of each of its rows, values being a tuple of whole numbers.
@@ -147,7 +147,7 @@ def outcomes(
 def by_entity(
     rows: Sequence[dict[str, Any]], entity: str = "who"
 ) -> dict[Any, list[dict[str, Any]]]:
-    """The rows of each entity, without those that have none."""
+    """The rows of each privacy unit, without those that have none."""
     found = defaultdict(list)
     for row in rows:
         name = row[entity]

@@ -226,7 +226,7 @@ PAGE = [
     ("GET", "/api/notions", {}, None),
     ("GET", "/api/columns?file=x.csv", {}, "release"),
     ("POST", "/api/files?name=y.csv", {"content": "a,b\n1,2\n"}, "release"),
-    ("POST", "/api/price", {"json": SCENARIO}, "release"),
+    ("POST", "/api/estimate", {"json": SCENARIO}, "release"),
     ("POST", "/api/release", {"json": RELEASE}, "release"),
     ("POST", "/api/release/report", {"json": RELEASE}, "charts"),
     ("POST", "/api/tradeoff", {"json": {"rows": 2, "values": 2, "prior": "uniform"}}, "tradeoff"),

@@ -69,7 +69,7 @@ def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
     path.write_text(ROWS)
     Session(table(path), PLAN, ledger, share="1/10").ask(Count())
     again = Session(table(path), PLAN, ledger, share="1/10", curator=False)
-    assert again.dataset == "Zo\u00eb" and again.standing.debits == 1
+    assert again.dataset == "Zo\u00eb" and again.budget_state.debits == 1
 
 
 def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
@@ -79,10 +79,10 @@ def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
             Session(table(visits, "visit"), PLAN, ledger, amend=amend)
     other = Session(table(visits), PLAN, ledger)
     other.table = table(visits, "visit")
-    other.binding = register_table(other.table)
+    other.registration = register_table(other.table)
     with pytest.raises(BudgetRefused, match="set once and for all"):  # in the debit's own turn
         other.ask(Count(), share="1/10")
-    assert ledger.standing("visits").debits == 1
+    assert ledger.budget_state("visits").debits == 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_domains_and_wider_bounds_are_amended_or_refused(
     changed = table(visits, **({"rows": 2} | options))
     Session(changed, PLAN, ledger, amend=True).ask(Count(), share="1/10")
     assert len(entries(ledger, "amended")) == 1
-    assert ledger.standing("visits").debits == 2
+    assert ledger.budget_state("visits").debits == 2
     verify(ledger, "visits")
 
 
@@ -124,12 +124,12 @@ def test_domains_are_compared_by_what_they_mean(visits, ledger) -> None:
 def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
     session = Session(table(visits, rows=2), PLAN, ledger)
     session.release([Count(), Sum(column="days")], share="1/2")
-    count, total = (entry.body["binding"] for entry in entries(ledger, "debit"))
+    count, total = (entry.body["registration"] for entry in entries(ledger, "debit"))
     assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (1, 1)
     assert (total["rows"], total["groups"]) == (2, 1)
     assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
     assert len(total["schema"]) == 64 and len(total["source"]) == 64
-    assert entries(ledger, "registered")[0].body["binding"]["schema"]["days"] == "string"
+    assert entries(ledger, "registered")[0].body["registration"]["schema"]["days"] == "string"
 
 
 VISITS = Histogram(column="visit")
@@ -140,8 +140,16 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
     ("within", "beyond", "words"),
     [
         (Rows(max_rows_per_group=2), Rows(rows=3), "rows = 2, and this has 3"),
-        (Sum(column="days", max_rows_per_group=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
-        (Median(column="days"), Median(column="days", max_rows_per_group=9), "rows = 2, and this has 9"),
+        (
+            Sum(column="days", max_rows_per_group=1),
+            Sum(column="days", rows=50),
+            "rows = 2, and this has 50",
+        ),
+        (
+            Median(column="days"),
+            Median(column="days", max_rows_per_group=9),
+            "rows = 2, and this has 9",
+        ),
         (
             Histogram(column="visit"),
             Histogram(column="visit", max_groups=2),
@@ -158,7 +166,7 @@ def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, with
         session.ask(beyond, share="1/20")
     with pytest.raises(BudgetRefused, match=words):  # someone who may not decide, at once
         Session(bounded, PLAN, ledger, curator=False, queries=[beyond])
-    assert ledger.standing("visits").debits == 1
+    assert ledger.budget_state("visits").debits == 1
     Session(bounded, PLAN, ledger, amend=True, queries=[beyond]).ask(beyond, share="1/20")
     verify(ledger, "visits")
 
@@ -167,7 +175,7 @@ def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
     asked = [Rows(max_rows_per_group=3), Histogram(column="visit", max_groups=50), Count()]
     opened = wi.Table(visits, "patient", BOTH)
     Session(opened, PLAN, ledger, queries=asked).release(asked, share="1/2")
-    kept = ledger.standing("visits").bound.binding
+    kept = ledger.budget_state("visits").bound.registration
     assert kept.rows == 3 and 1 < kept.groups < 50, "no more cells than there are"
 
 
@@ -202,13 +210,13 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
         Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
 
 
-def test_a_changed_binding_breaks_the_history(visits, ledger, tmp_path) -> None:
+def test_a_changed_registration_breaks_the_history(visits, ledger, tmp_path) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     verify(ledger, "visits")
-    bound = ledger.standing("visits").bound
-    forged = replace(bound, binding=replace(bound.binding, entity="visit"))
+    bound = ledger.budget_state("visits").bound
+    forged = replace(bound, registration=replace(bound.registration, entity="visit"))
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
-        connection.execute("UPDATE whosin_datasets SET binding = ?", [forged.text()])
+        connection.execute("UPDATE whosin_datasets SET registration = ?", [forged.text()])
     with pytest.raises(BrokenHistory):
         verify(ledger, "visits")
     with pytest.raises(BrokenHistory):
@@ -258,7 +266,7 @@ def test_next_month_goes_on_under_the_same_budget(visits, ledger) -> None:
     with pytest.raises(BudgetRefused, match="the source has changed"):
         Session(table(visits), PLAN, ledger)
     Session(table(visits), PLAN, ledger, amend=True).ask(Count(), share="1/2")
-    assert ledger.standing("visits").spendable == 0
+    assert ledger.budget_state("visits").spendable == 0
     verify(ledger, "visits")
 
 
@@ -267,15 +275,15 @@ def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
     session.ask(Count(), share="1/2")
     prints = register_table(session.table, rows=True).source
     assert set(prints) == {"bytes", "rows"}
-    standing, history, _ = ledger.record("visits")
-    kept = standing.bound
-    shown = json.dumps([standing.to_dict(), [entry.to_dict() for entry in history]])
-    for secret in (*prints.values(), *kept.binding.source.values(), kept.key):
+    budget_state, history, _ = ledger.record("visits")
+    kept = budget_state.bound
+    shown = json.dumps([budget_state.to_dict(), [entry.to_dict() for entry in history]])
+    for secret in (*prints.values(), *kept.registration.source.values(), kept.key):
         assert secret not in shown
     # Whoever guesses the whole table cannot test the guess against an entry without the key.
     other = RegisteredTable.of(register_table(session.table, rows=True))
-    assert other.entry()["source"] != history[0].body["binding"]["source"]
-    assert other.entry() | {"source": ""} == history[0].body["binding"] | {"source": ""}
+    assert other.entry()["source"] != history[0].body["registration"]["source"]
+    assert other.entry() | {"source": ""} == history[0].body["registration"] | {"source": ""}
 
 
 def test_large_files_are_sampled(tmp_path) -> None:
@@ -304,7 +312,7 @@ def test_an_uninformed_adversary_is_not_substituted(ledger) -> None:
     with pytest.raises(BudgetRefused, match="that very plan"):
         session.ask(query)
     session.ask(Count())  # costs world-level ε, whatever the words
-    assert ledger.standing("people").debits == 1
+    assert ledger.budget_state("people").debits == 1
     with pytest.raises(BudgetRefused):
         ledger.debits("people", {"x": Charge({}, {}, "my own promise", alone=True)})
 
@@ -356,9 +364,9 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
     data = table(visits)
     Session(data, PLAN, ledger)
     batch = [Count(), Rows(), Sum(column="days")]
-    offers = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
-    binding = register_table(data)
-    charges = [replace(offer.charge, binding=binding) for offer in offers]
+    estimates = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
+    registration = register_table(data)
+    charges = [replace(estimate.charge, registration=registration) for estimate in estimates]
     refused, lock = [], threading.Barrier(5)
 
     def race(number: int) -> None:
@@ -406,7 +414,7 @@ def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) ->
         raise StoreFailed("the ledger cannot be used: the disk is full; no answer was given")
 
     session = Session(table(visits), PLAN, ledger, request="friday")
-    for method in ("store", "standing"):
+    for method in ("store", "budget_state"):
         with monkeypatch.context() as patch:
             patch.setattr(wi.Ledger, method, failing)
             with pytest.raises(StoreFailed, match="request friday continues without paying again"):

@@ -24,7 +24,7 @@ DOMAINS = {"ward": ["A", "É \"x\" 'y'", "other"], "x": X}
 
 
 def rows_of(seed: int, most: int = 3) -> list[dict]:
-    """Few rows an entity, so that no choice is left to chance, and every kind of trouble."""
+    """Few rows a privacy unit, so that no choice is left to chance, and every kind of trouble."""
     rng = random.Random(seed)
     found = []
     for who in range(25):
@@ -107,7 +107,7 @@ def test_an_empty_table_has_answers_of_the_same_shape() -> None:
     data = oracle.table(stored([]), DOMAINS, rows=2, groups=2)
     for query in (release.Count(), release.Sum(column="x", by="ward"), release.Mean(column="x")):
         assert not any(map(any, oracle.exact(query, data)))
-        answer = query.answer(data, query.offer(data, oracle.share()))
+        answer = query.answer(data, query.estimate_cost(data, oracle.share()))
         assert len(answer["rows"]) == query.cells(data).count
 
 
@@ -192,7 +192,7 @@ def test_columns_may_have_any_name(tmp_path) -> None:
         quoted = '"' + name.replace('"', '""') + '"'
         query = release.Count(by=name, where=f"{quoted} = 'A'")
         assert oracle.exact(query, data) == [[2, 0, 0]]
-        answer = query.answer(data, query.offer(data, oracle.share()))
+        answer = query.answer(data, query.estimate_cost(data, oracle.share()))
         assert len(set(answer["columns"])) == 4
         assert answer["columns"][1:] == ["value", "low", "high"]
     assert oracle.exact(release.Sum(column="num ber", by=("sum", "rows")), data)[0][0] == 4
@@ -205,7 +205,7 @@ def test_columns_may_have_any_name(tmp_path) -> None:
         release.Variance(column="num ber", by="squares"),
     ]
     for other in others:
-        answer = other.answer(data, other.offer(data, share))
+        answer = other.answer(data, other.estimate_cost(data, share))
         assert len(set(answer["columns"])) == len(answer["columns"])
 
 
@@ -246,7 +246,9 @@ def test_files_and_catalogues_answer_alike(tmp_path) -> None:
         connection.execute("CREATE TABLE people AS SELECT * FROM rows_in")
     found = []
     for source in ("one.parquet", "many.parquet", "one.arrow", "base.duckdb::people"):
-        data = wi.Table(f"{tmp_path}/{source}", "who", DOMAINS, max_rows_per_group=99, max_groups=99)
+        data = wi.Table(
+            f"{tmp_path}/{source}", "who", DOMAINS, max_rows_per_group=99, max_groups=99
+        )
         found.append(oracle.exact(release.Sum(column="x", by="ward"), data))
         data.engine.close()
     assert found == [found[0]] * 4
@@ -261,17 +263,21 @@ def test_quantiles_and_tops_find_the_truth_where_noise_is_small() -> None:
     sharp = oracle.share(1000)
     for share, truth in (("1/2", 50), ("1/10", 10), ("9/10", 90)):
         query = release.Quantile(column="x", quantile=share, points=101)
-        value = query.answer(data, query.offer(data, sharp))["rows"][0][0]
+        value = query.answer(data, query.estimate_cost(data, sharp))["rows"][0][0]
         assert value == truth
     top = release.Top(by="w", k=3)
-    assert top.answer(data, top.offer(data, sharp))["rows"] == [[1, "A"], [2, "B"], [3, "C"]]
+    assert top.answer(data, top.estimate_cost(data, sharp))["rows"] == [
+        [1, "A"],
+        [2, "B"],
+        [3, "C"],
+    ]
 
 
 def test_keys_show_counts_of_many_and_nothing_of_few() -> None:
     keys = ["many"] * 900 + [f"rare {n}" for n in range(100)] + [None] * 5
     data = oracle.table({"who": list(range(1005)), "k": keys})
     query = release.Keys(column="k")
-    answer = query.answer(data, query.offer(data, oracle.share(1, delta="1/1000000000")))
+    answer = query.answer(data, query.estimate_cost(data, oracle.share(1, delta="1/1000000000")))
     ((key, value, low, high),) = answer["rows"]
     assert key == "many"
     assert low < value < high and abs(value - 900) < 40
@@ -283,12 +289,12 @@ def test_the_maximum_is_of_those_present_only() -> None:
     data = oracle.table({"who": ["p2", "p3", "zz"], "rank": [11, 11, 11], "name": ["p9"] * 3})
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=universe)
-    offer = query.offer(data, Share(plan, oracle.share().epsilon))
-    seen = {query.answer(data, offer)["rows"][0][0] for _ in range(30)}
+    estimate = query.estimate_cost(data, Share(plan, oracle.share().epsilon))
+    seen = {query.answer(data, estimate)["rows"][0][0] for _ in range(30)}
     assert seen == {3, 4}, "k = 2 places from rank 4 up"
     nobody = oracle.table({"who": pa.array([], pa.string())})
-    offer = query.offer(nobody, offer.share)
-    assert {query.answer(nobody, offer)["rows"][0][0] for _ in range(30)} == {1, 2}
+    estimate = query.estimate_cost(nobody, estimate.share)
+    assert {query.answer(nobody, estimate)["rows"][0][0] for _ in range(30)} == {1, 2}
 
 
 def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_path) -> None:
@@ -298,12 +304,12 @@ def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_pat
     ward = ["A" if who % 3 else "B" for who in people]
     data = oracle.table({"who": [*people, None], "ward": [*ward, "A"]}, {"ward": ["A", "B"]})
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
-    offer = query.offer(data, oracle.share(3, relation="replace"))
-    (answer,) = query.answer(data, offer)["rows"]
+    estimate = query.estimate_cost(data, oracle.share(3, relation="replace"))
+    (answer,) = query.answer(data, estimate)["rows"]
     assert data.engine.publish(query.path, answer[2])
     written = pq.read_table(tmp_path / "o.parquet").column("ward").to_pylist()
     assert answer[:2] == ["o.parquet", 3000] and len(written) == 3000
     assert written == sorted(written), "the order of rows would show who is where"
-    kept = float(offer.details.kept)
+    kept = float(estimate.details.kept)
     truth = 2000 * kept + 1000 * (1 - kept) / 2
     assert abs(written.count("A") - truth) < 6 * math.sqrt(3000 / 4)

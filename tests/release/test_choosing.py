@@ -1,4 +1,4 @@
-"""Rows are chosen alike, and from the same memory, however many an entity has."""
+"""Rows are chosen alike, and from the same memory, however many a privacy unit has."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def test_one_entity_with_very_many_rows_fits(tmp_path: Path) -> None:
         rows = f"SELECT {person} AS person, range % 100 AS x FROM range(6100000)"
         connection.execute(f"COPY ({rows}) TO '{path}'")
     with DuckDB(memory="60MB", threads=1, spill=tmp_path) as engine:
-        table = Table(path, "person", {"x": Range(0, 100, step=1)}, max_rows_per_group=2, engine=engine)
+        table = Table(
+            path, "person", {"x": Range(0, 100, step=1)}, max_rows_per_group=2, engine=engine
+        )
         query = Sum(column="x")
         [found] = engine.run(query.exact(table, query.cells(table))).to_pylist()
     assert 0 <= found["sum"] - sum(range(100)) * 1000 <= 2 * 99

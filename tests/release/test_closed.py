@@ -92,7 +92,7 @@ def test_tables_of_marginals_are_of_the_same_people(policy: str) -> None:
     rows, domains = crowd(), DOMAINS[policy]
     data = oracle.table(columns(rows), domains)
     query = Marginals(columns=["sex", "age", "n"], order=2)
-    details = query.offer(data, oracle.share()).details
+    details = query.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     found = scan.count(data, scan.expression(data, None, 1), None)
@@ -129,7 +129,7 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     for _ in range(5):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", query.bounds(data), True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", query.bounds(data), True)
 
 
 def test_sums_still_clamp_numbers_that_are_in_no_bin() -> None:
@@ -161,13 +161,13 @@ def test_a_synthetic_table_would_show_that_a_row_was_dropped(tmp_path, column: s
     query = Synthetic(columns=[column], path=str(tmp_path / "s.parquet"))
     data = oracle.table(columns(crowd()), DOMAINS["drop"])
     with pytest.raises(InvalidInput, match=f"domain of {column} must be one that drops no row"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
     moved = oracle.table(columns(crowd()), DOMAINS["moved"])
     if column == "sex":
-        query.offer(moved, oracle.share(relation="replace"))
+        query.estimate_cost(moved, oracle.share(relation="replace"))
     else:  # rows without a number have no bin to be clamped to
         with pytest.raises(InvalidInput, match="drops no row"):
-            query.offer(moved, oracle.share(relation="replace"))
+            query.estimate_cost(moved, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(

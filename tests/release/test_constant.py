@@ -54,7 +54,7 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
     for _ in range(3):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True)
 
 
 def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None:
@@ -72,7 +72,7 @@ def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None
     changes = vectors[:, None, :] - vectors[None, :, :]
     largest = {"add-remove": vectors.sum(1).max(), "replace": np.abs(changes).sum(2).max()}
     for relation in NEIGHBOUR_RELATIONS:
-        assert largest[relation] == PEOPLE_PART.sensitivity(relation, bounds, True)
+        assert largest[relation] == PEOPLE_PART.l1_sensitivity(relation, bounds, True)
 
 
 def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
@@ -96,7 +96,9 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
         wide = oracle.table(WRONG, {"sex": SEX}, groups=2)
         narrow = oracle.table(WRONG, {"sex": plain}, groups=1)
         double = oracle.table(WRONG, {"sex": plain}, groups=2)
-        noises = [query.offer(each, share).parts[0].scale for each in (wide, narrow, double)]
+        noises = [
+            query.estimate_cost(each, share).parts[0].scale for each in (wide, narrow, double)
+        ]
         assert noises[0] == noises[1] == noises[2] / 2
 
 
@@ -105,10 +107,13 @@ def test_keys_and_tables_of_constant_columns() -> None:
     assert Keys(column="sex").counted(data).max_groups == 1
     assert Keys(column="ward").counted(data).max_groups == 4
     assert Marginals(columns=["sex", "age"]).counted(data).max_rows_per_group == 1
-    assert Marginals(columns=["sex", "age"], max_rows_per_group=2).counted(data).max_rows_per_group == 2
+    assert (
+        Marginals(columns=["sex", "age"], max_rows_per_group=2).counted(data).max_rows_per_group
+        == 2
+    )
     assert Marginals(columns=["sex", "ward"]).counted(data).max_rows_per_group == 3
     query = Marginals(columns=["sex", "age"])
-    details = query.offer(data, oracle.share()).details
+    details = query.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     for counts in scan.count(data, scan.expression(data, None, 1), None):

@@ -23,7 +23,7 @@ from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import Share
 from whosin.release.inspection import check_table
 from whosin.report import html, notebook, table_views
-from whosin.report.releases import print_offers
+from whosin.report.releases import print_estimates
 
 ROWS = {
     "who": ["a", "a", "a", "b", "b", "c", None],
@@ -44,8 +44,8 @@ def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
     held = {"who": list(range(400)), "x": [0] * 200 + [5] * 200, "ward": ["A"] * 200 + ["B"] * 200}
     data = oracle.table(held, {name: DOMAINS[name] for name in ("ward", "x")})
     query = release.Mean(column="x", by="ward")
-    offer = query.offer(data, oracle.share(1))
-    drawn = [query.answer(data, offer)["rows"] for _ in range(60)]
+    estimate = query.estimate_cost(data, oracle.share(1))
+    drawn = [query.answer(data, estimate)["rows"] for _ in range(60)]
     assert sum(rows[0][1] for rows in drawn) / 60 > 0.002, "biased"
     for where, said in (("ward = 'A'", True), ("ward = 'B'", False)):
         session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / f"{said}.db", share=1)
@@ -98,16 +98,16 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
 )
 def test_statements_follow_the_question(query, said, left_out) -> None:
     data = oracle.table(ROWS, DOMAINS)
-    offer = query.offer(data, oracle.share(1))
-    shown = query.answer(data, offer)
-    made = release.Answer("x", offer.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
+    estimate = query.estimate_cost(data, oracle.share(1))
+    shown = query.answer(data, estimate)
+    made = release.Answer("x", estimate.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
     assert said in made.statement and (NOT_COVERED in made.statement) == left_out
 
 
 def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
     data = oracle.table(ROWS, DOMAINS, **options)
-    (offer,) = estimate_batch_cost(data, oracle.WITH_DELTA["add-remove"], query)
-    return [(caution.about, caution.columns) for caution in offer.cautions]
+    (estimate,) = estimate_batch_cost(data, oracle.WITH_DELTA["add-remove"], query)
+    return [(caution.about, caution.columns) for caution in estimate.cautions]
 
 
 def test_what_nobody_decided_is_warned_of() -> None:
@@ -156,7 +156,7 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
     code, out, _ = run("release", path, "--dry-run")
     assert code == 0 and "Warning, people by ward: ward may differ" in " ".join(out.split())
     data = json.loads(run("release", path, "--dry-run", "--json")[1])
-    assert data["offers"][0]["cautions"][0]["about"] == "groups"
+    assert data["estimates"][0]["cautions"][0]["about"] == "groups"
     path = write(tmp_path, constant=", constant = true")
     assert "Warning" not in run("release", path, "--dry-run")[1]
     code, out, _ = run("release", path)
@@ -174,7 +174,7 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
     data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
     asked: list[Any] = [release.Count(by=name, name=name) for name in ("ward", "sex")]
     asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
-    print_offers(
+    print_estimates(
         "t",
         oracle.PLANS["add-remove"],
         estimate_batch_cost(data, oracle.PLANS["add-remove"], asked),
@@ -190,11 +190,11 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
 def test_the_dry_run_says_what_top_is_within(capsys) -> None:
     """It said: 95% within ±7, of no number at all."""
     data, plan = oracle.table(ROWS, DOMAINS), oracle.PLANS["add-remove"]
-    offers = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
-    print_offers("t", plan, offers)
+    estimates = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
+    print_estimates("t", plan, estimates)
     out = " ".join(capsys.readouterr().out.split())
-    assert offers[0].within is not None
-    more = format_figures(offers[0].within, 3, "up")
+    assert estimates[0].within is not None
+    more = format_figures(estimates[0].within, 3, "up")
     assert f"no value that is left out has more than {more} people more than one" in out
     assert "±" not in out
 
@@ -214,10 +214,12 @@ def test_a_delta_that_nothing_uses_is_said(noise, capsys) -> None:
         (wi.calibrate(wi.Epsilon(1), delta=1e-6), [release.Count()], False),
     ):
         asked = asked[:1] if noise == "gaussian" else asked
-        offers = estimate_batch_cost(data, plan, asked, noise="laplace" if plan is pure else noise)
-        about = [[each.about for each in offer.cautions] for offer in offers]
+        estimates = estimate_batch_cost(
+            data, plan, asked, noise="laplace" if plan is pure else noise
+        )
+        about = [[each.about for each in estimate.cautions] for estimate in estimates]
         assert all(("delta" in each) == unused for each in about)
-        print_offers("t", plan, offers)
+        print_estimates("t", plan, estimates)
         out = " ".join(capsys.readouterr().out.split())
         words = (
             "Warning: no answer uses delta: without it the plan would allow ε = 0.4054 instead of"
@@ -251,7 +253,7 @@ def test_each_row_can_be_one_person() -> None:
     assert oracle.exact(mean, data)[0] == [19 * 10**5, 14 * 10**5, 0]
     assert oracle.exact(release.Histogram(column="x"), data) == [[4, 2, 1]]
     sharp = oracle.share(5000, delta="1/1000")
-    ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
+    ask = lambda query: query.answer(data, query.estimate_cost(data, sharp))["rows"]  # noqa: E731
     ((value, low, high),) = ask(release.Median(column="x", interval=True))
     assert value == 4 and 3 <= low <= 4 <= high <= 6, "the ranks beside it are half a row away"
     assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
@@ -264,14 +266,14 @@ def test_a_row_moves_an_answer_by_one_row() -> None:
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
             oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
-            release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))  # type: ignore[arg-type]
-    assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].scale == 1
+            release.Rows(by="ward", **{field: 2}).estimate_cost(data, oracle.share(1))  # type: ignore[arg-type]
+    assert release.Rows(by="ward").estimate_cost(data, oracle.share(1)).parts[0].scale == 1
 
 
 def test_a_synthetic_table_of_rows(tmp_path) -> None:
     data = oracle.table(ROWS, DOMAINS, entity="row")
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "s.parquet"))
-    answer = query.answer(data, query.offer(data, oracle.share(50, relation="replace")))
+    answer = query.answer(data, query.estimate_cost(data, oracle.share(50, relation="replace")))
     assert answer["rows"][0][1] == 7
 
 
@@ -280,7 +282,7 @@ def test_a_maximum_needs_names() -> None:
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=[(name, place) for place, name in enumerate("abcdefgh")])
     with pytest.raises(InvalidInput, match="maximum must be asked of a table with a column"):
-        query.offer(data, Share(plan, oracle.share().epsilon))
+        query.estimate_cost(data, Share(plan, oracle.share().epsilon))
 
 
 def test_a_column_called_row_makes_it_ambiguous() -> None:
@@ -305,14 +307,14 @@ def test_a_column_called_row_makes_it_ambiguous() -> None:
 
 def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
     found = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS))}
-    assert found["entities"] == 3 and found["the most rows of one entity"] == 3
+    assert found["entities"] == 3 and found["the most rows of one privacy unit"] == 3
     assert found["entities with 1 row"] == 1 and found["entities with 2 rows"] == 1
     assert found["entities with 3 to 5 rows"] == 1
     assert found["entities with more rows than count, 1"] == 2
     assert found["ward: entities in more than one cell"] == 2
-    assert found["ward: the most cells of one entity"] == 2
+    assert found["ward: the most cells of one privacy unit"] == 2
     assert found["sex: entities in more than one cell, declared constant"] == 0
-    assert found["rows without an entity, which are dropped"] == 1
+    assert found["rows without a privacy unit, which are dropped"] == 1
     alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
     assert alone["rows"] == alone["entities: each row is one"] == 7
 

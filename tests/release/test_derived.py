@@ -145,7 +145,7 @@ def test_several_functions_of_one_column_and_tables_of_them() -> None:
     found: Counter[Any] = Counter((day.year, day.month, (day.month + 2) // 3) for day in kept)
     assert oracle.exact(query, data) == [[found[cell] for cell in query.cells(data).labels()]]
     many = Marginals(columns=["year(visit)", "month(visit)"], order=1)
-    details = many.offer(data, oracle.share()).details
+    details = many.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     for attributes, counts in zip(
@@ -247,7 +247,7 @@ def test_refused_functions(by: Any, words: str) -> None:
     }
     data = oracle.table(held, domains)
     with pytest.raises(InvalidInput, match=words):
-        Count(by=by).offer(data, oracle.share())
+        Count(by=by).estimate_cost(data, oracle.share())
 
 
 def test_a_column_of_numbers_holds_no_dates() -> None:
@@ -255,7 +255,7 @@ def test_a_column_of_numbers_holds_no_dates() -> None:
         oracle.table({"who": ["a"], "x": [1]}, {"x": "2020-01-01..2020-12-31"})
     data = oracle.table(held(None)[0], held(None)[1])
     with pytest.raises(InvalidInput, match="a range, for numbers, not dates"):
-        wi.release.Sum(column="visit").offer(data, oracle.share())
+        wi.release.Sum(column="visit").estimate_cost(data, oracle.share())
 
 
 def test_a_column_that_is_called_like_a_function_is_that_column() -> None:
@@ -267,9 +267,9 @@ def test_a_synthetic_table_drops_no_row(tmp_path) -> None:
     data = oracle.table(*held("clamp"))
     query = Synthetic(columns=["month(visit)"], path=str(tmp_path / "s.parquet"))
     with pytest.raises(InvalidInput, match="drops no row"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
     open_one = oracle.table(*held(None))
-    query.offer(open_one, oracle.share(relation="replace"))
+    query.estimate_cost(open_one, oracle.share(relation="replace"))
 
 
 def test_constant_and_bounds_follow_the_column() -> None:
@@ -360,4 +360,4 @@ def test_a_person_moves_no_more_than_is_claimed() -> None:
     for _ in range(4):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True) == 6
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True) == 6

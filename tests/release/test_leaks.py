@@ -1,6 +1,6 @@
 """Nothing about the rows shows outside the ledger's noisy answers.
 
-The attack: two neighbouring tables, one of them with an entity whose rows hold everything that
+The attack: two neighbouring tables, one of them with a privacy unit whose rows hold everything that
 could trip an engine. All that an onlooker sees besides the answers' numbers (exceptions, messages,
 columns, labels, types, ledger entries, warnings, log lines, output) must be the same.
 """
@@ -140,16 +140,18 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
                 )
                 plan = oracle.PLANS["add-remove"] if plan is None else plan
                 session = Session(data, plan, ledger, request="r", share=1)
-                for offer in session.dry_run(queries):
-                    seen["answers"].append((offer.noise, offer.error, offer.within, offer.charge))
+                for estimate in session.dry_run(queries):
+                    seen["answers"].append(
+                        (estimate.noise, estimate.error, estimate.within, estimate.charge)
+                    )
                 seen["answers"] += [shape(answer) for answer in session.release(queries)]
             except Exception as error:
                 seen["errors"].append((type(error), str(error), repr(error.__context__)))
             for entry in ledger.history("people"):
                 body = {key: v for key, v in entry.body.items() if key not in ("when", "digest")}
-                if "binding" in body:  # of which the source is a digest under a random key
-                    assert len(body["binding"]["source"]) == 64
-                    body["binding"] = body["binding"] | {"source": ""}
+                if "registration" in body:  # of which the source is a digest under a random key
+                    assert len(body["registration"]["source"]) == 64
+                    body["registration"] = body["registration"] | {"source": ""}
                 if "terms" in body:  # a digest of the dataset's terms, that source among them
                     assert len(body.pop("terms")) == 64
                 seen["answers"].append((entry.kind, entry.request, repr(body)))

@@ -98,11 +98,11 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
         vectors[str(seed)] = sorted(allowed)
     part, most = query.parts(data)[0], query.bounds(data)
     people = [each for some in vectors.values() for each in some]
-    assert max(map(sum, people)) <= part.sensitivity("add-remove", most, True)
+    assert max(map(sum, people)) <= part.l1_sensitivity("add-remove", most, True)
     moves = (
         sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in product(people, people)
     )
-    assert max(moves) <= part.sensitivity("replace", most, True)
+    assert max(moves) <= part.l1_sensitivity("replace", most, True)
 
 
 def test_conditions_name_a_level() -> None:
@@ -196,7 +196,7 @@ def test_tables_by_two_levels_of_a_column_are_refused(tmp_path) -> None:
             GroupGrid.of(data, by)
     query = Synthetic(columns=["town", "canton"], path=str(tmp_path / "s.parquet"))
     with pytest.raises(InvalidInput, match="one level of town"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(
@@ -266,6 +266,6 @@ def test_a_learned_table_has_columns_of_rows(tmp_path, columns, sets, words: str
     path = str(tmp_path / "s.parquet")
     query = Synthetic(columns=columns, sets=sets, path=path, method="marginals")
     with pytest.raises(InvalidInput, match=words):
-        query.offer(table("open"), oracle.share())
+        query.estimate_cost(table("open"), oracle.share())
     fine = Synthetic(columns=["canton"], path=path, method="marginals")
-    assert fine.offer(table("open"), oracle.share()).details.cells.columns == ("canton",)
+    assert fine.estimate_cost(table("open"), oracle.share()).details.cells.columns == ("canton",)

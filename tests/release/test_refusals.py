@@ -147,7 +147,7 @@ def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, 
         with pytest.raises(InvalidInput, match=message) as caught:
             call(query)
         assert "\n" not in str(caught.value)
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
@@ -170,7 +170,7 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             session.ask(release.Maximum(**options))
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.filterwarnings("ignore:the rows of")
@@ -213,7 +213,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
                     data, oracle.PLANS["replace"], tmp_path / "l.db", **{field: odd}
                 )
             )
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     data = oracle.table({"who": [1], "ward": ["a"]}, {"ward": ["a", "b"]})
     share = oracle.share()
     for query in (release.Count, release.Rows):
-        few, many = (query(by="ward", max_groups=g).offer(data, share) for g in (3, 100))
+        few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
         assert many.parts[0].scale == few.parts[0].scale == 3
         assert many.charge.what["counted"]["groups"] == 3

@@ -104,7 +104,9 @@ def test_a_question_about_features_has_one_row_a_person() -> None:
     assert exact(rows, rows.asked_of(table)) == [[1, 4, 0]]
     people = Count(by=("long",), max_groups=2)
     assert exact(people, people.asked_of(table)) == [[1, 2, 0]]
-    assert people.bounds(people.asked_of(table)).max_groups == 1  # a feature is the same in all rows
+    assert (
+        people.bounds(people.asked_of(table)).max_groups == 1
+    )  # a feature is the same in all rows
 
 
 def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
@@ -163,7 +165,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
             before, after = (exact(query, each) for each in tables)
             for part, one, two in zip(parts, before, after, strict=True):
                 moved = sum(abs(a - b) for a, b in zip(one, two, strict=True))
-                assert moved <= part.sensitivity("replace", bounds, grouped), query
+                assert moved <= part.l1_sensitivity("replace", bounds, grouped), query
 
 
 def _of_two(rows: pa.Table) -> pa.Table:

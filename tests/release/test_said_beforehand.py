@@ -34,9 +34,9 @@ def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:
     for asked in (session.ask, session.dry_run):
         with pytest.raises(BudgetRefused):
             asked(release.Count(), share="1/2")
-    assert session.standing.debits == 1 and session.standing.spendable == 0.25
+    assert session.budget_state.debits == 1 and session.budget_state.spendable == 0.25
     session.ask(release.Count(), share="1/4")
-    assert session.standing.spendable == 0
+    assert session.budget_state.spendable == 0
 
 
 def test_shares_that_add_up_to_the_whole_are_all_answered(tmp_path) -> None:
@@ -150,9 +150,9 @@ def test_a_count_by_itself_has_the_error_that_the_panel_shows(tmp_path, target, 
     session = release.Session(people(), plan, tmp_path / "l.db", share=1)
     for noise in ("laplace", "gaussian") if delta else ("laplace",):
         shown = noise_of_count(plan, noise)
-        [offer] = session.dry_run(release.Count(), noise=noise)
+        [estimate] = session.dry_run(release.Count(), noise=noise)
         assert shown is not None
-        assert (shown.error, shown.reach()) == (offer.error, offer.within)
+        assert (shown.error, shown.interval_radius()) == (estimate.error, estimate.within)
     assert noise_of_count(wi.calibrate(wi.Epsilon(1)), "gaussian") is None
 
 

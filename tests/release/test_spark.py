@@ -192,7 +192,9 @@ def test_tables_in_databases_give_the_answers_of_a_file(
         (tmp_path / "pgpass").chmod(0o600)
         url = f"postgresql://whosin@/postgres?host={server.folder}&passfile={tmp_path}/pgpass"
         for source in (f"{url}::rows", f"{sqlite_file(path)}::rows"):
-            table = Table(source, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=spark)
+            table = Table(
+                source, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=spark
+            )
             for query in QUERIES[1:3]:
                 assert exact(query, table) == exact(query, file), query
         server.stop()
@@ -360,14 +362,14 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
     assert (name, rows, len(digest)) == ("out.parquet", people, 64)
     assert found.num_rows == people
     counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
-    kept = float(query.offer(table, _share(plan)).details.kept)
+    kept = float(query.estimate_cost(table, _share(plan)).details.kept)
     for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
         expected = true * kept + (people - true) * (1 - kept) / 2
         assert abs(counts[ward] - expected) < 6 * people**0.5
     with pytest.raises(InvalidInput):  # nothing is replaced, and nothing is paid for it
         Session(table, plan, tmp_path / "two.db", share=1).ask(query)
     with wi.Ledger(tmp_path / "two.db") as ledger:
-        assert ledger.standing("in").debits == 0
+        assert ledger.budget_state("in").debits == 0
     assert sorted(path.name for path in tmp_path.iterdir() if "parquet" in path.name) == [
         "in.parquet",
         "out.parquet",

@@ -423,12 +423,12 @@ def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
 @pytest.mark.parametrize(
     ("joined", "words"),
     [
-        ("JOIN patients USING (ward)", "the entity alone"),
-        ("JOIN patients ON visits.days = patients.days", "the entity alone"),
-        ("JOIN patients ON visits.patient = patients.patient AND 1 = 1", "the entity alone"),
-        ("JOIN patients ON visits.patient < patients.patient", "the entity alone"),
-        ("JOIN patients", "the entity alone"),
-        (", patients", "the entity alone"),
+        ("JOIN patients USING (ward)", "the privacy unit alone"),
+        ("JOIN patients ON visits.days = patients.days", "the privacy unit alone"),
+        ("JOIN patients ON visits.patient = patients.patient AND 1 = 1", "the privacy unit alone"),
+        ("JOIN patients ON visits.patient < patients.patient", "the privacy unit alone"),
+        ("JOIN patients", "the privacy unit alone"),
+        (", patients", "the privacy unit alone"),
         ("CROSS JOIN patients", "LEFT JOIN or JOIN"),
         ("NATURAL JOIN patients", "LEFT JOIN or JOIN"),
         ("RIGHT JOIN patients USING (patient)", "LEFT JOIN or JOIN"),
@@ -577,10 +577,10 @@ def test_a_session_takes_sql(tmp_path: Path) -> None:
     assert first.query.title == "patients" and second.query.kind == "rows"
     answers = session.sql(sql)
     assert abs(answers["patients"].rows[0][1] - 1500) < 400
-    assert len(answers) == 2 and session.standing.debits == 2
+    assert len(answers) == 2 and session.budget_state.debits == 2
     with pytest.raises(InvalidInput):
         session.sql("SELECT MAX(patient) FROM visits")
-    assert session.standing.debits == 2
+    assert session.budget_state.debits == 2
 
 
 SCENARIO = """
@@ -615,7 +615,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["release", str(other), "--dry-run", "--json"]) == 0
     same = json.loads(capsys.readouterr().out)
     priced = answer(run(sql, "--dry-run", "--json"))
-    assert priced["offers"] == same["offers"] and len(same["offers"]) == 1
+    assert priced["estimates"] == same["estimates"] and len(same["estimates"]) == 1
     refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
     for condition in (
         "hour(days) > 3",
@@ -695,7 +695,7 @@ def test_a_linear_function_of_a_column_is_what_is_asked(count: int) -> None:
 def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
     opened, share = table(frame(2)), Share(PLAN, Fraction(1))
     asked = Variance(column="days", by="ward", factor=-3), Deviation(column="days", by="ward")
-    variance, deviation = (query.offer(opened, share) for query in asked)
+    variance, deviation = (query.estimate_cost(opened, share) for query in asked)
     assert variance.charge.costs == deviation.charge.costs
     sums = [
         np.array([-40, 300, 2]),

@@ -83,7 +83,7 @@ def test_three_tenths_are_all_of_a_budget_of_three_tenths(tmp_path) -> None:
         ledger.register("d", plan)
         for number in range(3):
             ledger.debit("d", str(number), wi.ledger.Charge({}, {"add-remove": Cost.pure(0.1)}))
-        assert ledger.standing("d").spendable == 0
+        assert ledger.budget_state("d").spendable == 0
 
 
 def test_a_delta_is_kept_as_it_is_written() -> None:
@@ -144,14 +144,14 @@ def test_a_scenario_means_the_same_with_and_without_quotes(tmp_path, run, monkey
 
 
 def test_a_request_means_the_same_with_and_without_quotes(tmp_path) -> None:
-    offers = []
+    estimates = []
     with running(served(tmp_path)) as url, program(url) as client:
         for share, step in ((0.9, 0.1), ("0.9", "0.1")):
             body = SCENARIO | {
                 "domains": {"days": {"lower": 0, "upper": 30.3, "step": step}},
                 "queries": [{"kind": "quantile", "column": "days", "quantile": share}],
             }
-            reply = client.post("/api/price", json=body)
+            reply = client.post("/api/estimate", json=body)
             assert reply.status_code == 200, reply.text
-            offers.append([each["cost"] for each in reply.json()["offers"]])
-    assert offers[0] == offers[1]
+            estimates.append([each["cost"] for each in reply.json()["estimates"]])
+    assert estimates[0] == estimates[1]

@@ -153,7 +153,7 @@ def test_decomposed_letters(server, folder):
         "domains": {column: [decomposed("é"), "y"]},
         "queries": [{"kind": "count", "by": [column], "where": f"\"{column}\" = 'x'"}],
     }
-    price = post(server, "/api/price", body)
+    price = post(server, "/api/estimate", body)
     assert price.status_code == 200, price.text
     made = post(server, "/api/release", {"scenario": body, "request": "decomposed"})
     assert made.status_code == 200, made.text
@@ -175,7 +175,7 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
 
 def test_edges_beyond_any_float(server):
     body = SCENARIO | {"domains": {"age": {"lower": 0, "upper": 120, "edges": [0, 10**250]}}}
-    assert "1e100" in problem(post(server, "/api/price", body), 422, "domains.age")
+    assert "1e100" in problem(post(server, "/api/estimate", body), 422, "domains.age")
 
 
 def test_an_epsilon_that_is_rounded_down_to_nothing(server):

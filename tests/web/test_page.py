@@ -194,7 +194,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     expect(page.get_by_text("The ledger would refuse this")).to_be_visible()
     expect(page.get_by_role("button", name="Release")).to_be_disabled()
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 3
+        assert ledger.budget_state("hospital").debits == 3
 
 
 @looks(count=1)
@@ -534,7 +534,7 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     expect(command).to_contain_text("whosin ledger amend ledger.db hospital --scenario")
     shoot(page, album, f"ledger-{size}-{theme}")
     page.goto(f"{url}/api")
-    expect(page.locator("h3", has_text="/api/price")).to_be_visible()
+    expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
     expect(page.locator("#ScenarioBody")).to_contain_text("As [[queries]] of a scenario file")
     shoot(page, album, f"api-{size}-{theme}")
 
@@ -653,7 +653,7 @@ def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, serving, mon
     expect(page.locator(".needs")).to_contain_text("0.4054")
     expect(page.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 4
+        assert ledger.budget_state("hospital").debits == 4
 
 
 def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
@@ -689,8 +689,8 @@ def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
     expect(loser.get_by_role("alert").filter(has_text="left of ε").first).to_be_visible()
     expect(loser.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
-        standing = ledger.standing("hospital")
-        assert standing.epsilon <= standing.plan.epsilon
+        budget_state = ledger.budget_state("hospital")
+        assert budget_state.epsilon <= budget_state.plan.epsilon
 
 
 def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
@@ -1020,17 +1020,17 @@ def many_tables(page: Page, album: Path | None, folder: Path) -> None:
     expect(page.locator('[data-error="queries.0.sets"]')).to_contain_text("years")
     question.get_by_label("Ranges, for").fill("age: 0..65, 18..120")
     question.get_by_label("Only these tables").fill("ward; ward, ranges(age)")
-    expect(page.locator("#offered-0")).to_contain_text("2 tables: the standard error of a cell")
+    expect(page.locator("#estimate-0")).to_contain_text("2 tables: the standard error of a cell")
     asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
     assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
     question.get_by_label("Ranges, for").fill("")
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
     question.get_by_label("What to make small").select_option("worst")
-    expect(page.locator("#offered-0")).to_contain_text("3 tables: the standard error of a cell")
-    page.locator("#offered-0 summary").click()
-    offered = page.locator("#offered-0 tbody tr")
+    expect(page.locator("#estimate-0")).to_contain_text("3 tables: the standard error of a cell")
+    page.locator("#estimate-0 summary").click()
+    estimate = page.locator("#estimate-0 tbody tr")
     expect(page.get_by_label("how exact each table will be").locator("tbody tr")).to_have_count(3)
-    expect(offered.nth(1)).to_contain_text("ward, age")
+    expect(estimate.nth(1)).to_contain_text("ward, age")
     expect(page.get_by_label("what will be measured")).to_contain_text("ε =")
     shoot(page, album, "tables-before")
     asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])

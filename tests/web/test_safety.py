@@ -400,7 +400,7 @@ def test_users_see_registered_tables_only(hospital):
             absent, 422, "table.source"
         )
         for path, body in (
-            ("/api/price", ONE | other),
+            ("/api/estimate", ONE | other),
             ("/api/release", release | {"scenario": ONE | other}),
             ("/api/scenario/script", release | {"scenario": ONE | other}),
         ):

@@ -32,8 +32,9 @@ class PlannedQuery:
     Args:
         kind: "count" (entities), "rows", "sum" (of clamped values) or "histogram".
         lower, upper: the clamp of a sum.
-        rows: the most rows an entity may have (in each cell, for a histogram).
-        cells: the most cells of a histogram that an entity may be in.
+        max_rows_per_group: the most rows that a privacy unit may have in a cell of a histogram, or
+            in all without one.
+        max_groups: the most cells of a histogram that a privacy unit may be in.
     """
 
     kind: str = "count"
@@ -50,8 +51,8 @@ class PlannedQuery:
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
             raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
 
-    def sensitivity(self, relation: str) -> Fraction:
-        """The L1 sensitivity: how far one entity can move the answer in total."""
+    def l1_sensitivity(self, relation: str) -> Fraction:
+        """The L1 sensitivity: how far one privacy unit can move the answer in total."""
         replace = relation == "replace"
         if self.kind == "count":
             return Fraction(1)
@@ -67,8 +68,10 @@ class PlannedQuery:
     def l2_sensitivity(self, relation: str) -> float:
         """The L2 sensitivity, which Gaussian noise needs."""
         if self.kind != "histogram":
-            return float(self.sensitivity(relation))
-        return self.max_rows_per_group * math.sqrt(self.max_groups * (2 if relation == "replace" else 1))
+            return float(self.l1_sensitivity(relation))
+        return self.max_rows_per_group * math.sqrt(
+            self.max_groups * (2 if relation == "replace" else 1)
+        )
 
     def words(self) -> str:
         """The query in words."""

@@ -23,13 +23,13 @@ class BudgetState(Displayed):
 
     Attributes:
         state: "open", "closed" (by hand) or "complete" (a release of its own was made).
-        halted: whether an engine failed after a debit, and the curator has not looked yet.
-        halts: how often that happened.
+        suspended: whether an engine failed after a debit, and the curator has not looked yet.
+        suspensions: how often that happened.
         spent: the total cost so far, in units.
         debits: how many answers were paid for.
         entries: how many entries the history has.
         head: the digest that ends the history; print it, and a rewritten history will show.
-        bound: the table that the budget is for; None where none was named.
+        registered: the table that the budget is for; None where none was named.
     """
 
     dataset: str
@@ -149,8 +149,8 @@ class BudgetState(Displayed):
         """Return the fields as plain data for JSON."""
         return {
             "dataset": self.dataset,
-            "state": "halted" if self.suspended else self.state,
-            "halts": self.suspensions,
+            "state": "suspended" if self.suspended else self.state,
+            "suspensions": self.suspensions,
             "relation": self.budget.relation,
             "budget_epsilon": _float_down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,
@@ -165,7 +165,7 @@ class BudgetState(Displayed):
             "last": self.last,
             "head": self.head,
             "plan": self.plan.to_dict(),
-            "binding": None if self.registered is None else self.bound.public(),
+            "registration": None if self.registered is None else self.registered.public(),
         }
 
 
@@ -193,18 +193,18 @@ def _float_down(value: int) -> float:
 #
 # Contract: a dataset is open, complete (it had a release that allows no other) or closed, and on
 # top
-# of that it may be halted: an engine failed after a debit, and nothing is drawn until the curator
-# has
-# looked. Halting and resuming never change the state underneath.
+# of that it may be suspended: an engine failed after a debit, and nothing is drawn until the
+# curator has
+# looked. Suspending and resuming never change the state underneath.
 
 
-SUSPENDED_MARK = "halted"
+SUSPENDED_MARK = "suspended"
 BASIC_STATES = ("open", "complete", "closed")
 
 
 def state_after_suspension(state: str) -> str:
-    """The state after a halt."""
-    if is_halted(state):
+    """The state after a suspension."""
+    if is_suspended(state):
         return state
     return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
 
@@ -215,8 +215,8 @@ def state_after_resuming(state: str) -> str:
 
 
 def state_after_closing(state: str) -> str:
-    """The state after closing; a halt stays."""
-    return state_after_suspension("closed") if is_halted(state) else "closed"
+    """The state after closing; a suspension stays."""
+    return state_after_suspension("closed") if is_suspended(state) else "closed"
 
 
 def is_suspended(state: str) -> bool:

@@ -86,8 +86,8 @@ class NoisyTable:
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
         if self.kind == "gaussian":
-            return self.measurement.squared(sizes, relation, rows) / (2 * self.width)
-        return self.measurement.sensitivity(sizes, relation, rows) / self.width
+            return self.measurement.squared_l2_sensitivity(sizes, relation, rows) / (2 * self.width)
+        return self.measurement.l1_sensitivity(sizes, relation, rows) / self.width
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What is measured and how, as plain data; exact."""
@@ -154,7 +154,7 @@ def _laplace_scales(
     if min(units) < 1 or sum(units) > pot:
         raise invalid_value("weight", "large enough to get any budget", "less")
     return [
-        Fraction(each.sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
+        Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
     ]
 
@@ -174,7 +174,9 @@ def _gaussian_variances(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> list[Fraction]:
     """Variances, on the grid times one common number, whose ρ add up to the share at most."""
-    squares = [each.squared(sizes, share.relation, rows) for each in spending.measurements]
+    squares = [
+        each.squared_l2_sensitivity(sizes, share.relation, rows) for each in spending.measurements
+    ]
     ideal = [
         float(square) / (2 * float(part) * float(share.rho))
         for square, part in zip(squares, spending.parts, strict=True)
@@ -390,7 +392,7 @@ def tables_answer(
     variances = [each.variance for each in noisy]
     residuals = estimate_residuals(workload, measurements, variances, values)
     tables = estimate_tables(workload, residuals)
-    reaches = interval_radii(
+    radii_by_table = interval_radii(
         workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
     )
     wholes = _whole_tables(workload, measurements, variances, residuals)
@@ -398,16 +400,16 @@ def tables_answer(
     described = []
     for number, forms in enumerate(asked.forms):
         title = ", ".join(form.name for form in forms) or "total"
-        reach, table = reaches[number], tables[number]
-        numbers = _cell_numbers(table.ravel(), reach, wholes[number].ravel())
+        radii, table = radii_by_table[number], tables[number]
+        numbers = _cell_numbers(table.ravel(), radii, wholes[number].ravel())
         for label, cell in zip(product(*(form.labels for form in forms)), numbers, strict=True):
             rows.append([title, ", ".join(map(str, label)), *cell])
         described.append(
             {
                 **errors[number],
                 "cells": int(table.size),
-                "within": float(np.max(reach.cell)),
-                "all_within": float(np.max(reach.table)),
+                "within": float(np.max(radii.cell)),
+                "all_within": float(np.max(radii.table)),
                 "adds_up": all(form.cells is not None for form in forms),
             }
         )
@@ -443,9 +445,9 @@ def _whole_tables(
     ]
 
 
-def _cell_numbers(values: Array, reach: IntervalRadii, wholes: Array) -> list[list[Any]]:
+def _cell_numbers(values: Array, radii: IntervalRadii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `CELL_HEADINGS` names them."""
-    cell, table = np.ravel(reach.cell), np.ravel(reach.table)
+    cell, table = np.ravel(radii.cell), np.ravel(radii.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]
     return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

@@ -113,15 +113,15 @@ class WholeNumber:
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
         """Noise whose price is a share."""
-        reach = tables * distance_sensitivity(share.relation, rows)
+        sensitivity = tables * distance_sensitivity(share.relation, rows)
         if share.rho:
-            return cls(True, Fraction(reach**2) / (2 * share.rho), tables, rows)
-        return cls(False, reach / share.epsilon, tables, rows)
+            return cls(True, Fraction(sensitivity**2) / (2 * share.rho), tables, rows)
+        return cls(False, sensitivity / share.epsilon, tables, rows)
 
     def cost(self, relation: str) -> Fraction:
         """Return the cost in ε, or in ρ for Gaussian noise."""
-        reach = self.tables * distance_sensitivity(relation, self.rows)
-        return reach**2 / (2 * self.width) if self.gaussian else reach / self.width
+        sensitivity = self.tables * distance_sensitivity(relation, self.rows)
+        return sensitivity**2 / (2 * self.width) if self.gaussian else sensitivity / self.width
 
     def draw(self) -> int:
         """Draw exact integer noise from the secure source."""
@@ -130,7 +130,7 @@ class WholeNumber:
         return int(discrete_laplace(self.width))
 
     @property
-    def reach(self) -> float:
+    def interval_radius(self) -> float:
         """The noise is this near to 0, or nearer, with a probability of 95%."""
         if self.gaussian:
             return 1.96 * math.sqrt(self.width)
@@ -149,11 +149,11 @@ class SelectionCost:
     @classmethod
     def within(cls, share: Share, rounds: int, rows: int) -> SelectionCost:
         """Choices that together cost a share."""
-        reach = distance_sensitivity(share.relation, rows)
-        if share.rho:  # a choice costs (reach/scale)²/2
-            scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * reach
+        sensitivity = distance_sensitivity(share.relation, rows)
+        if share.rho:  # a choice costs (sensitivity/scale)²/2
+            scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
         else:
-            scale = 2 * reach * rounds / share.epsilon
+            scale = 2 * sensitivity * rounds / share.epsilon
         return cls(bool(share.rho), scale * SLIGHTLY_MORE, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
@@ -173,8 +173,10 @@ def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
     """The kind and width of noise for a number of tables of counts, which costs a share."""
     one = Measurement((0,))
     if share.rho:
-        return "gaussian", count * one.squared((), share.relation, rows) / (2 * share.rho)
-    return "laplace", count * one.sensitivity((), share.relation, rows) / share.epsilon
+        return "gaussian", count * one.squared_l2_sensitivity((), share.relation, rows) / (
+            2 * share.rho
+        )
+    return "laplace", count * one.l1_sensitivity((), share.relation, rows) / share.epsilon
 
 
 def total_costs(

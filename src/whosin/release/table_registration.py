@@ -219,9 +219,9 @@ def register_table(
     )
 
 
-def register_question(binding: Registration, query: Query, table: Table) -> Registration:
+def register_question(registration: Registration, query: Query, table: Table) -> Registration:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(query.names(table), universe_digest(query))
+    asked = registration.about(query.names(table), universe_digest(query))
     return replace(asked, **vars(query.bounds(query.asked_of(table))))
 
 
@@ -234,7 +234,7 @@ def universe_digest(query: Query) -> str | None:
 def _privacy_unit(table: Table) -> str:
     """Whose rows they are: a column that is called like "each row" is not each row."""
     mistakable = not table.by_row and table.privacy_unit in (ROW, EACH_ROW)
-    return COLUMN + table.privacy_unit if mistakable else table.entity
+    return COLUMN + table.privacy_unit if mistakable else table.privacy_unit
 
 
 def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
@@ -242,7 +242,8 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     opened = table.database.opened[declared.name]
     data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
-        return data | {"entity": declared.privacy_unit or table.privacy_unit, "rows": declared.max_rows}
+        unit = declared.privacy_unit or table.privacy_unit
+        return data | {"privacy_unit": unit, "max_rows": declared.max_rows}
     join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
     return data | {key: value for key, value in join.items() if value is not None}
 

@@ -371,12 +371,12 @@ class Visitor:
         if not has_ledger(settings):
             return {}
         with self.ledger(settings, create=False) as ledger:
-            result = {name: ledger.standing(name).registered for name in ledger.datasets()}
-        return {name: bound for name, bound in result.items() if bound is not None}
+            result = {name: ledger.budget_state(name).registered for name in ledger.datasets()}
+        return {name: table for name, table in result.items() if table is not None}
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""
-        public = entry.request is None and entry.kind != "halted"
+        public = entry.request is None and entry.kind != "suspended"
         return self.curator or public or entry.body.get("who") == self.name
 
 

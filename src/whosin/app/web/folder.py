@@ -91,14 +91,16 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
     another of its name."""
     if seen is None:
         return True
-    bound = seen.get(dataset_name(name))
-    if bound is None:
+    registered = seen.get(dataset_name(name))
+    if registered is None:
         return False
     try:
         source = fingerprint_of_source(str(folder / name))
     except OSError:  # it may be gone by now
         return False
-    return bound.holds_rows_of(Registration(bound.registration.entity, source=source))
+    return registered.holds_rows_of(
+        Registration(registered.registration.privacy_unit, source=source)
+    )
 
 
 def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:
