@@ -75,7 +75,7 @@ def test_no_epsilon_holds_for_a_maximum(delta, tmp_path):
 def scenario(folder, adversary: dict, target: dict, query: dict):
     (folder / "people.csv").write_text("who\n" + "\n".join(f"p{n}" for n in range(437)) + "\n")
     data = {"adversary": adversary, "target": target, "queries": [query]}
-    return read_scenario(data | {"table": {"source": "people.csv", "entity": "who"}}, folder)
+    return read_scenario(data | {"table": {"source": "people.csv", "privacy_unit": "who"}}, folder)
 
 
 def test_a_scenario_refuses_it_too(tmp_path):

@@ -500,7 +500,7 @@ def test_an_option_given_twice_is_not_lost_silently(run, line, words):
 def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
     scenario = tmp_path / "s.toml"
     scenario.write_text(
-        "target = {epsilon = 1}\ntable = {source = 'visits', entity = 'a'}\n"
+        "target = {epsilon = 1}\ntable = {source = 'visits', privacy_unit = 'a'}\n"
         "[[queries]]\nkind = 'count'\n"
     )
     refused(run("release", str(scenario), "--dry-run"), "visits: no such file or folder")

@@ -19,7 +19,7 @@ from whosin.release.scenario import load_scenario
 BASE = {
     "adversary": {"prior": "0.05..0.5"},
     "target": {"posterior": "0.6"},
-    "table": {"source": "hospital.parquet", "entity": "patient"},
+    "table": {"source": "hospital.parquet", "privacy_unit": "patient"},
     "domains": {"ward": ["surgery", "medicine", "maternity", "children"]},
     "queries": [{"kind": "count", "name": "patients"}],
     "budget": {"share": "1/10"},
@@ -55,10 +55,13 @@ def test_the_command_binds_amends_and_warns(run, hospital, tmp_path) -> None:
     assert code == 0 and "Protects each 'patient'" in out
     code, _, err = run("ledger", "create", ledger, "copy", "--scenario", hospital)
     assert code == 0 and "warning: the rows of 'copy' are those of dataset 'hospital'" in err
-    other = edited(hospital, 'entity = "patient"', 'entity = "ward"')
+    other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')
     for options in ((), ("--amend",)):
         code, out, err = run("release", other, "--ledger", ledger, *options)
-        assert (code, out) == (1, "") and "the entity 'patient', and this is about 'ward'" in err
+        assert (code, out) == (
+            1,
+            "",
+        ) and "the privacy unit 'patient', and this is about 'ward'" in err
     wider = edited(hospital, "groups = 2 ", "groups = 9 ")
     code, _, err = run("release", wider, "--ledger", ledger)
     assert code == 1 and "and this has 9" in err
@@ -133,8 +136,8 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
             rows = client.get("/api/ledger/history", params=shown, headers=headers(token)).json()
             assert len(rows["entries"]) == seen
         assert client.post("/api/release/csv", json=marked, headers=headers(eve)).status_code == 200
-        # Another entity, another adversary with a maximum of its own.
-        ward = BASE | {"table": {"source": "hospital.parquet", "entity": "ward"}}
+        # Another privacy unit, another adversary with a maximum of its own.
+        ward = BASE | {"table": {"source": "hospital.parquet", "privacy_unit": "ward"}}
         refused = client.post(
             "/api/release", json={"scenario": ward, "request": "by-bob-001"}, headers=headers(bob)
         )
@@ -163,7 +166,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
 def test_a_server_refuses_a_second_budget_for_the_same_rows(tmp_path) -> None:
     hospital = served(tmp_path)
     shutil.copy(tmp_path / "hospital.parquet", tmp_path / "january.parquet")
-    copy = BASE | {"table": {"source": "january.parquet", "entity": "patient"}}
+    copy = BASE | {"table": {"source": "january.parquet", "privacy_unit": "patient"}}
     with running(hospital) as url, program(url) as client:
         first = client.post("/api/release", json={"scenario": BASE, "request": "the-first-1"})
         assert first.status_code == 200, first.text

@@ -17,7 +17,7 @@ from whosin.release.table import dataset_name
 SMALL = {
     "adversary": {"prior": "0.05..0.5"},
     "target": {"posterior": 0.6},
-    "table": {"source": "t.csv", "entity": "who"},
+    "table": {"source": "t.csv", "privacy_unit": "who"},
     "domains": {"ward": ["a", "b"], "age": "0..100"},
     "queries": [{"kind": "count"}],
 }
@@ -141,7 +141,7 @@ def test_the_curators_look_is_marked(run, hospital):
     code, out, _err = run("table", "check", hospital, "--json")
     data = json.loads(out)
     assert data["private"] is True
-    assert {"what": "entities", "rows": 300} in data["findings"]
+    assert {"what": "privacy units", "rows": 300} in data["findings"]
     assert not (hospital.parent / "ledger.db").exists()
 
 
@@ -156,8 +156,8 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"adversary": {"prior": "0.9..0.1"}}, ["low"]),
         ({"adversary": {"linked": 3, "prior": 0.5}}, ["linked"]),
         ({"adversary": {"uninformed": True, "known": 3}}, ["adversary"]),
-        ({"table": {"source": "t.csv"}}, ["entity"]),
-        ({"table": {"source": "t.csv", "entity": "who", "engine": "duck"}}, ["'duckdb'"]),
+        ({"table": {"source": "t.csv"}}, ["privacy_unit"]),
+        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, ["'duckdb'"]),
         ({"queries": []}, ["queries"]),
         ({"queries": [{"kind": "cuont"}]}, ["'count'"]),
         ({"queries": [{"kind": "sum"}]}, ["sum query", "column"]),
@@ -217,7 +217,9 @@ def test_a_source_of_several_files(small, source):
     (small / "parts").mkdir()
     for name in ("one.csv", "two.csv"):
         (small / "parts" / name).write_text("who,ward,age\nx,a,3\n", encoding="utf-8")
-    found = read_scenario(changed(table={"source": source, "entity": "who"}), small).open_table()
+    found = read_scenario(
+        changed(table={"source": source, "privacy_unit": "who"}), small
+    ).open_table()
     assert found.name == "parts" and len(found.engine.run(found.data)) == 2
 
 

@@ -35,7 +35,7 @@ WITH_DELTA = {
 def table(data: object, domains: Mapping[str, Any] | None = None, **options: Any) -> wi.Table:
     """A table in memory, on an engine that all tests of a process share."""
     source = data if isinstance(data, pa.Table) else pa.table(data)
-    usual: dict[str, Any] = {"entity": "who", "name": "people", "engine": ENGINE}
+    usual: dict[str, Any] = {"privacy_unit": "who", "name": "people", "engine": ENGINE}
     return wi.Table(source, domains=domains, **(usual | options))
 
 
@@ -144,13 +144,11 @@ def outcomes(
     return found
 
 
-def by_entity(
-    rows: Sequence[dict[str, Any]], entity: str = "who"
-) -> dict[Any, list[dict[str, Any]]]:
+def by_entity(rows: Sequence[dict[str, Any]], unit: str = "who") -> dict[Any, list[dict[str, Any]]]:
     """The rows of each privacy unit, without those that have none."""
     found = defaultdict(list)
     for row in rows:
-        name = row[entity]
+        name = row[unit]
         if name is not None and not (isinstance(name, float) and math.isnan(name)):
             found[name].append(row)
     return dict(found)

@@ -29,7 +29,7 @@ SECRET = "Zaphod77"
 PATIENT = re.compile(r"\bP\d+\b")
 PRIVATE: dict[str, Any] = {
     **PLAN,
-    "table": {"source": "private.csv", "entity": "who"},
+    "table": {"source": "private.csv", "privacy_unit": "who"},
     "domains": {"age": [0, 120], "note": ["a", "b"]},
     "queries": [{"kind": "mean", "column": "age", "by": ["note"], "where": "note <> 'c'"}],
 }

@@ -216,7 +216,7 @@ print(json.dumps(said))
 """
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO = PLAN | {
-    "table": {"source": "x.csv", "entity": "row"},
+    "table": {"source": "x.csv", "privacy_unit": "row"},
     "queries": [{"kind": "count", "where": "age > 3"}],
 }
 RELEASE = {"scenario": SCENARIO, "request": "request-1"}

@@ -67,12 +67,12 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     theorems.build_coupling: {
         "prior": priors.FixedSize(["1/2"] * 3, 2),
         "space": SUBSETS,
-        "entity": 0,
+        "privacy_unit": 0,
     },
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},
-    calibration.PlannedQuery: {"kind": "sum", "lower": 0, "upper": 1, "rows": 1, "cells": 1},
+    calibration.PlannedQuery: {"kind": "sum", "lower": 0, "upper": 1, "max_rows_per_group": 1, "max_groups": 1},
     calibration.calibrate: {
         "target": wi.Gamma(2), "family": families.Independent(), "delta": 0.0, "query": "count",
     },

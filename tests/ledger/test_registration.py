@@ -1,4 +1,4 @@
-"""What a budget is for: one entity, one table, one promise; and the ways around it."""
+"""What a budget is for: one privacy unit, one table, one promise; and the ways around it."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def ledger(tmp_path):
         yield found
 
 
-def table(path, entity="patient", days="0..30", **options) -> wi.Table:
+def table(path, privacy_unit="patient", days="0..30", **options) -> wi.Table:
     domains = {} if days is None else {"days": days}
-    return wi.Table(path, entity, domains, **options)
+    return wi.Table(path, privacy_unit, domains, **options)
 
 
 def entries(ledger, kind, dataset="visits"):
     return [entry for entry in ledger.history(dataset) if entry.kind == kind]
 
 
-# One entity, domains, bounds, columns
+# One privacy unit, domains, bounds, columns
 
 
 def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
@@ -75,7 +75,9 @@ def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
 def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     for amend in (False, True):
-        with pytest.raises(BudgetRefused, match="the entity 'patient', and this is about 'visit'"):
+        with pytest.raises(
+            BudgetRefused, match="the privacy unit 'patient', and this is about 'visit'"
+        ):
             Session(table(visits, "visit"), PLAN, ledger, amend=amend)
     other = Session(table(visits), PLAN, ledger)
     other.table = table(visits, "visit")
@@ -89,18 +91,18 @@ def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
     ("options", "words"),
     [
         ({"days": "0..3"}, "'days' as 0..30, and this has 0..3;"),
-        ({"rows": 3}, "rows = 2, and this has 3;"),
-        ({"groups": 2}, "groups = 1, and this has 2;"),
+        ({"max_rows_per_group": 3}, "max_rows_per_group = 2, and this has 3;"),
+        ({"max_groups": 2}, "max_groups = 1, and this has 2;"),
     ],
 )
 def test_other_domains_and_wider_bounds_are_amended_or_refused(
     visits, ledger, options, words
 ) -> None:
-    Session(table(visits, rows=2), PLAN, ledger).ask(Count(), share="1/10")
+    Session(table(visits, max_rows_per_group=2), PLAN, ledger).ask(Count(), share="1/10")
     with pytest.raises(BudgetRefused) as caught:
-        Session(table(visits, **({"rows": 2} | options)), PLAN, ledger)
+        Session(table(visits, **({"max_rows_per_group": 2} | options)), PLAN, ledger)
     assert words in str(caught.value) and "amend" in str(caught.value)
-    changed = table(visits, **({"rows": 2} | options))
+    changed = table(visits, **({"max_rows_per_group": 2} | options))
     Session(changed, PLAN, ledger, amend=True).ask(Count(), share="1/10")
     assert len(entries(ledger, "amended")) == 1
     assert ledger.budget_state("visits").debits == 2
@@ -108,7 +110,7 @@ def test_other_domains_and_wider_bounds_are_amended_or_refused(
 
 
 def test_fewer_columns_and_tighter_bounds_are_within(visits, ledger) -> None:
-    Session(table(visits, rows=2), PLAN, ledger)
+    Session(table(visits, max_rows_per_group=2), PLAN, ledger)
     Session(table(visits, days=None), PLAN, ledger).ask(Count(), share="1/10")
     with pytest.raises(BudgetRefused, match="no domain for 'visit'"):
         Session(wi.Table(visits, "patient", {"visit": ["v1"]}), PLAN, ledger)
@@ -122,10 +124,13 @@ def test_domains_are_compared_by_what_they_mean(visits, ledger) -> None:
 
 
 def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
-    session = Session(table(visits, rows=2), PLAN, ledger)
+    session = Session(table(visits, max_rows_per_group=2), PLAN, ledger)
     session.release([Count(), Sum(column="days")], share="1/2")
     count, total = (entry.body["registration"] for entry in entries(ledger, "debit"))
-    assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (1, 1)
+    assert count["privacy_unit"] == "patient" and (
+        count["max_rows_per_group"],
+        count["max_groups"],
+    ) == (1, 1)
     assert (total["rows"], total["groups"]) == (2, 1)
     assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
     assert len(total["schema"]) == 64 and len(total["source"]) == 64
@@ -139,10 +144,14 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
 @pytest.mark.parametrize(
     ("within", "beyond", "words"),
     [
-        (Rows(max_rows_per_group=2), Rows(rows=3), "rows = 2, and this has 3"),
+        (
+            Rows(max_rows_per_group=2),
+            Rows(max_rows_per_group=3),
+            "max_rows_per_group = 2, and this has 3",
+        ),
         (
             Sum(column="days", max_rows_per_group=1),
-            Sum(column="days", rows=50),
+            Sum(column="days", max_rows_per_group=50),
             "rows = 2, and this has 50",
         ),
         (
@@ -153,7 +162,7 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
         (
             Histogram(column="visit"),
             Histogram(column="visit", max_groups=2),
-            "groups = 1, and this has 2",
+            "max_groups = 1, and this has 2",
         ),
     ],
 )
@@ -214,7 +223,7 @@ def test_a_changed_registration_breaks_the_history(visits, ledger, tmp_path) -> 
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     verify(ledger, "visits")
     bound = ledger.budget_state("visits").bound
-    forged = replace(bound, registration=replace(bound.registration, entity="visit"))
+    forged = replace(bound, registration=replace(bound.registration, privacy_unit="visit"))
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
         connection.execute("UPDATE whosin_datasets SET registration = ?", [forged.text()])
     with pytest.raises(BrokenHistory):

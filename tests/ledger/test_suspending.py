@@ -322,7 +322,7 @@ def test_a_release_that_failed_is_refused_until_it_is_resumed(tmp_path, run, mon
 epsilon = 1
 [table]
 source = "{path}"
-entity = "who"
+privacy_unit = "who"
 [ledger]
 url = "{tmp_path / "books.db"}"
 [budget]

@@ -99,12 +99,12 @@ def expected(query: Any, rows: list[dict], data: wi.Table) -> list[list[int]]:
 )
 def test_bounded_sums_are_those_of_the_definitions(query, seed) -> None:
     rows = rows_of(seed)
-    data = oracle.table(stored(rows), DOMAINS, rows=99, groups=99)
+    data = oracle.table(stored(rows), DOMAINS, max_rows_per_group=99, max_groups=99)
     assert oracle.exact(query, data) == expected(query, rows, data)
 
 
 def test_an_empty_table_has_answers_of_the_same_shape() -> None:
-    data = oracle.table(stored([]), DOMAINS, rows=2, groups=2)
+    data = oracle.table(stored([]), DOMAINS, max_rows_per_group=2, max_groups=2)
     for query in (release.Count(), release.Sum(column="x", by="ward"), release.Mean(column="x")):
         assert not any(map(any, oracle.exact(query, data)))
         answer = query.answer(data, query.estimate_cost(data, oracle.share()))
@@ -113,7 +113,7 @@ def test_an_empty_table_has_answers_of_the_same_shape() -> None:
 
 def test_one_entity_with_very_many_rows_counts_for_its_share() -> None:
     many = {"who": ["a"] * 200_000 + ["b"], "ward": ["A"] * 200_001, "x": [3.0] * 200_001}
-    data = oracle.table(many, DOMAINS, rows=5)
+    data = oracle.table(many, DOMAINS, max_rows_per_group=5)
     assert oracle.exact(release.Count(), data) == [[2]]
     assert oracle.exact(release.Rows(), data) == [[6]]
     assert oracle.exact(release.Sum(column="x"), data) == [[6 * 30]]
@@ -178,7 +178,19 @@ def test_rows_without_an_entity_are_dropped_whatever_its_type(who) -> None:
     assert oracle.exact(release.Sum(column="x"), data) == [[20]]
 
 
-NAMES = ["entity", "lot", "rank", "key_0", "rows", "sum", "value", "low", "high", "people", "code"]
+NAMES = [
+    "privacy_unit",
+    "lot",
+    "rank",
+    "key_0",
+    "rows",
+    "sum",
+    "value",
+    "low",
+    "high",
+    "people",
+    "code",
+]
 NAMES += ["select", "a b", 'q"q', "é", "key", "position", "name", "squares", "x.y", "order"]
 
 
@@ -187,7 +199,9 @@ def test_columns_may_have_any_name(tmp_path) -> None:
     everything = {name: ["A", "B", "A"] for name in NAMES} | {"w ho": ["p", "q", "q"]}
     everything["num ber"] = ["1", "2", "3"]
     domains = {name: ["A", "B"] for name in NAMES} | {"num ber": Range(0, 3, step=1)}
-    data = oracle.table(everything, domains, entity="w ho", groups=2, rows=2)
+    data = oracle.table(
+        everything, domains, privacy_unit="w ho", max_groups=2, max_rows_per_group=2
+    )
     for name in NAMES:
         quoted = '"' + name.replace('"', '""') + '"'
         query = release.Count(by=name, where=f"{quoted} = 'A'")
@@ -210,9 +224,13 @@ def test_columns_may_have_any_name(tmp_path) -> None:
 
 
 def test_an_entity_column_may_be_called_as_ours_is() -> None:
-    data = oracle.table({"entity": ["a", "b"], "x": [1.0, 2.0]}, {"x": X}, entity="entity")
+    data = oracle.table(
+        {"privacy_unit": ["a", "b"], "x": [1.0, 2.0]}, {"x": X}, privacy_unit="privacy_unit"
+    )
     assert oracle.exact(release.Sum(column="x"), data) == [[30]]
-    data = oracle.table({"lot": ["a", "b"], "rank": ["A", "B"]}, {"rank": ["A"]}, entity="lot")
+    data = oracle.table(
+        {"lot": ["a", "b"], "rank": ["A", "B"]}, {"rank": ["A"]}, privacy_unit="lot"
+    )
     assert oracle.exact(release.Count(by="rank"), data) == [[1, 1]]
 
 

@@ -69,11 +69,11 @@ def dense(cells: GroupGrid, rows: list[dict[str, Any]], domains: dict[str, Any])
 
 
 @pytest.mark.parametrize("policy", DOMAINS)
-@pytest.mark.parametrize("entity", ["who", "row"])
+@pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("by", some([("sex",), ("age",), ("sex", "age", "n"), ("n",)], 1))
-def test_counts_are_those_of_the_definition(policy: str, entity: str, by: tuple[str, ...]) -> None:
+def test_counts_are_those_of_the_definition(policy: str, unit: str, by: tuple[str, ...]) -> None:
     rows, domains = crowd(), DOMAINS[policy]
-    data = oracle.table(columns(rows), domains, entity=entity)
+    data = oracle.table(columns(rows), domains, privacy_unit=unit)
     for query in (Count(by=by), Rows(by=by)):
         wanted = dense(query.cells(data), rows, domains)
         assert oracle.exact(query, data) == [wanted]
@@ -203,7 +203,7 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     )
     assert answer.question["counted"]["outside"] == {"sex": '"m"', "age": "clamp"}
     assert len(answer.rows) == 6
-    dropped = oracle.table(columns(crowd()), DOMAINS["drop"], entity="row")
+    dropped = oracle.table(columns(crowd()), DOMAINS["drop"], privacy_unit="row")
     said = wi.release.contribution_bounds.bounds_statement(
         Histogram(column="n").counted(dropped).to_dict(), True
     )

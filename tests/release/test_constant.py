@@ -81,7 +81,9 @@ def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
         "sex": ["fm"[i % 2] for i in range(40) for _ in range(3)],
         "ward": ["ABC"[(i + j) % 3] for i in range(40) for j in range(3)],
     }
-    data = oracle.table(held, {name: DOMAINS[name] for name in ("sex", "ward")}, groups=3, rows=3)
+    data = oracle.table(
+        held, {name: DOMAINS[name] for name in ("sex", "ward")}, max_groups=3, max_rows_per_group=3
+    )
     assert oracle.exact(Count(by="sex"), data) == [[20, 20, 0]]
     assert oracle.exact(Count(by=("sex", "ward")), data) == [[20] * 6 + [0] * 3]
     assert Count(by="sex").counted(data).max_groups == 1
@@ -93,9 +95,9 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
     """The noise is that of one cell, whatever the table's own bound."""
     share, plain = oracle.share(relation=relation), Values(("f", "m"))
     for query in (Count(by="sex"), Rows(by="sex", max_rows_per_group=1)):
-        wide = oracle.table(WRONG, {"sex": SEX}, groups=2)
-        narrow = oracle.table(WRONG, {"sex": plain}, groups=1)
-        double = oracle.table(WRONG, {"sex": plain}, groups=2)
+        wide = oracle.table(WRONG, {"sex": SEX}, max_groups=2)
+        narrow = oracle.table(WRONG, {"sex": plain}, max_groups=1)
+        double = oracle.table(WRONG, {"sex": plain}, max_groups=2)
         noises = [
             query.estimate_cost(each, share).parts[0].scale for each in (wide, narrow, double)
         ]
@@ -103,7 +105,7 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
 
 
 def test_keys_and_tables_of_constant_columns() -> None:
-    data = oracle.table(WRONG, DOMAINS, groups=4, rows=3)
+    data = oracle.table(WRONG, DOMAINS, max_groups=4, max_rows_per_group=3)
     assert Keys(column="sex").counted(data).max_groups == 1
     assert Keys(column="ward").counted(data).max_groups == 4
     assert Marginals(columns=["sex", "age"]).counted(data).max_rows_per_group == 1

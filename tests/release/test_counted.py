@@ -57,7 +57,7 @@ def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
 
 def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     """A count by group came with a narrow interval, and 40% of the people were not in it."""
-    data = oracle.table(ROWS, DOMAINS, rows=3, groups=2)
+    data = oracle.table(ROWS, DOMAINS, max_rows_per_group=3, max_groups=2)
     made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(
         release.Mean(column="x", by="ward", name="days"), share=1
     )
@@ -70,7 +70,7 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     assert answer.statement.startswith(wanted)
     wanted = answer.statement
     counted = answer.question["counted"]
-    assert counted["entity"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
+    assert counted["privacy_unit"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
     assert (counted["rows"], counted["groups"]) == (3, 2)
     assert json.loads(json.dumps(made.to_dict()))["answers"][0]["statement"] == wanted
     assert wanted.replace('"', "&quot;") in notebook.html(answer)
@@ -113,7 +113,7 @@ def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
 def test_what_nobody_decided_is_warned_of() -> None:
     by_ward = release.Count(by="ward")
     assert cautions(by_ward) == [("groups", ("ward",))]
-    assert cautions(by_ward, groups=1) == [], "1, because somebody said so"
+    assert cautions(by_ward, max_groups=1) == [], "1, because somebody said so"
     assert cautions(release.Count(by="ward", max_groups=1)) == []
     assert cautions(release.Count(by="sex")) == [], "constant for each person"
     assert cautions(release.Count(by=("sex", "ward"))) == [("groups", ("ward",))]
@@ -124,9 +124,9 @@ def test_what_nobody_decided_is_warned_of() -> None:
     assert cautions(release.Rows()) == [("rows", ())]
     both = [("rows", ("x",)), ("groups", ("ward",))]
     assert cautions(release.Sum(column="x", by="ward")) == both
-    assert cautions(release.Sum(column="x", by="ward"), rows=2) == both[1:]
+    assert cautions(release.Sum(column="x", by="ward"), max_rows_per_group=2) == both[1:]
     assert cautions(release.Median(column="x")) == both[:1]
-    assert cautions(release.Sum(column="x", by="ward"), entity="row") == []
+    assert cautions(release.Sum(column="x", by="ward"), privacy_unit="row") == []
 
 
 SCENARIO = """
@@ -134,7 +134,7 @@ SCENARIO = """
 epsilon = 1
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 [domains]
 ward = {{ values = ["A", "B"]{constant} }}
 [[queries]]
@@ -165,7 +165,7 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
 
 def test_a_column_that_is_called_person(tmp_path) -> None:
     """It said: a person is one person."""
-    counted = release.Count().counted(oracle.table({"Person": ["a"]}, entity="Person"))
+    counted = release.Count().counted(oracle.table({"Person": ["a"]}, privacy_unit="Person"))
     assert bounds_statement(counted.to_dict(), False) == "The column Person says whose row it is."
 
 
@@ -240,7 +240,7 @@ def test_constant_is_true_or_false(given) -> None:
 
 def test_each_row_can_be_one_person() -> None:
     """Against plain counting in Python; nothing is chosen, so nothing is random."""
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     assert data.by_row and data.privacy_unit == "row"
     assert oracle.exact(release.Count(), data) == [[7]]
     assert oracle.exact(release.Rows(), data) == [[7]]
@@ -261,24 +261,24 @@ def test_each_row_can_be_one_person() -> None:
 
 
 def test_a_row_moves_an_answer_by_one_row() -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     for field in ("rows", "groups"):
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
-            oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
+            oracle.table(ROWS, DOMAINS, privacy_unit="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
             release.Rows(by="ward", **{field: 2}).estimate_cost(data, oracle.share(1))  # type: ignore[arg-type]
     assert release.Rows(by="ward").estimate_cost(data, oracle.share(1)).parts[0].scale == 1
 
 
 def test_a_synthetic_table_of_rows(tmp_path) -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "s.parquet"))
     answer = query.answer(data, query.estimate_cost(data, oracle.share(50, relation="replace")))
     assert answer["rows"][0][1] == 7
 
 
 def test_a_maximum_needs_names() -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=[(name, place) for place, name in enumerate("abcdefgh")])
     with pytest.raises(InvalidInput, match="maximum must be asked of a table with a column"):
@@ -288,20 +288,22 @@ def test_a_maximum_needs_names() -> None:
 def test_a_column_called_row_makes_it_ambiguous() -> None:
     named = {"row": [1, 1, 2], "x": [1, 2, 3]}
     with pytest.raises(InvalidInput) as caught:
-        oracle.table(named, entity="row")
-    said = "entity must be 'column:row' for that column, 'each row' where each row is one person"
+        oracle.table(named, privacy_unit="row")
+    said = (
+        "privacy_unit must be 'column:row' for that column, 'each row' where each row is one person"
+    )
     assert str(caught.value) == f"{said}, not row"
-    assert oracle.exact(release.Count(), oracle.table(named, entity="column:row")) == [[2]]
-    each = oracle.table(named, entity="each row")
+    assert oracle.exact(release.Count(), oracle.table(named, privacy_unit="column:row")) == [[2]]
+    each = oracle.table(named, privacy_unit="each row")
     assert each.by_row and each.privacy_unit == "each row", "never the name of a column"
     assert oracle.exact(release.Count(), each) == [[3]]
-    assert oracle.table(ROWS, entity="each row").privacy_unit == "row"
-    assert oracle.table(ROWS, entity="column:who").privacy_unit == "who"
+    assert oracle.table(ROWS, privacy_unit="each row").privacy_unit == "row"
+    assert oracle.table(ROWS, privacy_unit="column:who").privacy_unit == "who"
     both = named | {"each row": [1, 2, 3]}
     for given in ("row", "each row"):
         with pytest.raises(InvalidInput, match="rename the columns"):
-            oracle.table(both, entity=given)
-    literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, entity="column:x")
+            oracle.table(both, privacy_unit=given)
+    literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, privacy_unit="column:x")
     assert literal.privacy_unit == "column:x", "a column's whole name comes first"
 
 
@@ -315,7 +317,7 @@ def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
     assert found["ward: the most cells of one privacy unit"] == 2
     assert found["sex: entities in more than one cell, declared constant"] == 0
     assert found["rows without a privacy unit, which are dropped"] == 1
-    alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
+    alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, privacy_unit="row"))}
     assert alone["rows"] == alone["entities: each row is one"] == 7
 
 

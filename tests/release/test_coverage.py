@@ -211,7 +211,7 @@ def answers(query, data, share, runs: int, statistic) -> np.ndarray:
 
 
 def worlds(keep: bool = True):
-    """A table, the same without one privacy unit, and with that entity's ward swapped."""
+    """A table, the same without one privacy unit, and with that one's ward swapped."""
     found = []
     for last in (["A"], [], ["B"]):
         wards = ["A", "B", "A", *last]

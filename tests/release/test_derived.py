@@ -276,7 +276,7 @@ def test_constant_and_bounds_follow_the_column() -> None:
     table, _ = held(None)
     for constant, groups in ((True, 1), (False, 4)):
         domains = {"visit": Dates(FIRST, LAST, "year", constant=constant)}
-        data = oracle.table(table, domains, groups=4)
+        data = oracle.table(table, domains, max_groups=4)
         assert Count(by="month(visit)").bounds(data).max_groups == groups
     varying = oracle.table(table, {"visit": Dates(FIRST, LAST)})
     [caution] = Count(by=("month(visit)", "year(visit)")).cautions(varying)
@@ -315,8 +315,8 @@ SCENARIO = """
 epsilon = 1
 [table]
 source = "visits.parquet"
-entity = "who"
-groups = 1
+privacy_unit = "who"
+max_groups = 1
 [domains]
 visit = { lower = 2019-11-20, upper = 2021-02-10, edges = "quarter", outside = "drop" }
 [[queries]]

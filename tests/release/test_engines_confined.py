@@ -323,11 +323,11 @@ def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType)
     for column in (pa.nulls(0, kind), values):
         seen: list[object] = []
         frame = pa.table({"who": pa.array(range(len(column)), pa.int64()), "x": column})
-        for entity in ("who", "x"):
+        for unit in ("who", "x"):
             try:
-                table = Table(frame, entity, {}, name="t", engine=engine)
+                table = Table(frame, unit, {}, name="t", engine=engine)
                 seen += _asked(table, [Count(), Rows(max_rows_per_group=2)])
-                if entity == "who":
+                if unit == "who":
                     seen += _asked(table, [Count(where=text) for text in CONDITIONS])
             except InvalidInput as error:
                 seen.append(str(error))

@@ -94,7 +94,7 @@ def stored(rows: list[tuple]) -> pa.Table:
 
 
 def crowded(count: int) -> pa.Table:
-    """One entity with very many rows."""
+    """One privacy unit with very many rows."""
     row = stored([("x", 2**63 - 1, INF, "9", FAR, 2**31 - 2, 2**62, True)])
     return pa.concat_tables(
         [stored(PLAIN), row.take(pa.array(np.zeros(count, dtype=np.int64)))]
@@ -134,7 +134,7 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
         with wi.Ledger(folder / "ledger.db", who="tests") as ledger:
             try:
                 data = (
-                    oracle.table(source, domains, rows=3, groups=2)
+                    oracle.table(source, domains, max_rows_per_group=3, max_groups=2)
                     if isinstance(source, pa.Table)
                     else wi.Table(source, "who", domains, max_rows_per_group=3, name="people")
                 )

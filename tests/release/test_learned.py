@@ -102,7 +102,7 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     for another person; a choice costs 2Δ/scale, or ρ = (Δ/scale)²/2; a sum of S distances moves by
     S·Δ, and a weighted score by 64·Δ."""
     keys = {} if choose else {"sets": [["sex", "ward"], ["ill", "age"]]}
-    query = asking(choose=choose, rows=rows, **keys)
+    query = asking(choose=choose, max_rows_per_group=rows, **keys)
     data = oracle.table(people(3), DOMAINS)
     estimate = query.estimate_cost(data, oracle.share(1, rho=rho, relation=relation))
     learned = estimate.details
@@ -455,7 +455,7 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
         ({"columns": ["one", "two", "three", "sex"]}, "whose model has at most"),
         ({"path": "x.csv"}, "ending in .parquet"),
         ({"path": "/nowhere/x.parquet"}, "can be written to"),
-        ({"rows": 0}, "rows must be a whole number"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number"),
         ({"method": "responses", "length": 5}, 'length must be left out, or given with method = "'),
         ({"method": "responses", "choose": True}, "choose must be left out"),
     ],

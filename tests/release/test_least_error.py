@@ -269,13 +269,18 @@ def test_what_is_not_alike_is_not_measured_at_once(data) -> None:
     assert groups(Count(), Count(by="ward", max_groups=2)) == [[0], [1]], "someone in two cells"
     assert groups(Count(by="sex", max_groups=2), Count()) == [[0, 1]], "by a constant in one"
     assert groups(Count(), Count(by="ill"), Count(by=["ill", "sex"])) == [[0], [1, 2]], "who drops"
-    assert groups(Rows(max_rows_per_group=3), Rows(rows=3, by="sex"), Count(), Rows(rows=2)) == [
+    assert groups(
+        Rows(max_rows_per_group=3),
+        Rows(max_rows_per_group=3, by="sex"),
+        Count(),
+        Rows(max_rows_per_group=2),
+    ) == [
         [0, 1],
         [2],
         [3],
     ]
     assert groups(Rows(), Count(by="ward"), Rows(by="ward")) == [[0, 1], [2]], "rows of one ward"
-    by_row = oracle.table(PEOPLE, DOMAINS, entity="row")
+    by_row = oracle.table(PEOPLE, DOMAINS, privacy_unit="row")
     assert groups(Rows(), Count(by="ward"), Rows(by="ward"), table=by_row) == [[0, 1, 2]]
     assert groups(Count()) == [[0]] and groups(Mean(column="age"), Count()) == [[0], [1]]
 
@@ -363,7 +368,7 @@ split = "optimal"
 
 [table]
 source = "people.csv"
-entity = "who"
+privacy_unit = "who"
 
 [domains]
 sex = ["f", "m"]

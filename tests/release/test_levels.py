@@ -52,9 +52,9 @@ def parent(town: str | None, policy: str, of: dict[str, str]) -> str | None:
 
 @pytest.mark.parametrize("policy", OUTSIDE)
 @pytest.mark.parametrize("level", ["canton", "language"])
-@pytest.mark.parametrize("entity", ["who", "row"])
-def test_counts_by_a_level_are_those_of_the_definition(policy, level, entity) -> None:
-    data = table(policy, entity=entity)
+@pytest.mark.parametrize("unit", ["who", "row"])
+def test_counts_by_a_level_are_those_of_the_definition(policy, level, unit) -> None:
+    data = table(policy, privacy_unit=unit)
     of = CANTON if level == "canton" else LANGUAGE
     names = list(PARENTS[level]) + (["other"] if policy == "open" else [])
     wanted = [sum(parent(town, policy, of) == name for town in HELD) for name in names]

@@ -141,13 +141,15 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
     """A file without a header: its first line is somebody's row."""
     (tmp_path / "people.csv").write_text("Ann,4711,surgery\nBob,4712,medicine\n")
     scenario = tmp_path / "ask.toml"
-    for entity, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
+    for unit, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
         text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\n"
-        scenario.write_text(f"{text}entity = '{entity}'\n[[queries]]\nkind = 'count'\n{where}\n")
+        scenario.write_text(
+            f"{text}privacy_unit = '{unit}'\n[[queries]]\nkind = 'count'\n{where}\n"
+        )
         for command in ("release --dry-run", "release"):
             code, out, err = run(command, scenario)
             assert code == 2 and "a column of the table" in err, err
-            assert not any(cell in out + err.replace(f"'{entity}'", "") for cell in ("Ann", "4711"))
+            assert not any(cell in out + err.replace(f"'{unit}'", "") for cell in ("Ann", "4711"))
 
 
 def test_a_declared_column_is_suggested(tmp_path, run):

@@ -145,16 +145,16 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
 
 
 @pytest.mark.parametrize("order", [1, 2, 4])
-@pytest.mark.parametrize("entity", ["who", "row"])
+@pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("tallied", [sys.maxsize, 0])
 def test_counts_before_noise_are_those_of_the_rows(
-    monkeypatch, order: int, entity: str, tallied: int
+    monkeypatch, order: int, unit: str, tallied: int
 ) -> None:
     """Counted here from packed rows, in small batches, or by the engine."""
     monkeypatch.setattr(type(oracle.ENGINE), "most_tallied", tallied)
     monkeypatch.setattr("whosin.release.engines.duckdb.STREAM_ROWS", 50)
     source = people(200)
-    data = oracle.table(source, DOMAINS, entity=entity)
+    data = oracle.table(source, DOMAINS, privacy_unit=unit)
     estimate = priced(data, Marginals(columns=PAIRS.columns, order=order))
     scan, runs = estimate.details["scan"], []
     engine: Any = data.engine
@@ -475,7 +475,7 @@ epsilon = 1
 
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 
 [domains]
 sex = ["f", "m"]

@@ -469,6 +469,8 @@ def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:
 
 def test_noise_that_cannot_be_drawn_is_refused_in_the_estimate(data) -> None:
     tiny = Share(oracle.PLANS["replace"], Fraction(1, 10**12))
-    huge = oracle.table({"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, rows=10**9)
+    huge = oracle.table(
+        {"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, max_rows_per_group=10**9
+    )
     with pytest.raises(InvalidInput, match="noise must be of a scale of at most"):
         release.Sum(column="x").estimate_cost(huge, tiny)

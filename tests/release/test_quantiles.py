@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_definition(share) -> None:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
     """Every world of three other rows on four points, every contribution of one privacy unit."""
-    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, rows=rows)
+    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, max_rows_per_group=rows)
     query = Quantile(column="x", quantile=str(share), points=4)
     kept = [c for n in range(rows + 1) for c in combinations_with_replacement(range(4), n)]
     kinds = [
@@ -269,12 +269,12 @@ def test_nobody_there_still_answers_within_the_range() -> None:
 
 def test_a_median_is_a_kind_of_question() -> None:
     data = oracle.table({"who": list(range(5)), "x": [1, 2, 3, 4, 5]}, {"x": (0, 9)})
-    asked = read_query({"kind": "median", "column": "x", "rows": 2}, QUERIES)
+    asked = read_query({"kind": "median", "column": "x", "max_rows_per_group": 2}, QUERIES)
     half = Quantile(column="x", max_rows_per_group=2)
     assert asked.title == "median" and asked.question() == {
         "query": "median",
         "column": "x",
-        "rows": 2,
+        "max_rows_per_group": 2,
     }
     for relation in NEIGHBOUR_RELATIONS:
         estimates = [

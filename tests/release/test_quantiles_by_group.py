@@ -28,7 +28,9 @@ WARD = Values(("A", "B"), outside="drop")
 def data(rows: int, groups: int, wards: int = 2):
     domain = Values(tuple("ABCDE"[:wards]), outside="drop")
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
-    return oracle.table(held, {"x": Range(0, 2), "ward": domain}, rows=rows, groups=groups)
+    return oracle.table(
+        held, {"x": Range(0, 2), "ward": domain}, max_rows_per_group=rows, max_groups=groups
+    )
 
 
 def held_by_one(rows: int, groups: int, wards: int, points: int) -> list[np.ndarray]:
@@ -146,8 +148,8 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
         "ward": [ward for ward, _, _ in rows],
         "x": [number for _, number, _ in rows],
     }
-    for entity in ("who", "row"):
-        told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, entity=entity)
+    for unit in ("who", "row"):
+        told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, privacy_unit=unit)
         query = Quantile(column="x", points=3, by="ward")
         result = told.engine.run(query._expression(told)).to_pylist()
         found = {(row["key_0"], row["position"]): row["rows"] for row in result}
@@ -168,7 +170,7 @@ def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> Non
         "x": [float(each % 5) for each in range(24)] + [1.0],
     }
     domains = {"x": Range(0, 4, step=1), "ward": Values(tuple("ABCD"), outside="drop")}
-    told = oracle.table(held, domains, rows=rows, groups=groups)
+    told = oracle.table(held, domains, max_rows_per_group=rows, max_groups=groups)
     query = Median(column="x", by="ward", where="who = 'one'")
     for _ in range(4):
         result = told.engine.run(query._expression(told)).to_pylist()
@@ -191,7 +193,7 @@ def test_functions_of_columns_and_constants() -> None:
         "x": Range(0, 9, step=1),
         "visit": Dates("2024-01-01", "2025-12-31", constant=True),
     }
-    told = oracle.table(held, domains, groups=5)
+    told = oracle.table(held, domains, max_groups=5)
     query = Median(column="x", by="year(visit)")
     assert query.bounds(told).max_groups == 1 and query.counted(told).max_groups == 1
     rows = query.answer(told, query.estimate_cost(told, oracle.share(500)))["rows"]
@@ -221,7 +223,7 @@ def test_refusals() -> None:
         Median(column="x", by="ward", points=2_000).estimate_cost(many, oracle.share())
     with pytest.raises(InvalidInput, match="declared domain"):
         Median(column="x", by="who").estimate_cost(many, oracle.share())
-    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, entity="row")
+    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, privacy_unit="row")
     with pytest.raises(InvalidInput, match="groups must be 1"):
         Median(column="x", by="ward", max_groups=2).estimate_cost(by_row, oracle.share())
 

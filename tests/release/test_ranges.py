@@ -198,10 +198,10 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(workload, rh
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("entity", ["who", "row"])
-def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, entity: str) -> None:
+@pytest.mark.parametrize("unit", ["who", "row"])
+def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, unit: str) -> None:
     source = people(300)
-    data = oracle.table(source, DOMAINS, entity=entity)
+    data = oracle.table(source, DOMAINS, privacy_unit=unit)
     query = asked(*workload)
     estimate = query.estimate_cost(data, oracle.share())
     monkeypatch.setattr(NoisyTable, "draw", lambda self, shape: np.zeros(shape, np.int64))
@@ -367,7 +367,7 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
 )
 def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(relation, rows) -> None:
     """Enumerated over what one person may hold: Σ |difference| / scale is at most ε."""
-    query = asked(("sex", "ranges(age)"), ("canton",), ("town",), rows=rows)
+    query = asked(("sex", "ranges(age)"), ("canton",), ("town",), max_rows_per_group=rows)
     others = [{"who": "x", "sex": "f", "age": 3, "town": "Bern"}]
     held = [("f", 1, "Biel"), ("x", 9, "Basel"), ("f", None, "Zürich")]
     domains = {name: DOMAINS[name] for name in ("sex", "age", "town")}
@@ -481,7 +481,7 @@ epsilon = 1
 
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 
 [domains.town.parents.canton]
 ZH = ["Zürich", "Winterthur"]

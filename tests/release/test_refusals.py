@@ -52,9 +52,9 @@ def quiet(call, *arguments, **options) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"entity": "whoo"}, "did you mean 'who'"),
-        ({"entity": None}, "entity must be one of"),
-        ({"entity": "deep"}, "entity must be a column of numbers, texts or dates"),
+        ({"privacy_unit": "whoo"}, "did you mean 'who'"),
+        ({"privacy_unit": None}, "privacy_unit must be one of"),
+        ({"privacy_unit": "deep"}, "privacy_unit must be a column of numbers, texts or dates"),
         ({"domains": {"agee": (0, 1)}}, "did you mean 'age'"),
         ({"domains": {"age": (5, 1)}}, "lower must be below upper"),
         ({"domains": {"age": "100..0"}}, "lower must be below upper"),
@@ -68,8 +68,8 @@ def quiet(call, *arguments, **options) -> None:
         ({"domains": {"ward": ["A", "A"]}}, "different from each other"),
         ({"domains": {"ward": ["A", 1]}}, "all texts, or all whole numbers"),
         ({"domains": ["age"]}, "domains must be a mapping"),
-        ({"rows": 0}, "rows must be a whole number of at least 1"),
-        ({"groups": "2"}, "groups must be a whole number of at least 1"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number of at least 1"),
+        ({"max_groups": "2"}, "max_groups must be a whole number of at least 1"),
         ({"engine": "duckdb"}, "engine must be an engine"),
     ],
 )
@@ -247,7 +247,7 @@ def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) 
     """They used to be ignored."""
     data = {
         "target": {"epsilon": 1},
-        "table": {"source": "t.csv", "entity": "who", "engine": engine, key: value},
+        "table": {"source": "t.csv", "privacy_unit": "who", "engine": engine, key: value},
         "queries": [{"kind": "count"}],
     }
     with pytest.raises(InvalidInput, match=f"{key} must be left out with the engine {engine}"):

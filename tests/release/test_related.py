@@ -86,7 +86,12 @@ def hospital(domains: dict[str, Any] | None = None, **more: Any) -> wi.Table:
         "days": (0, 60),
     }
     features = [Feature("total", "sum", "days"), Feature("long", "any", where="days > 30")]
-    usual: dict[str, Any] = {"name": "h", "engine": ENGINE, "features": features, "rows": 3}
+    usual: dict[str, Any] = {
+        "name": "h",
+        "engine": ENGINE,
+        "features": features,
+        "max_rows_per_group": 3,
+    }
     return wi.Table(rows, "who", domains or usual_domains, **(usual | more))
 
 
@@ -208,19 +213,19 @@ TWICE = pa.table({"ward": ["A", "B", "A"], "region": ["n", "s", "n"]})
         ({"features": [Feature("n", "count", where="n >")]}, "where"),
         ({"features": [Feature("n", "count", table="v")]}, "a further table of people"),
         ({"features": [Feature("n", "any", "x")]}, "true and false"),
-        ({"features": [Feature("n", "count")], "entity": "row"}, "each row is one person"),
+        ({"features": [Feature("n", "count")], "privacy_unit": "row"}, "each row is one person"),
         ({"features": "n"}, "a list"),
         ({"tables": [LookupTable("w", TWICE, key="ward")]}, "each value once, not 'A' 2 times"),
         ({"tables": [LookupTable("w", TWICE, key="region")]}, "key must be a column|key"),
         ({"tables": [{"name": "v", "source": ROWS, "on": "x"}]}, "any other join lets one person"),
-        ({"tables": [{"name": "v", "source": ROWS, "entity": "x"}]}, "of the type"),
+        ({"tables": [{"name": "v", "source": ROWS, "privacy_unit": "x"}]}, "of the type"),
         ({"tables": [{"name": "v", "source": ROWS}] * 2}, "different from the others"),
-        ({"tables": [{"name": "v", "source": ROWS}], "entity": "row"}, "no entity to join on"),
-        ({"tables": [{"name": "v", "source": ROWS, "rows": 0}]}, "rows"),
+        ({"tables": [{"name": "v", "source": ROWS}], "privacy_unit": "row"}, "no privacy unit to join on"),
+        ({"tables": [{"name": "v", "source": ROWS, "max_rows": 0}]}, "max_rows"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(more: dict[str, Any], words: str) -> None:
-    usual: dict[str, Any] = {"entity": "who", "name": "t", "engine": ENGINE}
+    usual: dict[str, Any] = {"privacy_unit": "who", "name": "t", "engine": ENGINE}
     with pytest.raises(InvalidInput, match=words):
         wi.Table(ROWS, **(usual | more))
 

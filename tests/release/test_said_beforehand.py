@@ -123,7 +123,7 @@ def test_a_column_twice_is_named(tmp_path) -> None:
 SQL_ONLY = """
 [table]
 source = "visits.csv"
-entity = "who"
+privacy_unit = "who"
 
 [target]
 epsilon = 1

@@ -117,7 +117,8 @@ def crowd(seed: int, entities: list[str]) -> list[dict]:
 
 @pytest.mark.parametrize("query", some(QUERIES, 4), ids=lambda query: f"{query.kind}-{query.by}")
 def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
-    """The rows are drawn anew in each run, so the other entity is alone: what it adds is all."""
+    """The rows are drawn anew in each run, so the other privacy unit is alone: what it adds is
+    all."""
     worst = dict.fromkeys(NEIGHBOUR_RELATIONS, 0)
     seen = []
     for seed in range(6):
@@ -180,9 +181,9 @@ def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
 
 
 def test_top_counts_move_by_one_each_and_one_way() -> None:
-    """An entity that is in every cell moves every count, each by 1."""
+    """A privacy unit that is in every cell moves every count, each by 1."""
     everywhere = {"who": ["a"] * 12, "ward": ["A", "B", "C"] * 4}
-    data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, groups=1)
+    data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, max_groups=1)
     query = Top(by="ward", k=2)
     cells: GroupGrid = query._cells(data)
     result = data.engine.run(query._expression(data, cells))

@@ -230,14 +230,14 @@ def test_tables_are_the_same_whoever_counts(
     assert spark.most_tallied == 2**24 and can_tally(spark.session)
     monkeypatch.setitem(vars(spark), "most_tallied", tallied)
     query = Marginals(columns=["ward", "ill", "age"], order=2, where="level > 3")
-    for entity, rows in (("row", 1), ("person", 2)):
+    for unit, rows in (("row", 1), ("person", 2)):
         ours, theirs = (
-            exact(query, Table(rows_file, entity, DOMAINS, max_rows_per_group=rows, engine=engine))
+            exact(query, Table(rows_file, unit, DOMAINS, max_rows_per_group=rows, engine=engine))
             for engine in (embedded, spark)
         )
         totals = {int(np.sum(each)) for each in (*ours, *theirs)}
         assert len(totals) == 1 and totals != {0}
-        assert ours == theirs or entity == "person"
+        assert ours == theirs or unit == "person"
 
 
 def test_workers_without_arrow_are_found_before_anything_is_spent(spark: Spark) -> None:

@@ -72,11 +72,11 @@ def frame(seed: int, size: int = 400) -> pd.DataFrame:
 
 def table(data: pd.DataFrame, **options: Any) -> Table:
     """Every row counts, so that nothing is left to chance."""
-    bounds: dict[str, Any] = {"rows": len(data), "groups": 1000}
-    rows = bounds if options.get("entity", "") != "row" else {}
+    bounds: dict[str, Any] = {"max_rows_per_group": len(data), "max_groups": 1000}
+    rows = bounds if options.get("privacy_unit", "") != "row" else {}
     return Table(
         pa.Table.from_pandas(data, preserve_index=False),
-        options.get("entity", "patient"),
+        options.get("privacy_unit", "patient"),
         DOMAINS,
         name="visits",
         engine=ENGINE,
@@ -214,7 +214,7 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
     asked = {"MEDIAN(days)": 0.5, "QUANTILE_CONT(days, 0.9)": 0.9, "QUANTILE_DISC(age, 0.25)": 0.25}
     for seed in range(count):
         data = frame(seed, 300)
-        opened = table(data, entity="row")
+        opened = table(data, privacy_unit="row")
         plan = wi.calibrate(wi.Epsilon(600))
         session = Session(opened, plan, tmp_path / f"{seed}.db", share="1/4")
         for sql, share in asked.items():
@@ -230,7 +230,7 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
 
 
 def test_rows_that_are_people() -> None:
-    opened = table(frame(3), entity="row")
+    opened = table(frame(3), privacy_unit="row")
     (query,) = parse_queries("SELECT COUNT(*) FROM visits", opened)
     assert query.kind == "count" and exact(query, opened) == [[400]]
     with pytest.raises(InvalidInput, match="COUNT"):
@@ -382,7 +382,12 @@ def clinic() -> Table:
         "patients.days": (0, 500), "region": ["north", "south"],
     }  # fmt: skip
     further = [FurtherTable("patients", patients), LookupTable("wards", wards, "ward")]
-    bounds: dict[str, Any] = {"rows": 9, "groups": 9, "name": "visits", "engine": ENGINE}
+    bounds: dict[str, Any] = {
+        "max_rows_per_group": 9,
+        "max_groups": 9,
+        "name": "visits",
+        "engine": ENGINE,
+    }
     return Table(visits, "patient", domains, tables=further, **bounds)
 
 
@@ -590,7 +595,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "visits.csv"
-entity = "patient"
+privacy_unit = "patient"
 [domains]
 ward = ["A", "B"]
 days = { lower = 0, upper = 9 }
@@ -712,7 +717,12 @@ def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
 def test_toml_is_written_as_it_is_read() -> None:
     data = {
         "title": 'a "quoted"\n\x7f\\ text',
-        "table": {"rows": 3, "views": True, "odd key.": [1, 2.5, "x"], "day": date(2024, 1, 2)},
+        "table": {
+            "max_rows_per_group": 3,
+            "views": True,
+            "odd key.": [1, 2.5, "x"],
+            "day": date(2024, 1, 2),
+        },
         "domains": {"a": {"lower": 0, "parents": {"x y": ["b"]}}, "b": []},
         "queries": [{"kind": "count"}, {"kind": "mean", "column": "ü"}],
     }

@@ -105,7 +105,7 @@ def test_a_family_of_floats_is_that_of_their_decimals() -> None:
 TOML = """
 [table]
 source = "visits.csv"
-entity = "patient"
+privacy_unit = "patient"
 
 [adversary]
 prior = {prior}

@@ -13,7 +13,7 @@ from web_server import PLAN, problem, program, served
 from whosin.app.web.server import running
 
 TABLE: dict[str, Any] = {
-    "table": {"source": "hospital.parquet", "entity": "patient"},
+    "table": {"source": "hospital.parquet", "privacy_unit": "patient"},
     "domains": {
         "stays": {"lower": 0, "upper": 20},
         "sex": ["f", "m"],

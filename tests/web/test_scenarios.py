@@ -112,7 +112,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     counts = [{"kind": "count", "by": ["age"]}, {"kind": "count", "by": ["ward"]}]
     copy = COPY | {"path": "best.parquet"}
     known = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
-    one = {"table": SCENARIO["table"] | {"groups": 1}}
+    one = {"table": SCENARIO["table"] | {"max_groups": 1}}
     best = SCENARIO | known | one
     best |= {"queries": [*counts, copy], "budget": {"split": "optimal"}}
     body = {"scenario": best, "request": "measured-at-once"}

@@ -161,7 +161,7 @@ def test_a_user_learns_no_names_of_files(shared, path):
     given = {key: SOME[key] for key in ("table", "domains")}
     said = set()
     for source in ("payroll.csv", "broken.parquet", "nowhere.csv", "clinic.duckdb::wages"):
-        body = (SOME if path.endswith(("price", "release")) else given) | {
+        body = (SOME if path.endswith(("estimate", "release")) else given) | {
             "tables": further(source)
         }
         if path == "/api/release":
