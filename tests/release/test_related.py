@@ -220,7 +220,7 @@ TWICE = pa.table({"ward": ["A", "B", "A"], "region": ["n", "s", "n"]})
         ({"tables": [{"name": "v", "source": ROWS, "on": "x"}]}, "any other join lets one person"),
         ({"tables": [{"name": "v", "source": ROWS, "privacy_unit": "x"}]}, "of the type"),
         ({"tables": [{"name": "v", "source": ROWS}] * 2}, "different from the others"),
-        ({"tables": [{"name": "v", "source": ROWS}], "privacy_unit": "row"}, "no privacy unit to join on"),
+        ({"tables": [{"name": "v", "source": ROWS}], "privacy_unit": "row"}, "unit to join on"),
         ({"tables": [{"name": "v", "source": ROWS, "max_rows": 0}]}, "max_rows"),
     ],
 )  # fmt: skip
