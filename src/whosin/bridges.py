@@ -552,7 +552,7 @@ def read_curve(value: Any, *, max_rows: int = 1) -> TradeOff:
     """
     if type(value).__module__.startswith("dp_accounting.") and not hasattr(value, "get_epsilon"):
         value = read_accountant(value)  # once, and not for each δ
-    first = read(value, delta=CURVE_DELTAS[0], max_max_rows=max_rows)
+    first = read(value, delta=CURVE_DELTAS[0], max_rows=max_rows)
     losses = _privacy_losses(value, first.relation) if max_rows == 1 else None
     if losses is not None:
         return LossCurve(LossDistribution.of(losses))
@@ -560,7 +560,7 @@ def read_curve(value: Any, *, max_rows: int = 1) -> TradeOff:
         return below_lines(
             _tradeoff_lines(first), first.relation
         )  # it says one pair, whatever is asked
-    told = (read(value, delta=at, max_max_rows=max_rows) for at in CURVE_DELTAS[1:])
+    told = (read(value, delta=at, max_rows=max_rows) for at in CURVE_DELTAS[1:])
     lines = [*_tradeoff_lines(first), *(line for each in told for line in _tradeoff_lines(each))]
     return below_lines(lines, first.relation)
 

@@ -52,7 +52,7 @@ def edited(scenario, old: str, new: str):
 def test_the_command_binds_amends_and_warns(run, hospital, tmp_path) -> None:
     ledger = tmp_path / "books.db"
     code, out, _ = run("ledger", "create", ledger, "hospital", "--scenario", hospital)
-    assert code == 0 and "Protects each 'patient'" in out
+    assert code == 0 and "Privacy unit: 'patient'" in out
     code, _, err = run("ledger", "create", ledger, "copy", "--scenario", hospital)
     assert code == 0 and "warning: the rows of 'copy' are those of dataset 'hospital'" in err
     other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')

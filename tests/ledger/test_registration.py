@@ -131,7 +131,7 @@ def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
         count["max_rows_per_group"],
         count["max_groups"],
     ) == (1, 1)
-    assert (total["rows"], total["groups"]) == (2, 1)
+    assert (total["max_rows_per_group"], total["max_groups"]) == (2, 1)
     assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
     assert len(total["schema"]) == 64 and len(total["source"]) == 64
     assert entries(ledger, "registered")[0].body["registration"]["schema"]["days"] == "string"
@@ -152,12 +152,12 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
         (
             Sum(column="days", max_rows_per_group=1),
             Sum(column="days", max_rows_per_group=50),
-            "rows = 2, and this has 50",
+            "max_rows_per_group = 2, and this has 50",
         ),
         (
             Median(column="days"),
             Median(column="days", max_rows_per_group=9),
-            "rows = 2, and this has 9",
+            "max_rows_per_group = 2, and this has 9",
         ),
         (
             Histogram(column="visit"),
@@ -184,8 +184,8 @@ def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
     asked = [Rows(max_rows_per_group=3), Histogram(column="visit", max_groups=50), Count()]
     opened = wi.Table(visits, "patient", BOTH)
     Session(opened, PLAN, ledger, queries=asked).release(asked, share="1/2")
-    kept = ledger.budget_state("visits").bound.registration
-    assert kept.rows == 3 and 1 < kept.groups < 50, "no more cells than there are"
+    kept = ledger.budget_state("visits").registered.registration
+    assert kept.max_rows_per_group == 3 and 1 < kept.max_groups < 50, "no more cells than there are"
 
 
 def test_a_bound_dataset_takes_no_debit_of_nothing(visits, ledger) -> None:
@@ -222,8 +222,10 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
 def test_a_changed_registration_breaks_the_history(visits, ledger, tmp_path) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     verify(ledger, "visits")
-    bound = ledger.budget_state("visits").bound
-    forged = replace(bound, registration=replace(bound.registration, privacy_unit="visit"))
+    registered = ledger.budget_state("visits").registered
+    forged = replace(
+        registered, registration=replace(registered.registration, privacy_unit="visit")
+    )
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
         connection.execute("UPDATE whosin_datasets SET registration = ?", [forged.text()])
     with pytest.raises(BrokenHistory):
@@ -285,7 +287,7 @@ def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
     prints = register_table(session.table, rows=True).source
     assert set(prints) == {"bytes", "rows"}
     budget_state, history, _ = ledger.record("visits")
-    kept = budget_state.bound
+    kept = budget_state.registered
     shown = json.dumps([budget_state.to_dict(), [entry.to_dict() for entry in history]])
     for secret in (*prints.values(), *kept.registration.source.values(), kept.key):
         assert secret not in shown

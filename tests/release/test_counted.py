@@ -63,15 +63,15 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     )
     answer = made[0]
     wanted = (
-        "A person is one who; at most 3 rows of a person count; a person is in at most 2 cells; "
-        'x is clamped to 0..10; values of ward that were not declared are in "other". '
+        "Privacy unit: column who; at most 3 rows per person and group count; at most 2 groups per "
+        'person count; x is clamped to 0..10; values of ward that were not declared are in "other". '
         "The interval is for the noise: it does not cover what this leaves out."
     )
     assert answer.statement.startswith(wanted)
     wanted = answer.statement
     counted = answer.question["counted"]
     assert counted["privacy_unit"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
-    assert (counted["rows"], counted["groups"]) == (3, 2)
+    assert (counted["max_rows_per_group"], counted["max_groups"]) == (3, 2)
     assert json.loads(json.dumps(made.to_dict()))["answers"][0]["statement"] == wanted
     assert wanted.replace('"', "&quot;") in notebook.html(answer)
     report = html.release_report("Days", oracle.PLANS["add-remove"], made)
@@ -86,13 +86,13 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("query", "said", "left_out"),
     [
-        (release.Count(), "A person is one who.", False),
-        (release.Count(by="sex"), "in at most 1 cell;", True),
-        (release.Rows(), "at most 1 row of a person counts.", True),
+        (release.Count(), "Privacy unit: column who.", False),
+        (release.Count(by="sex"), "at most 1 group per person counts;", True),
+        (release.Rows(), "at most 1 row per person counts.", True),
         (release.Median(column="x"), "x is clamped to 0..10.", False),
         (release.Median(column="x", interval=True), "x is clamped to 0..10.", True),
         (release.Top(by="ward", k=1), "of ward that were not declared are never named.", False),
-        (release.Histogram(column="x"), "in at most 1 cell;", True),
+        (release.Histogram(column="x"), "at most 1 group per person counts;", True),
     ],
     ids=lambda x: getattr(x, "kind", ""),
 )
@@ -112,17 +112,17 @@ def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
 
 def test_what_nobody_decided_is_warned_of() -> None:
     by_ward = release.Count(by="ward")
-    assert cautions(by_ward) == [("groups", ("ward",))]
+    assert cautions(by_ward) == [("max_groups", ("ward",))]
     assert cautions(by_ward, max_groups=1) == [], "1, because somebody said so"
     assert cautions(release.Count(by="ward", max_groups=1)) == []
     assert cautions(release.Count(by="sex")) == [], "constant for each person"
-    assert cautions(release.Count(by=("sex", "ward"))) == [("groups", ("ward",))]
+    assert cautions(release.Count(by=("sex", "ward"))) == [("max_groups", ("ward",))]
     assert cautions(release.Count()) == []
-    assert cautions(release.Histogram(column="x")) == [("groups", ("x",))]
-    assert cautions(release.Keys(column="ward")) == [("groups", ("ward",))]
+    assert cautions(release.Histogram(column="x")) == [("max_groups", ("x",))]
+    assert cautions(release.Keys(column="ward")) == [("max_groups", ("ward",))]
     assert cautions(release.Top(by="ward", k=1)) == [], "everyone is in all their cells"
-    assert cautions(release.Rows()) == [("rows", ())]
-    both = [("rows", ("x",)), ("groups", ("ward",))]
+    assert cautions(release.Rows()) == [("max_rows_per_group", ())]
+    both = [("max_rows_per_group", ("x",)), ("max_groups", ("ward",))]
     assert cautions(release.Sum(column="x", by="ward")) == both
     assert cautions(release.Sum(column="x", by="ward"), max_rows_per_group=2) == both[1:]
     assert cautions(release.Median(column="x")) == both[:1]
@@ -156,17 +156,16 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
     code, out, _ = run("release", path, "--dry-run")
     assert code == 0 and "Warning, people by ward: ward may differ" in " ".join(out.split())
     data = json.loads(run("release", path, "--dry-run", "--json")[1])
-    assert data["estimates"][0]["cautions"][0]["about"] == "groups"
+    assert data["estimates"][0]["cautions"][0]["about"] == "max_groups"
     path = write(tmp_path, constant=", constant = true")
     assert "Warning" not in run("release", path, "--dry-run")[1]
     code, out, _ = run("release", path)
-    assert code == 0 and "a person is in at most 1 cell" in " ".join(out.split())
+    assert code == 0 and "at most 1 group per person counts" in " ".join(out.split())
 
 
 def test_a_column_that_is_called_person(tmp_path) -> None:
-    """It said: a person is one person."""
     counted = release.Count().counted(oracle.table({"Person": ["a"]}, privacy_unit="Person"))
-    assert bounds_statement(counted.to_dict(), False) == "The column Person says whose row it is."
+    assert bounds_statement(counted.to_dict(), False) == "Privacy unit: column Person."
 
 
 def test_warnings_of_one_kind_are_one(capsys) -> None:
@@ -262,7 +261,7 @@ def test_each_row_can_be_one_person() -> None:
 
 def test_a_row_moves_an_answer_by_one_row() -> None:
     data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
-    for field in ("rows", "groups"):
+    for field in ("max_rows_per_group", "max_groups"):
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
             oracle.table(ROWS, DOMAINS, privacy_unit="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
@@ -307,18 +306,18 @@ def test_a_column_called_row_makes_it_ambiguous() -> None:
     assert literal.privacy_unit == "column:x", "a column's whole name comes first"
 
 
-def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
+def test_the_curator_sees_how_many_rows_a_privacy_unit_has() -> None:
     found = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS))}
-    assert found["entities"] == 3 and found["the most rows of one privacy unit"] == 3
-    assert found["entities with 1 row"] == 1 and found["entities with 2 rows"] == 1
-    assert found["entities with 3 to 5 rows"] == 1
-    assert found["entities with more rows than count, 1"] == 2
-    assert found["ward: entities in more than one cell"] == 2
+    assert found["privacy units"] == 3 and found["the most rows of one privacy unit"] == 3
+    assert found["privacy units with 1 row"] == 1 and found["privacy units with 2 rows"] == 1
+    assert found["privacy units with 3 to 5 rows"] == 1
+    assert found["privacy units with more rows than count, 1"] == 2
+    assert found["ward: privacy units in more than one cell"] == 2
     assert found["ward: the most cells of one privacy unit"] == 2
-    assert found["sex: entities in more than one cell, declared constant"] == 0
+    assert found["sex: privacy units in more than one cell, declared constant"] == 0
     assert found["rows without a privacy unit, which are dropped"] == 1
     alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, privacy_unit="row"))}
-    assert alone["rows"] == alone["entities: each row is one"] == 7
+    assert alone["rows"] == alone["privacy units: each row is one"] == 7
 
 
 def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:

@@ -202,7 +202,7 @@ def test_each_answer_is_that_of_its_own_query_before_noise(data, monkeypatch, tm
             assert [row[keys] for row in answer.rows] == oracle.exact(query, data)[0]
             labels = [tuple(row[:keys]) for row in answer.rows]
             assert labels == query.cells(data).labels()
-            assert answer.question["counted"]["rows"] == 1
+            assert answer.question["counted"]["max_rows_per_group"] == 1
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -359,7 +359,10 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
         (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
         (Marginals(sets=[["sex"]], goal="best"), "goal"),
         (Marginals(columns=["long", "longer"]), "at most 10,000,000 cells"),
-        (Marginals(columns=["sex"], max_rows_per_group=0), "rows must be a whole number"),
+        (
+            Marginals(columns=["sex"], max_rows_per_group=0),
+            "max_rows_per_group must be a whole number",
+        ),
         (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
     ],
 )

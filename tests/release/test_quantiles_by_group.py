@@ -207,12 +207,12 @@ def test_what_counts_and_cautions() -> None:
         told, oracle.PLANS["add-remove"], Median(column="x", by="ward")
     )
     assert [(each.about, each.columns) for each in estimate.cautions] == [
-        ("rows", ("x",)),
-        ("groups", ("ward",)),
+        ("max_rows_per_group", ("x",)),
+        ("max_groups", ("ward",)),
     ]
     counted = Median(column="x", by="ward").counted(told).to_dict()
-    assert counted["groups"] == 1 and counted["outside"] == {"ward": "drop"}
-    assert Median(column="x").counted(told).to_dict()["groups"] is None
+    assert counted["max_groups"] == 1 and counted["outside"] == {"ward": "drop"}
+    assert Median(column="x").counted(told).to_dict()["max_groups"] is None
     assert "in each of 2 cells" in estimate.noise
 
 
@@ -224,7 +224,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="declared domain"):
         Median(column="x", by="who").estimate_cost(many, oracle.share())
     by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, privacy_unit="row")
-    with pytest.raises(InvalidInput, match="groups must be 1"):
+    with pytest.raises(InvalidInput, match="max_groups must be 1"):
         Median(column="x", by="ward", max_groups=2).estimate_cost(by_row, oracle.share())
 
 
@@ -242,4 +242,4 @@ def test_from_a_scenario_file(run, tmp_path) -> None:
     assert code == 0, err
     [answer] = json.loads(out)["answers"]
     assert [row[0] for row in answer["rows"]] == ["A", "B", "other"]
-    assert "a person is in at most 1 cell" in answer["statement"]
+    assert "at most 1 group per person counts" in answer["statement"]

@@ -114,8 +114,8 @@ QUERIES = [
     (release.Count(by="age"), "one with edges"),
     (release.Count(by=("ward", "ward")), "by must be different columns"),
     (release.Count(by=5), "by must be a list of columns"),  # type: ignore[arg-type]
-    (release.Count(max_groups=0), "groups must be a whole number"),
-    (release.Rows(max_rows_per_group="many"), "rows must be a whole number"),  # type: ignore[arg-type]
+    (release.Count(max_groups=0), "max_groups must be a whole number"),
+    (release.Rows(max_rows_per_group="many"), "max_rows_per_group must be a whole number"),  # type: ignore[arg-type]
     (release.Sum(column="ward"), "a range, for numbers"),
     (release.Sum(column="wage"), "did you mean 'age'"),
     (release.Mean(column="day"), "one with a declared domain"),
@@ -185,7 +185,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
     quiet(Values, odd)
     for field in ("lower", "upper", "step", "edges"):
         quiet(lambda field=field: Range(**({"lower": 0, "upper": 1} | {field: odd})))
-    for field in ("name", "where", "weight", "magnitude", "by", "rows", "groups"):
+    for field in ("name", "where", "weight", "magnitude", "by", "max_rows_per_group", "max_groups"):
         quiet(lambda field=field: session.dry_run(release.Sum(column="age", **{field: odd})))
     for query in (
         lambda: release.Quantile(column=odd),
@@ -262,4 +262,4 @@ def test_groups_cost_no_more_than_the_cells() -> None:
         few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
         assert many.parts[0].scale == few.parts[0].scale == 3
-        assert many.charge.what["counted"]["groups"] == 3
+        assert many.charge.what["counted"]["max_groups"] == 3

@@ -99,7 +99,7 @@ def test_a_question_about_features_has_one_row_a_person() -> None:
     table = hospital()
     mean = Mean(column="total")
     about = mean.asked_of(table)
-    assert mean.bounds(about).max_rows_per_group == 1 and mean.bounds(table).rows == 3
+    assert mean.bounds(about).max_rows_per_group == 1 and mean.bounds(table).max_rows_per_group == 3
     assert rows_in(mean, about) == [3]
     in_ward = Mean(column="total", where="ward = 'A'")
     assert in_ward.bounds(in_ward.asked_of(table)).max_rows_per_group == 3
@@ -261,7 +261,7 @@ def test_a_budget_is_bound_to_all_tables_and_features(tmp_path: Path) -> None:
     wi.Session(opened(), plan, ledger, share="1/4").ask(Mean(column="n"))
     for table, words in (
         (opened(days=7), "another table 'v': the source has changed"),
-        (opened(most=2), "rows = 1 of 'v'"),
+        (opened(most=2), "max_rows = 1 of 'v'"),
         (opened(where="days > 1"), "another feature 'n'"),
         (wi.Table(tmp_path / "v1.parquet", "who", name="p", engine=ENGINE), "other columns"),
     ):

@@ -902,9 +902,9 @@ def test_defaults_that_nobody_chose_are_warned_of(
     found = kept(page, tmp_path)
     assert found["domains"]["ward"]["constant"] is True
     assert found["domains"]["ward"]["outside"] == "drop"
-    assert found["table"]["rows"] == 1 and "groups" not in found["table"]
+    assert found["table"]["max_rows_per_group"] == 1 and "max_groups" not in found["table"]
     page.get_by_role("button", name="Release").click()
-    said = "at most 1 row of a person counts; a person is in at most 1 cell"
+    said = "at most 1 row per person and group counts; at most 1 group per person counts"
     expect(page.locator("#answers")).to_contain_text(said)
     expect(page.locator("#answers")).to_contain_text(
         "rows whose ward was not declared do not count"
