@@ -196,8 +196,8 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db")
     answer = session.ask(Count(by=("sex", "age"), max_groups=1), share="1/4")
     assert answer.statement == (
-        "Privacy unit: column who; at most 1 group per person counts; age beyond the bins is in the first "
-        "or the last one, and rows without a value there do not count; values of sex that were "
+        "Privacy unit: column who; at most 1 group per person counts; age beyond the bins is in "
+        "the first or the last one, and rows without a value there do not count; values of sex that were "
         'not declared count as "m". The interval is for the noise: it does not cover what this '
         "leaves out."
     )
@@ -227,7 +227,7 @@ def test_the_curator_sees_what_lies_outside() -> None:
         outside = [row for row in crowd() if row["sex"] not in ("f", "m")]
         assert found[f"sex: not a declared value, {words}"] == len(outside)
         assert found["rows"] == found["entities"] == len(crowd())
-        assert found["sex: entities in more than one cell"] == 0
+        assert found["sex: privacy units in more than one cell"] == 0
         beyond = sum(1 for row in crowd() if row["age"] is not None and abs(row["age"]) > 120)
         beyond += sum(1 for row in crowd() if row["age"] == -1)
         if policy == "drop":

@@ -63,8 +63,9 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     )
     answer = made[0]
     wanted = (
-        "Privacy unit: column who; at most 3 rows per person and group count; at most 2 groups per "
-        'person count; x is clamped to 0..10; values of ward that were not declared are in "other". '
+        "Privacy unit: column who; at most 3 rows per person and group count; at most 2 groups "
+        "per person count; x is clamped to 0..10; values of ward that were not declared are in "
+        '"other". '
         "The interval is for the noise: it does not cover what this leaves out."
     )
     assert answer.statement.startswith(wanted)

@@ -302,7 +302,7 @@ def test_the_curator_sees_days_outside() -> None:
     outside = sum(1 for day in DAYS if day is not None and not FIRST <= day <= LAST)
     assert found["visit: outside 2019-11-20..2021-02-10"] == outside
     assert found["visit: no date there"] == 1 and found["text: no date there"] == 5
-    assert found["visit: entities in more than one cell"] == 0
+    assert found["visit: privacy units in more than one cell"] == 0
 
 
 def test_top_of_months() -> None:

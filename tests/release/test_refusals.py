@@ -160,9 +160,9 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     session = Session(data, plan, tmp_path / "alone.db", share=1)
     people = [(name, place) for place, name in enumerate("abcdef")]
     for options, message in (
-        ({"universe": people[:3]}, "at least 4 entities"),
+        ({"universe": people[:3]}, "at least 4 privacy units"),
         ({"universe": people, "where": "age > 1"}, "where must be left out"),
-        ({"universe": [*people, ("a", 9)]}, "different entities"),
+        ({"universe": [*people, ("a", 9)]}, "different privacy units"),
         ({"universe": [(["a"], 1)]}, "texts or whole numbers"),
         ({"universe": [("a", "x")]}, "a finite number"),
         ({"universe": 5}, "a list of"),

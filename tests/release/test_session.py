@@ -91,7 +91,7 @@ def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [InvalidInput("row", "x", "ann's"), OSError("ann"), MemoryError()]
+    "error", [InvalidInput("row must be x, not ann's", field="row"), OSError("ann"), MemoryError()]
 )
 def test_whatever_a_scan_raises_is_one_error(data, ledger, error) -> None:
     Failing.failures, Failing.error = 1, error

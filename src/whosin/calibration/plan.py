@@ -75,7 +75,8 @@ class PlannedQuery:
 
     def words(self) -> str:
         """The query in words."""
-        most = f"at most {self.max_rows_per_group} row{'s' if self.max_rows_per_group > 1 else ''} a person"
+        rows = self.max_rows_per_group
+        most = f"at most {rows} row{'s' if rows > 1 else ''} a person"
         if self.kind == "sum":
             low, high = float(rational(self.lower)), float(rational(self.upper))
             return f"a sum of values clamped to {low:g}..{high:g}, {most}"
