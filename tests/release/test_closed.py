@@ -197,9 +197,9 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     answer = session.ask(Count(by=("sex", "age"), max_groups=1), share="1/4")
     assert answer.statement == (
         "Privacy unit: column who; at most 1 group per person counts; age beyond the bins is in "
-        "the first or the last one, and rows without a value there do not count; values of sex that were "
-        'not declared count as "m". The interval is for the noise: it does not cover what this '
-        "leaves out."
+        "the first or the last one, and rows without a value there do not count; values of sex "
+        'that were not declared count as "m". The interval is for the noise: it does not cover '
+        "what this leaves out."
     )
     assert answer.question["counted"]["outside"] == {"sex": '"m"', "age": "clamp"}
     assert len(answer.rows) == 6

@@ -744,7 +744,7 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     found = kept(page, tmp_path)
     assert found["table"] == {"source": "people.csv", "privacy_unit": "row"}
     page.get_by_role("button", name="Release").click()
-    expect(page.locator("#answers")).to_contain_text("Each row is one person")
+    expect(page.locator("#answers")).to_contain_text("Privacy unit: each row")
     shoot(page, album, "privacy-unit-row")
     page.reload()
     page.get_by_text("Load a scenario").click()

@@ -134,8 +134,8 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
         interval: whether the answer has one.
     """
     rows, groups = counted["max_rows_per_group"], counted["max_groups"]
-    whose = counted["privacy_unit"]
-    parts = ["each row is a privacy unit" if counted["by_row"] else f"privacy unit: column {whose}"]
+    unit = "each row" if counted["by_row"] else f"column {counted['privacy_unit']}"
+    parts = [f"privacy unit: {unit}"]
     if rows is not None and not counted["by_row"]:
         noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
         grouped = "" if groups is None else " and group"
