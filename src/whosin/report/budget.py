@@ -99,7 +99,8 @@ def _unit_lines(budget_state: BudgetState) -> list[str]:
     kept = budget_state.registered.registration
     rows = "1 row" if kept.max_rows_per_group == 1 else f"{kept.max_rows_per_group:,} rows"
     groups = "1 group" if kept.max_groups == 1 else f"{kept.max_groups:,} groups"
-    return [f"Privacy unit: {kept.privacy_unit!r}; at most {rows} in {groups} count."]
+    verb = "counts" if kept.max_rows_per_group == 1 else "count"
+    return [f"Privacy unit: {kept.privacy_unit!r}; at most {rows} in {groups} {verb}."]
 
 
 def belief_lines(budget_state: BudgetState) -> list[str]:
