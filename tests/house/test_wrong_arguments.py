@@ -67,7 +67,7 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     theorems.build_coupling: {
         "prior": priors.FixedSize(["1/2"] * 3, 2),
         "space": SUBSETS,
-        "privacy_unit": 0,
+        "entity": 0,
     },
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},

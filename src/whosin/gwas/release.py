@@ -105,7 +105,7 @@ class Question:
 
 @dataclass(frozen=True)
 class StudyCostEstimate:
-    """The noise and the price of a release.
+    """The noise and the cost of a release.
 
     Attributes:
         snps: how many SNPs the study looked at.
@@ -154,7 +154,7 @@ class StudyCostEstimate:
 
 
 def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
-    """Price a question, or refuse it, by public facts alone."""
+    """Estimate the cost of a question, or refuse it, by public facts alone."""
     check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
@@ -456,7 +456,7 @@ def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
 
 
 def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the estimate prices."""
+    """Draw the indices of the SNPs that are published, best first: what the estimate is for."""
     asked = estimate.question
     sizes = estimate.cases, estimate.controls
     values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)

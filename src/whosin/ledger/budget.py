@@ -78,7 +78,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Charge:
-    """A question and its price.
+    """A question and its cost.
 
     Attributes:
         what: the question, as plain JSON data; a retry must ask the same, except for

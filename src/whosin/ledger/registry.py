@@ -271,7 +271,7 @@ def distinguish_units(
 
 
 def _left_for_people(budget_state: BudgetState, needed: int) -> int:
-    """What is left, as people are told: dust is nothing, except next to a price like it."""
+    """What is left, as people are told: dust is nothing, except next to a cost like it."""
     return budget_state.spendable_units or (
         budget_state.left if needed <= 2 * budget_state.left else 0
     )

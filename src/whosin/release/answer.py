@@ -76,7 +76,7 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
 
 
-# Answers: what may be shown, with its error and its price.
+# Answers: what may be shown, with its error and its cost.
 
 
 SEVERAL_TABLES_NOTE = (
@@ -114,7 +114,7 @@ class Answer(Displayed):
         cost: what it cost under the plan's relation.
         details: for an answer with several tables, the labels of their columns, what each is worth,
             and what was measured, so that others can estimate again. For a learned table: what was
-            measured and chosen, at which price, how good it is, and the plan's promise.
+            measured and chosen, at which cost, how good it is, and the plan's promise.
     """
 
     title: str

@@ -165,7 +165,7 @@ def _query_sensitivity(
 #
 # Contract: only public numbers decide. What is lowered is Σ worth · variance of a number, over the
 # queries whose error is known beforehand; it is never more than under the split by weights, at the
-# same price. A query's worth is its weight, over its magnitude squared where all have magnitudes;
+# same cost. A query's worth is its weight, over its magnitude squared where all have magnitudes;
 # otherwise errors of sums count relative to the most that one row can add, so that units play no
 # part. Queries whose error is not known beforehand (means, variances, quantiles, selections,
 # synthetic tables) keep the part of the budget that their weight gives them.
@@ -328,7 +328,7 @@ def _improve_parts(
     return result
 
 
-# The price of a batch, before anything runs: no ledger is written, no row is read.
+# The cost of a batch, before anything runs: no ledger is written, no row is read.
 
 
 WORTH_SAYING = 1.1
@@ -375,8 +375,8 @@ def estimate_batch_cost(
 def caution_smaller_noise(
     table: Table, unspent: RemainingBudget, estimates: Sequence[CostEstimate]
 ) -> list[CostEstimate]:
-    """The estimates priced in ρ, with a caution each where the same part of the pure ε would give
-    an answer less noise."""
+    """The estimates accounted in ρ, with a caution each where the same part of the pure ε would
+    give an answer less noise."""
     result = []
     for estimate in estimates:
         gain = _laplace_gain(table, unspent, estimate)

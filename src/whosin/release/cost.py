@@ -25,13 +25,13 @@ from whosin.noise import (
 )
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
-# From a share of the budget to noise, and from noise to its price under each relation.
+# From a share of the budget to noise, and from noise to its cost under each relation.
 
 
 CONFIDENCE_LEVEL = 0.95
 LARGEST_SCALE = 2**52
 SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
-"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
+"""Noise of a selection, so that its cost, a float rounded up, stays within the share."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class NoisyAggregate:
 
 @dataclass(frozen=True)
 class SelectionNoise:
-    """The noise of selections: exponential, priced in ε, or Gumbel's, priced in ρ.
+    """The noise of selections: exponential, accounted in ε, or Gumbel's, accounted in ρ.
 
     Attributes:
         scale: of the noise.
@@ -168,7 +168,7 @@ class SelectionNoise:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """A query with its price and what to expect, before anything runs.
+    """A query with its cost and what to expect, before anything runs.
 
     Attributes:
         error: the expected absolute error of each number, if that is known beforehand.
@@ -181,7 +181,7 @@ class CostEstimate:
         cautions: what to decide before asking.
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
-        measured: what is measured for them, with how much noise and at which price.
+        measured: what is measured for them, with how much noise and at which cost.
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
         joint: the estimate that is debited and answered for this query and others at once.

@@ -40,10 +40,10 @@ from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
 from whosin.release.groups import ColumnExpression, GroupGrid
 
-# The noise of each measured table: from a share of the budget to exact noise, and to its price.
+# The noise of each measured table: from a share of the budget to exact noise, and to its cost.
 #
-# Contract: prices are exact rationals that add up to at most the share, and the noise is drawn for
-# exactly the price that was paid. Samplers keep tables for each width of noise, which take longer
+# Contract: costs are exact rationals that add up to at most the share, and the noise is drawn for
+# exactly the cost that was paid. Samplers keep tables for each width of noise, which take longer
 # to
 # make than a table of noise to draw, so there are few widths: parts of ε are put on a few levels,
 # and
@@ -104,7 +104,7 @@ def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list
 def noisy_tables(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> tuple[NoisyTable, ...]:
-    """The measurements with noise whose price is within the share."""
+    """The measurements with noise whose cost is within the share."""
     if spending.noise == "gaussian":
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
@@ -121,7 +121,7 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
     ε²/2, added up: less than of one answer with all of the ε."""
     result = {}
     for relation in NEIGHBOUR_RELATIONS:
-        # Equal prices first: sums of few different denominators are short.
+        # Equal costs first: sums of few different denominators are short.
         prices = Counter(each.cost(sizes, relation, rows) for each in tables)
         total = sum((price * count for price, count in prices.items()), Fraction(0))
         if tables[0].kind == "gaussian":

@@ -64,10 +64,10 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
 
 # `Session`: questions to a table under a plan, paid for in a ledger.
 #
-# Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
-# scanned; its answers are stored before they are returned, and a stored one is returned with the
-# question that it was stored for. No error, message or refusal depends on the rows. An error after
-# the debit names the request that continues without paying again.
+# Contract: a batch is checked against the schema, estimated, debited in one transaction, and only
+# then scanned; its answers are stored before they are returned, and a stored one is returned with
+# the question that it was stored for. No error, message or refusal depends on the rows. An error
+# after the debit names the request that continues without paying again.
 
 
 LONGEST_REQUEST = 100

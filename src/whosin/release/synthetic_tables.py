@@ -100,7 +100,7 @@ class SynthesisPlan:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """The price of everything."""
+        """The cost of everything."""
 
         def others(relation: str) -> Fraction:
             rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
@@ -147,7 +147,7 @@ class SynthesisPlan:
         return SyntheticRows(rows, tuple(noisy), tuple(values), total, far, within)
 
     def details(self, drawn: SyntheticRows, share: Share) -> dict[str, Any]:
-        """What was measured, at which price, how good the table is, and what it allows anyone to
+        """What was measured, at which cost, how good the table is, and what it allows anyone to
         believe."""
         names, sizes = self.cells.columns, self.workload.sizes
         word = "rho" if share.rho else "epsilon"

@@ -67,7 +67,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
+    """Plan, estimate and release statistics of a generated hospital, with a report and a ledger."""
     require_extras("release", "charts")
     if keep is None:
         with TemporaryDirectory(prefix="whosin-demo-") as folder:

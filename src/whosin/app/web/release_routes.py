@@ -307,7 +307,7 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
-# `/api/sql`: the questions that a SELECT asks, for the page to show and price like others.
+# `/api/sql`: the questions that a SELECT asks, for the page to show and estimate like others.
 
 
 sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)

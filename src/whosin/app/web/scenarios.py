@@ -37,7 +37,7 @@ from whosin.release.session import describe_unnamed, paid_estimates, remove_draf
 from whosin.release.table import dataset_name
 from whosin.release.table_registration import fingerprint_of_source, register_table
 
-# From a request to a scenario on the served folder, to a price, to a release.
+# From a request to a scenario on the served folder, to a cost, to a release.
 #
 # Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
 # the file, so that nobody gets a second budget by another name. Errors say which field they mean.
@@ -189,7 +189,7 @@ def _check_domain(domain: Domain) -> None:
 
 
 def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
-    """The price of a batch that is not too large for a page; errors name the query."""
+    """The cost of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)

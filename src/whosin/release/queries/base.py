@@ -92,7 +92,7 @@ class Query(ABC):
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
     selects: ClassVar[bool] = False
-    """Whether the answer is selected, which has a price in ρ of its own."""
+    """Whether the answer is selected, which has a cost in ρ of its own."""
     about_rows: ClassVar[bool] = False
     """Whether it is about rows, also where it names a person's features alone."""
     scale: ClassVar[str] = AMOUNT
@@ -119,7 +119,7 @@ class Query(ABC):
 
     @abstractmethod
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
-        """The price and the expected error. Raises for a query that does not fit the schema."""
+        """The cost and the expected error. Raises for a query that does not fit the schema."""
 
     @abstractmethod
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:

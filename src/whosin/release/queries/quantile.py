@@ -167,7 +167,7 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # quantile
 # a/b); where an interval is asked for, half of it does and the other half selects how wide an
 # interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
-# priced
+# accounted
 # in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
@@ -184,8 +184,8 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by
 # b
 # a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are the worst
-# case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever costs more:
-# with some of both the price is linear in how many, and so between the two.
+# case. In ρ, where costs go as squares, it is 2g cells or g cells of both, whichever costs more:
+# with some of both the cost is linear in how many, and so between the two.
 
 
 MOST_POINTS = 10**7

@@ -46,7 +46,7 @@ from whosin.validation import read_whole
 # prior (T21): randomised response among the likeliest cells; a row of another cell is answered by
 # any
 # of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
-# ε + ε_X, and at the price of that level it changes more rows than E_d does.
+# ε + ε_X, and at the cost of that level it changes more rows than E_d does.
 
 
 @dataclass(frozen=True)

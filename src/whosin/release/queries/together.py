@@ -4,7 +4,7 @@ Contract: no scenario names this kind; `least_error` makes it from counts and gr
 tables of one workload: the same condition, the same number of rows of a privacy unit, the same rows
 left out by closed domains, and a privacy unit in one cell at most. The rows of a privacy unit that
 count are chosen once, the same for all of them. There is one charge, one scan, one draw of noise
-and one stored answer, which holds the answers of all; their price is divided evenly among them.
+and one stored answer, which holds the answers of all; their cost is divided evenly among them.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class JointMeasurement(Query):
         )
 
     def parts(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
-        """A cost estimate for each member, whose prices add up to that of all."""
+        """A cost estimate for each member, whose costs add up to that of all."""
         _, workload, axes = self.workload(table)
         costs = estimate.charge.costs.items()
         shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
