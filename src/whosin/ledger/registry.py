@@ -367,8 +367,8 @@ class Registry:
         """Set a dataset's budget, once: the plan's ε is the total.
 
         Args:
-            registration: the table that the budget is for, as `release.registration.register_table`
-                says
+            registration: the table that the budget is for, as
+                `release.table_registration.register_table` says
             it:
                 whose rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").
