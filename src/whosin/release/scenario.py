@@ -28,7 +28,6 @@ from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
 SECTION_KEYS = {
@@ -83,6 +82,8 @@ class Scenario:
 
     def asking(self, sql: str) -> Scenario:
         """The same scenario with the queries that a SELECT asks, and no others."""
+        from whosin.release.sql import parse_queries
+
         table = self.open_table()
         try:
             known = (self.dataset,) if self.dataset else ()

@@ -25,9 +25,7 @@ from whosin.release.cost import CostEstimate
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.queries.together import apportion_cost, paid_questions
 from whosin.release.registration import register_question, register_table
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
 # Answers as the ledger stores them, to the questions as they were paid for.
@@ -43,9 +41,12 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
     """
     what, cost = paid["what"], paid["costs"].get(relation)
     whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
-    several = "answers" in stored
-    asked = paid_questions(what) if several else [dict(what)]
-    answers = stored["answers"] if several else [stored]
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import apportion_cost, paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
     return [
         Answer(
             question.get("name") or question["query"],
@@ -56,9 +57,7 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
             own,
             answer.get("details"),
         )
-        for question, answer, own in zip(
-            asked, answers, apportion_cost(whole, len(asked)), strict=True
-        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
 
 
@@ -329,6 +328,8 @@ class Session:
 
     def queries_in(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
+        from whosin.release.sql import parse_queries
+
         return parse_queries(sql, self.table, (self.dataset,))
 
     def sql(

@@ -212,7 +212,37 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
 @cache
 def _command(name: str | None) -> Any:
     """The command with one of its commands, or with all of them: this takes some 70 ms."""
-    return typer.main.get_command(make_app(COMMANDS if name is None else [name]))
+    result = typer.main.get_command(make_app(COMMANDS if name is None else [name]))
+    _take_plain_values(result)
+    return result
+
+
+class _PlainValue:
+    """An option's value, where it is a text, a path that can be read, or not given: Typer 0.29
+    would import pydantic for it, and make a model of each option. It gets all the others."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if kind is str and isinstance(value, str):
+            return value
+        readable = isinstance(value, str) and (
+            os.access(value, os.R_OK) or not os.path.lexists(value)
+        )
+        if kind is Path and readable:
+            return Path(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _take_plain_values(command: Any) -> None:
+    for option in command.params:
+        # Where Typer has another shape than that of 0.29, it is left as it is.
+        if getattr(option, "_runtime_param", True) is None and hasattr(option, "type_descriptor"):
+            option._runtime_param = _PlainValue()
+    for each in getattr(command, "commands", {}).values():
+        _take_plain_values(each)
 
 
 def _current_option(word: str) -> str:
