@@ -128,6 +128,9 @@ COMMANDS = {
 """Where each command is: a module of this package, and a function or several commands in it."""
 
 
+HELP_OPTIONS = ["-h", "--help"]
+
+
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command with these of its commands; others are neither imported nor known to it."""
     app = typer.Typer(
@@ -135,7 +138,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         help="How sure can anyone be that you are in the data?",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP_OPTIONS},
     )
     for name in names:
         module, _, attribute = COMMANDS[name].partition(":")
@@ -237,7 +240,9 @@ class _PlainValue:
 
 
 def _take_plain_values(command: Any) -> None:
-    for option in command.params:
+    """Let the options of a command, and of the commands in it, take plain values as they are."""
+    asked = command.get_help_option(typer.Context(command, help_option_names=HELP_OPTIONS))
+    for option in (*command.params, asked):
         # Where Typer has another shape than that of 0.29, it is left as it is.
         if getattr(option, "_runtime_param", True) is None and hasattr(option, "type_descriptor"):
             option._runtime_param = _PlainValue()
