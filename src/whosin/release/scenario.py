@@ -120,14 +120,14 @@ class Scenario:
     ) -> Session:
         """A session for the scenario's one batch, in its ledger or another one. The batch is priced
         before a new request, so that what is wrong with it is found before a budget is opened."""
-        table = self.open_table()
+        table, priced = self.open_table(), None
         if request is None:
-            self.price(table)
+            priced = self.price(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
         with self.at_budget():
-            return Session(
+            session = Session(
                 table,
                 self.plan,
                 ledger if ledger is not None else self.ledger,
@@ -137,6 +137,9 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
+        if priced is not None:
+            session.expect(self.queries, priced, **self.budget)
+        return session
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:

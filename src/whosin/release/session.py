@@ -129,6 +129,7 @@ class Session:
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
+        self._expected: tuple[object, list[CostEstimate]] | None = None
         self._open(queries, amend, copies)
 
     def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
@@ -219,6 +220,19 @@ class Session:
             capped=own,
         )
 
+    def expect(
+        self,
+        queries: Sequence[Query],
+        estimates: list[CostEstimate],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+    ) -> None:
+        """Take the estimates of a batch on this session's table for those of its first release, if
+        that asks for the same: a scenario is priced before its session is opened."""
+        self._expected = (list(queries), share, split, noise), estimates
+
     def release(
         self,
         queries: Query | Sequence[Query],
@@ -238,7 +252,10 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
+        expected, self._expected = self._expected, None
         offers = self._resumed(asked, share, split, noise)
+        if offers is None and expected is not None and expected[0] == (asked, share, split, noise):
+            offers = expected[1]
         if offers is None:
             offers = self.dry_run(asked, share=share, split=split, noise=noise)
         paid = paid_offers(offers)
