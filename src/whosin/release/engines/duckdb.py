@@ -293,7 +293,7 @@ class DuckDB(Engine):
         # its functions for that.
         kinds = [(each, str(kind)) for each, kind in zip(schema, answer.types, strict=True)]
         if any(kind == "HUGEINT" and str(each.type) == "int64" for each, kind in kinds):
-            answer = answer.project(", ".join(_narrowed(each, kind) for each, kind in kinds))
+            answer = answer.project(", ".join(_narrow_sum(each, kind) for each, kind in kinds))
         result = answer.to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
 
@@ -315,7 +315,7 @@ def _engine_settings(memory: str | None, threads: int | None) -> list[tuple[str,
     return result
 
 
-def _narrowed(field: Any, kind: str) -> str:
+def _narrow_sum(field: Any, kind: str) -> str:
     """A column as SQL, a whole number of 64 bits where it is to be one."""
     name = sql_identifier(field.name)
     if kind == "HUGEINT" and str(field.type) == "int64":
