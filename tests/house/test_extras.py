@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 import whosin
 from environments import environment, python
-from whosin.app.cli.main import app
+from whosin.app.cli.main import make_app
 from whosin.extras import EXTRA_PACKAGES, is_installed
 
 ROOT = Path(whosin.__file__).parents[2]
@@ -171,7 +171,7 @@ def test_every_command_was_tried():
             yield " ".join(words)
 
     tried = [*CORE, REFUSED, *EXTRA]
-    for name in leaves(typer.main.get_command(app)):
+    for name in leaves(typer.main.get_command(make_app())):
         assert any(line == name or line.startswith(f"{name} ") for line in tried), name
 
 

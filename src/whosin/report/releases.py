@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,7 +18,6 @@ from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.inspection import InspectionFinding
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
 from whosin.report.budget import belief_lines, budget_state_card, cost_words, history_line
@@ -32,6 +31,9 @@ from whosin.report.table_views import (
 )
 from whosin.report.terminal import point_words, print_table
 from whosin.report.text import print_sections, print_wrapped
+
+if TYPE_CHECKING:
+    from whosin.release.inspection import InspectionFinding
 
 # The tables of an answer that has several, on a terminal.
 #

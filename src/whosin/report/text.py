@@ -19,7 +19,6 @@ from whosin.exact import Rounding, format_decimals, format_figures, format_typed
 from whosin.ledger import BudgetState, Entry
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
-from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 from whosin.report.terminal import (
     belief_plot,
     columns_table,
@@ -457,6 +456,8 @@ def distortion_chart(curves: Curves, title: str, mark: Optimum | None = None) ->
 
 def _chart_panel(curves: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
     import altair
+
+    from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 
     rows: list[dict[str, object]] = []
     dashed: list[dict[str, object]] = []

@@ -83,9 +83,10 @@ def release(
 
 def check_paths(save: Path | None, report: Path | None) -> None:
     """Whether answers and report can be written there."""
-    from whosin.report import table_views
+    if save is not None:
+        from whosin.report import table_views
 
-    table_views.check_path(save)
+        table_views.check_path(save)
     if report is not None:
         from whosin.report import html
 
