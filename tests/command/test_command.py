@@ -522,23 +522,6 @@ def test_only_what_is_shown_in_full_is_called_exact(run):
     assert code == 0 and "γ is exactly 3/2" in out
 
 
-@pytest.mark.parametrize(
-    ("now", "before"),
-    [
-        ("plan --gamma 2 --query histogram --groups 3 --json", "--groups:--cells"),
-        ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--at-most:--claims-epsilon"),
-        ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--delta:--claims-delta"),
-    ],
-)
-def test_options_keep_their_old_names(now, before, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s.csv").write_text("member,score\n" + "1,2\n0,1\n" * 30, encoding="utf-8")
-    assert run(*now.split()) == run(*now.replace(*before.split(":")).split())
-    assert run(*now.split())[0] in (0, 1, 4)
-    old = before.partition(":")[2]
-    assert old not in run(now.split()[0], "--help")[1]
-
-
 def test_what_was_measured_can_be_read_back(run, coin):
     """`--json` says the notion, the family and the rest as the options read them."""
     lines = [

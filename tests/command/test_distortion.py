@@ -1,4 +1,4 @@
-"""`whosin tradeoff`: what it prints and draws, and how it refuses."""
+"""`whosin distortion`: what it prints and draws, and how it refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command import answer
 
 
 def test_an_optimum_for_people(run):
-    code, out, err = run("tradeoff --rows 6 --prior 0.7,0.3 --epsilon 1")
+    code, out, err = run("distortion --rows 6 --prior 0.7,0.3 --epsilon 1")
     assert (code, err) == (0, "")
     for part in (
         "6 rows of 2 values",
@@ -26,7 +26,7 @@ def test_an_optimum_for_people(run):
 
 @pytest.mark.parametrize("notion", ["dp", "identifiability", "mutual-information"])
 def test_json_both_ways(run, notion):
-    line = f"tradeoff --rows 6 --values 2 --prior 0.7,0.3 --notion {notion} --json"
+    line = f"distortion --rows 6 --values 2 --prior 0.7,0.3 --notion {notion} --json"
     found = answer(run(f"{line} --epsilon 1.2"))
     assert found["epsilon"] == 1.2
     assert found["lower"] - 1e-9 <= found["distortion"] <= found["upper"] + 1e-9
@@ -37,12 +37,12 @@ def test_json_both_ways(run, notion):
 
 
 def test_no_distortion_is_no_privacy(run):
-    found = answer(run("tradeoff --rows 3 --prior 0.7,0.3 --distortion 0 --json"))
+    found = answer(run("distortion --rows 3 --prior 0.7,0.3 --distortion 0 --json"))
     assert found["epsilon"] == "inf" and found["distortion"] == 0
 
 
 def test_a_curve(run):
-    line = "tradeoff --rows 4 --prior 0.8,0.2 --curve --points 4"
+    line = "distortion --rows 4 --prior 0.8,0.2 --curve --points 4"
     found = answer(run(line + " --json"))
     assert set(found["curves"]) == {"dp", "identifiability", "mutual-information"}
     for points in found["curves"].values():
@@ -56,7 +56,7 @@ def test_a_curve(run):
 
 
 def test_zeros_leave_out_a_curve(run):
-    found = answer(run("tradeoff --rows 3 --prior 1,0 --curve --points 3 --json"))
+    found = answer(run("distortion --rows 3 --prior 1,0 --curve --points 3 --json"))
     assert "infinite" in found["skipped"]["identifiability"]
     assert found["prior_spread"] == "inf"
 
@@ -64,7 +64,7 @@ def test_zeros_leave_out_a_curve(run):
 @pytest.mark.parametrize("suffix", ["svg", "html", "png"])
 def test_drawings(run, tmp_path, suffix):
     path = tmp_path / f"x.{suffix}"
-    code, _, err = run(f"tradeoff --rows 4 --prior 0.7,0.3 --epsilon 1 --points 4 --save {path}")
+    code, _, err = run(f"distortion --rows 4 --prior 0.7,0.3 --epsilon 1 --points 4 --save {path}")
     assert (code, err) == (0, "")
     start = path.read_bytes()
     assert len(start) > 5000
@@ -76,7 +76,7 @@ def test_drawings(run, tmp_path, suffix):
 def test_rows_of_their_own_and_other_costs(run):
     found = answer(
         run(
-            "tradeoff --rows 2 --epsilon 1 --json",
+            "distortion --rows 2 --epsilon 1 --json",
             "--prior",
             "0.7,0.3;0.6,0.4",
             "--cost",
@@ -120,7 +120,7 @@ def test_rows_of_their_own_and_other_costs(run):
     ],
 )
 def test_bad_calls(run, line, message):
-    code, out, err = run(f"tradeoff {line}")
+    code, out, err = run(f"distortion {line}")
     assert (code, out) == (2, "")
     assert message in err and err.count("\n") == 1
 
@@ -175,10 +175,10 @@ def write(tmp_path):
 )
 def test_prior_files(run, write, data, more, rows, values):
     path = write(data)
-    found = answer(run(f"tradeoff --prior-file {path} {more} --epsilon 1 --json"))
+    found = answer(run(f"distortion --prior-file {path} {more} --epsilon 1 --json"))
     assert (found["rows"], found["values"]) == (rows, values)
     assert 0 < found["distortion"] <= found["upper"] + 1e-9 and found["gap"] < 1e-9
-    code, out, err = run(f"tradeoff --prior-file {path} {more} --epsilon 1")
+    code, out, err = run(f"distortion --prior-file {path} {more} --epsilon 1")
     assert (code, err) == (0, "") and f"{rows} rows of {values} values" in out
 
 
@@ -193,7 +193,7 @@ def test_partial_symmetry_in_a_table(run, write):
     ]
     found = answer(
         run(
-            f"tradeoff --prior-file {write({'kind': 'table', 'probabilities': masses})} "
+            f"distortion --prior-file {write({'kind': 'table', 'probabilities': masses})} "
             "--distortion 0.9 --json"
         )
     )
@@ -228,10 +228,10 @@ def test_partial_symmetry_in_a_table(run, write):
     ],
 )
 def test_bad_prior_files(run, write, data, more, message):
-    code, out, err = run(f"tradeoff --prior-file {write(data)} {more} --epsilon 1")
+    code, out, err = run(f"distortion --prior-file {write(data)} {more} --epsilon 1")
     assert (code, out) == (2, "") and message in err and err.count("\n") == 1
 
 
 def test_a_missing_file(run):
-    code, out, err = run("tradeoff --prior-file nowhere.json --epsilon 1")
+    code, out, err = run("distortion --prior-file nowhere.json --epsilon 1")
     assert (code, out) == (2, "") and "nowhere.json" in err

@@ -1,4 +1,4 @@
-"""`whosin release` and `whosin table check`: scenarios, dry runs, files, retries, refusals."""
+"""`whosin release` and `whosin inspect`: scenarios, dry runs, files, retries, refusals."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
 
 
 def test_the_curators_look_is_marked(run, hospital):
-    code, out, _err = run("table", "check", hospital)
+    code, out, _err = run("inspect", hospital)
     assert code == 0 and "not for publication" in out and "entities" in out
-    code, out, _err = run("table", "check", hospital, "--json")
+    code, out, _err = run("inspect", hospital, "--json")
     data = json.loads(out)
     assert data["private"] is True
     assert {"what": "entities", "rows": 300} in data["findings"]
@@ -240,7 +240,7 @@ def test_datasets_are_called_after_their_files():
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.Parquet"])
 def test_a_table_is_no_scenario(run, tmp_path, name):
     (tmp_path / name).write_bytes(b"\x1f\x8b" + bytes(2_000_000))
-    for words in (("release",), ("table", "check")):
+    for words in (("release",), ("inspect")):
         code, out, err = run(*words, tmp_path / name)
         assert (code, out) == (2, "")
         assert "scenario must be a .toml file" in err and "a table itself" in err

@@ -1,4 +1,4 @@
-"""Rules on the command line: `verify --delta` and `plan --rule`."""
+"""Rules on the command line: `verify --delta` and `rules plan`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def test_wrong_calls_say_which_option(run, options, message):
 
 
 def test_plan_finds_the_smallest_threshold(run):
-    call = "plan --rule suppress --posterior 0.6 --prior 0.3..0.5 --known 2 --delta 0.1 --people 20"
+    call = "rules plan --rule suppress --posterior 0.6 --prior 0.3..0.5 --known 2 --delta 0.1 "
+    call += "--people 20"
     code, out, _ = run(call + " --json")
     data = json.loads(out)
     assert code == 0 and data["keeps"] and data["failure"]["upper"] <= data["delta"] == 0.1
@@ -76,7 +77,9 @@ def test_plan_finds_the_smallest_threshold(run):
 
 
 def test_a_population_that_does_not_exist_is_said_at_once(run):
-    call = "plan --rule population --family fixed-probability=0.3 --posterior 0.6 --delta 0.01"
+    call = (
+        "rules plan --rule population --family fixed-probability=0.3 --posterior 0.6 --delta 0.01"
+    )
     code, out, _ = run(call + " --json")
     data = json.loads(out)
     assert code == 0 and not data["keeps"] and data["parameter"] is None
@@ -86,7 +89,7 @@ def test_a_population_that_does_not_exist_is_said_at_once(run):
 
 def test_plan_is_worded_for_an_attribute(run):
     """Everyone is known to be in, and the secret is a value: the same numbers, in other words."""
-    call = "plan --rule population --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.1"
+    call = "rules plan --rule population --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.1"
     call += " --people 30"
     membership, attribute = (json.loads(run(f"{call} --json --secret {each}")[1])
                              for each in ("membership", "attribute"))  # fmt: skip

@@ -44,12 +44,15 @@ WRONG = [
         "scale or alpha must be given, one of the two, not none",
     ),
     (
-        "tradeoff",
+        "distortion",
         "what to find must be exactly one of --epsilon, --distortion, --curve, not none of them",
     ),
-    ("tradeoff --epsilon 1 --curve --rows 2", "not --epsilon and --curve"),
-    ("tradeoff --rows 0 --epsilon 1", "--rows must be a whole number of at least 1"),
-    ("tradeoff --rows 2 --epsilon 1,5", "--epsilon must be a finite number, not '1,5' (write 1.5)"),
+    ("distortion --epsilon 1 --curve --rows 2", "not --epsilon and --curve"),
+    ("distortion --rows 0 --epsilon 1", "--rows must be a whole number of at least 1"),
+    (
+        "distortion --rows 2 --epsilon 1,5",
+        "--epsilon must be a finite number, not '1,5' (write 1.5)",
+    ),
     ("gwas experiment --people 0", "--people must be a whole number of at least 20, not 0"),
     (f"{AUDIT} --samples 0", "--samples must be a whole number of at least 40, such as"),
     (f"{AUDIT} --samples -5", "--samples must be a whole number of at least 40, such as"),
@@ -65,11 +68,11 @@ WRONG = [
     ("audit --drawn-with a.csv", "--drawn-without must be given with --drawn-with, not nothing"),
     ("audit --drawn-without a.csv", "--drawn-with must be given with --drawn-without, not nothing"),
     (
-        "check table p.csv --population p.csv --prior 0.1 --rule suppress=x",
+        "rules check p.csv --population p.csv --prior 0.1 --rule suppress=x",
         "suppress= with a whole number, as in",
     ),
     (
-        "check table p.csv --population p.csv --prior 0.1 --rule supress=5",
+        "rules check p.csv --population p.csv --prior 0.1 --rule supress=5",
         "not 'supress=5'; did you mean 'suppress'?",
     ),
     ("verify p.csv", "p.csv must be a channel, chain or block file, in JSON, not line 1"),

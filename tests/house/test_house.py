@@ -22,7 +22,7 @@ PREPOSITIONS = frozenset(
 SINGLE_IMPORTERS = {
     "whosin.app.cli.check": "a command a file",
     "whosin.app.cli.serve": "a command a file",
-    "whosin.app.cli.tradeoff": "a command a file",
+    "whosin.app.cli.distortion": "a command a file",
     "whosin.app.cli.verify": "a command a file",
     "whosin.app.web.ledger_routes": "a group of routes a file",
 }

@@ -265,12 +265,12 @@ PUBLISHED = {
 
 
 def test_a_table_before_it_is_published(still):
-    found = still.post("/api/published", json=PUBLISHED).json()
+    found = still.post("/api/rules/check", json=PUBLISHED).json()
     assert "1 cell is suppressed: 1 can be worked out exactly" in found["summary"][0]
     assert found["rows"][1] == ["A, a", "–", "40", "10.0%", "7.5%", "3"]
     assert "must not be published" in found["warning"]
     earlier = {"before": "ward,a,b,total\nA,<5,13,16\n", "population_before": "ward,a,b\nA,40,61\n"}
-    found = still.post("/api/published", json=PUBLISHED | earlier).json()
+    found = still.post("/api/rules/check", json=PUBLISHED | earlier).json()
     assert found["rows"][0][0] == "A, b, who left" and found["rows"][0][4] == "100%"
     for words, field in (
         ({"rule": "cell-key=/etc/passwd"}, "rule"),
@@ -284,20 +284,20 @@ def test_a_table_before_it_is_published(still):
         ({"before": "ward,a,b\nA,1,2\n"}, "before"),
         (earlier | {"before": "ward,a,c\nA,1,2\n"}, "before"),
     ):
-        answer = still.post("/api/published", json=PUBLISHED | words)
+        answer = still.post("/api/rules/check", json=PUBLISHED | words)
         assert answer.status_code == 422
         assert answer.json()["error"]["field"].startswith(field), answer.text
 
 
-def test_notions_and_tradeoff(still):
+def test_notions_and_distortion(still):
     found = still.get("/api/notions").json()
     line = next(edge for edge in found["implications"] if edge["theorem"] == "T6")
     assert "T6" in line["statement"] and line["source"] in found["places"]
-    curves = still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7,0.3"}).json()["curves"]
+    curves = still.post("/api/distortion", json={"rows": 4, "prior": "0.7,0.3"}).json()["curves"]
     assert curves["dp"][0]["distortion"] == pytest.approx(1.2)
-    problem(still.post("/api/tradeoff", json={"rows": 400}), 422, "rows")
-    problem(still.post("/api/tradeoff", json={"rows": 4, "values": 40}), 422, "values")
-    problem(still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7"}), 422, "prior")
+    problem(still.post("/api/distortion", json={"rows": 400}), 422, "rows")
+    problem(still.post("/api/distortion", json={"rows": 4, "values": 40}), 422, "values")
+    problem(still.post("/api/distortion", json={"rows": 4, "prior": "0.7"}), 422, "prior")
 
 
 # Safe by default

@@ -167,7 +167,7 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
     from dataclasses import replace
 
     monkeypatch.setattr(tasks, "QUICK_LIMITS", replace(tasks.QUICK_LIMITS, seconds=0))
-    answer = server.post("/api/tradeoff", json={"rows": 16})
+    answer = server.post("/api/distortion", json={"rows": 16})
     assert "takes longer" in problem(answer, 413) and "command" in answer.text
     monkeypatch.undo()
     assert server.post("/api/plan", json=PLAN).status_code == 200

@@ -523,10 +523,10 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     page.keyboard.press("Enter")
     expect(page.locator("#theorem")).to_contain_text("Li13 Theorem 4.8")
     shoot(page, album, f"notions-{size}-{theme}")
-    page.goto(f"{url}/#tradeoff")
+    page.goto(f"{url}/#distortion")
     page.get_by_role("button", name="Draw").click()
     expect(page.locator("#curves svg")).to_have_count(2)
-    shoot(page, album, f"tradeoff-{size}-{theme}")
+    shoot(page, album, f"distortion-{size}-{theme}")
     page.goto(f"{url}/#ledger")
     expect(page.locator("#datasets")).to_contain_text("Spent")
     page.get_by_text("Go on with another file").click()
@@ -626,7 +626,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#channel").fill('{"space": 1}')
     page.get_by_role("button", name="Verify").click()
     expect(message("channel")).to_contain_text("channel file must be")
-    page.goto(f"{url}/#tradeoff")
+    page.goto(f"{url}/#distortion")
     page.get_by_label("Rows", exact=True).fill("many")
     page.get_by_role("button", name="Draw").click()
     expect(message("rows")).to_contain_text("whole number")
@@ -919,15 +919,15 @@ def test_only_a_curator_looks_at_rows_on_a_shared_server(tmp_path, opened, servi
     url = serving(hospital)
     asked = {"table": {"source": "hospital.parquet", "entity": "patient"}}
     with program(url, Authorization=f"Bearer {token}") as client:
-        refused = client.post("/api/check", json=asked)
+        refused = client.post("/api/inspect", json=asked)
         assert refused.status_code == 403 and "only the curator" in refused.text
         assert client.get("/api/hello").json()["curator"] is False
     chief = add_user(hospital.users, "Chief", curator=True)
     with program(url, Authorization=f"Bearer {chief}") as client:
-        assert client.post("/api/check", json=asked).json()["figures"][0]["rows"] > 0
+        assert client.post("/api/inspect", json=asked).json()["figures"][0]["rows"] > 0
         assert client.get("/api/hello").json()["curator"] is True
     with program(url) as client:
-        assert client.post("/api/check", json=asked).status_code == 401
+        assert client.post("/api/inspect", json=asked).status_code == 401
     page = opened(url, quiet=False)
     page.get_by_label("Your token").fill(token)
     page.get_by_role("button", name="Enter").click()
@@ -1152,7 +1152,7 @@ SAID_BY_ROUTES = [{"field": field or None, "message": words} for field, words in
 def test_a_table_before_it_is_published(hospital, opened, serving, album, size, theme):
     url = serving(hospital)
     page = opened(url, size, theme, quiet=False)
-    page.goto(f"{url}/#check")
+    page.goto(f"{url}/#rules")
     page.get_by_role("button", name="Check").click()
     found = page.locator("#findings")
     expect(found).to_contain_text("4 cells are suppressed: 4 can be worked out exactly")

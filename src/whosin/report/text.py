@@ -210,13 +210,13 @@ def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> No
 
 def print_plan(plan: Plan) -> None:
     """A plan's card, its theorems and its chart."""
-    from whosin.curves import tradeoff as curve_of
+    from whosin.curves import tradeoff
 
     console = Console(highlight=False)
     print_sections(card.plan_card(plan))
     console.print()
     if plan.target.averages:
-        print(rates_plot(curve_of(plan), card.promised_rates(plan.target), console.width))
+        print(rates_plot(tradeoff(plan), card.promised_rates(plan.target), console.width))
     else:
         print(belief_plot(card.plan_curves(plan), card.belief_band(plan), console.width))
     print_reasons(console, plan.theorems)

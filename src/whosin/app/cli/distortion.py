@@ -1,4 +1,4 @@
-"""`whosin tradeoff`: the best mechanism for a level of privacy, or for a distortion."""
+"""`whosin distortion`: the best mechanism for a level of privacy, or for a distortion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whosin.spaces import Records
 
 
-def tradeoff(
+def distortion(
     rows: Annotated[int | None, typer.Option(help="How many rows.")] = None,
     values: Annotated[
         int | None, typer.Option(help="How many values a row can have (default 2).")
@@ -53,7 +53,7 @@ def tradeoff(
     from whosin.report import charts
     from whosin.report import text as report_text
 
-    require_extras("tradeoff")
+    require_extras("distortion")
     if save is not None:
         charts.check_path(save)
     if notion is not None and notion not in NOTION_NAMES:

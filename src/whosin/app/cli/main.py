@@ -14,14 +14,14 @@ import typer
 
 from whosin.app.cli import (
     audit,
-    check,
+    distortion,
     explain,
     gwas,
     ledger,
     plan,
     release,
+    rules,
     serve,
-    tradeoff,
     verify,
 )
 from whosin.app.cli.options import Json, error_option, option_name, print_json
@@ -112,13 +112,6 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
 # line, without a traceback.
 
 
-OLD_SPELLINGS = {
-    "--cells": "--groups",
-    "--claims-delta": "--delta",
-    "--claims-epsilon": "--at-most",
-}
-"""Options that were called differently in earlier versions."""
-
 app = typer.Typer(
     name="whosin",
     help="How sure can anyone be that you are in the data?",
@@ -130,11 +123,11 @@ app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
 app.command("verify")(verify.verify)
 app.command("notions")(explain.notions)
-app.command("tradeoff")(tradeoff.tradeoff)
+app.command("distortion")(distortion.distortion)
 app.command("release")(release.release)
 app.command("sql")(release.sql)
-app.add_typer(check.app, name="check")
-app.add_typer(release.app, name="table")
+app.command("inspect")(release.inspect)
+app.add_typer(rules.app, name="rules")
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
 app.add_typer(gwas.app, name="gwas")
@@ -163,9 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
     words: list[str] = []
     try:
         command = _command()
-        words = [
-            _current_option(word) for word in (sys.argv[1:] if arguments is None else arguments)
-        ]
+        words = list(sys.argv[1:] if arguments is None else arguments)
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -209,12 +200,6 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
 def _command() -> Any:
     """The command, made once in a process: this takes some 70 ms."""
     return typer.main.get_command(app)
-
-
-def _current_option(word: str) -> str:
-    """A word of the command line, with an option's present name in place of an old one."""
-    name, equals, value = word.partition("=")
-    return OLD_SPELLINGS.get(name, name) + equals + value
 
 
 def _print_failure(message: str, code: int) -> int:

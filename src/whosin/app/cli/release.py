@@ -1,6 +1,4 @@
-"""`whosin release`, `whosin sql` and `whosin table check`: answers from a scenario, and the
-curator's look at it.
-"""
+"""`whosin release`, `whosin sql` and `whosin inspect`: answers from a scenario, and its table."""
 
 from __future__ import annotations
 
@@ -201,19 +199,10 @@ def _run_release(
     return answered
 
 
-# `whosin table check`: the curator's private look at a table before a release.
+# `whosin inspect`: the curator's private look at a table before a release.
 
 
-app = typer.Typer(help="Look at a table before a release.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Look at a table before a release."""
-
-
-@app.command()
-def check(scenario: ScenarioFile, json: Json = False) -> None:
+def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
     from whosin.release.inspection import CURATOR_NOTE, check_table
     from whosin.release.scenario import load_scenario

@@ -22,7 +22,7 @@ from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
 from whosin.beliefs import format_percent
 from whosin.calibration import Plan
-from whosin.curves import tradeoff as curve_of
+from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import WhosinError, at, invalid_value
@@ -123,7 +123,7 @@ def _count_views(plan: Plan) -> dict[str, CountView]:
 
 
 def _rates_view(plan: Plan) -> RatesView:
-    curve, promised = curve_of(plan), report_card.promised_rates(plan.target)
+    curve, promised = tradeoff(plan), report_card.promised_rates(plan.target)
     return RatesView(
         points=[(fpr, float(curve.tpr(fpr))) for fpr in rates_drawn(curve)],
         promise=None if promised is None else (float(promised[0]), float(promised[1])),
@@ -231,12 +231,12 @@ def notion_map() -> NotionMap:
     )
 
 
-# `/api/tradeoff`: privacy against distortion.
+# `/api/distortion`: privacy against distortion.
 
 
-distortion_router = APIRouter(tags=["trade-off"], route_class=BoundedRoute)
+distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
 MOST_VARIABLES = 1000
-TRADEOFF_POINTS = 9
+DISTORTION_POINTS = 9
 DISTORTION_KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
 
 
@@ -249,14 +249,14 @@ class CurveList(BaseModel):
     skipped: dict[str, str]
 
 
-@distortion_router.post("/api/tradeoff")
+@distortion_router.post("/api/distortion")
 @quick_route
-def trade_off(body: DistortionBody) -> CurveList:
+def distortion_curves(body: DistortionBody) -> CurveList:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
     _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
-        result = curves(space, _read_prior(body), NOTION_NAMES, TRADEOFF_POINTS)
+        result = curves(space, _read_prior(body), NOTION_NAMES, DISTORTION_POINTS)
     return CurveList(
         rows=space.rows,
         values=space.values,
@@ -293,12 +293,12 @@ def _read_prior(body: DistortionBody) -> Prior:
     return Independent([row] * body.rows)
 
 
-# `/api/published`: what a table would say of people, before it is published.
+# `/api/rules/check`: what a table would say of people, before it is published.
 #
 # Contract: it works on the numbers in the request alone; no file of the server is read.
 
 
-rules_router = APIRouter(tags=["published"], route_class=BoundedRoute)
+rules_router = APIRouter(tags=["rules"], route_class=BoundedRoute)
 
 
 class PublishedFindings(BaseModel):
@@ -311,7 +311,7 @@ class PublishedFindings(BaseModel):
     notes: list[str]
 
 
-@rules_router.post("/api/published")
+@rules_router.post("/api/rules/check")
 @quick_route
 def published_table(body: RuleCheckBody) -> PublishedFindings:
     """How sure anyone could become of each person, and which suppressed cells can be worked out."""

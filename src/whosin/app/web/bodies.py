@@ -253,7 +253,7 @@ Csv = Annotated[str, Field(max_length=300_000)]
 
 
 class RuleCheckBody(Body):
-    """A table as it would be published, as `whosin check table` takes it."""
+    """A table as it would be published, as `whosin rules check` takes it."""
 
     published: Csv = Field(description="The table as it would be shown (CSV)")
     population: Csv = Field(description="How many people could be in each cell (CSV)")

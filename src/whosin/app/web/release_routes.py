@@ -329,9 +329,9 @@ def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> SqlQueries:
         )
 
 
-# `/api/check`: the curator's private look at a table.
+# `/api/inspect`: the curator's private look at a table.
 #
-# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
+# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin inspect`
 # does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
 # file of users names the curators, and nobody else may look.
 
@@ -346,13 +346,13 @@ class Inspection(BaseModel):
     figures: list[InspectionFinding]
 
 
-@inspection_router.post("/api/check")
+@inspection_router.post("/api/inspect")
 @scan_route
 def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
     """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
     if not visitor.curator:
         raise RequestRefused(
-            403, "only the curator may look at the rows, with whosin table check", None
+            403, "only the curator may look at the rows, with whosin inspect", None
         )
     with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
         return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

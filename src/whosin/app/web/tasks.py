@@ -138,7 +138,7 @@ WORKER_MODULES = {
     "web": ("whosin.app.web.server", "flint", "whosin.report.html"),
     "charts": ("altair", "vl_convert"),
     "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
-    "tradeoff": ("highspy",),
+    "distortion": ("highspy",),
 }
 """The modules that are imported before tasks begin, by extra. Not opendp: it starts threads, and a
 process with threads cannot fork safely."""
