@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.families import Explicit, Family
 from whosin.plain_files import check_plain
@@ -373,5 +373,7 @@ def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
         *first, last = endings
         raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
     if not path.parent.is_dir():
-        raise invalid_value(option, "in a folder that exists", str(path))
+        raise InvalidInput(
+            f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
+        )
     check_plain(path, option)

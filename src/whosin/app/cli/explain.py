@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, add_options, print_result
-from whosin.errors import UnknownName, WhosinError, invalid_value
+from whosin.app.cli.options import Draw, Json, add_options, print_result, refuse_options
+from whosin.errors import InvalidInput, UnknownName, WhosinError, invalid_value
 
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
@@ -92,12 +92,16 @@ def explain(
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        raise invalid_value("--epsilon", "given, or --from, or --multiplier", "nothing")
+        hint = "give --epsilon, --multiplier or --from"
+        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
     for option in given[1:]:
-        _check_only_with(given[0], option, {option: sources[option]})
-    _check_only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
-    _check_only_with(given[0], "--epsilon", {"--relation": relation})
-    _check_only_with(given[0], "--from", {"--rows": None if rows == 1 else rows})
+        refuse_options({option: sources[option]}, given[0])
+    if multiplier is None:
+        refuse_options({"--sample-rate": sample_rate, "--steps": steps}, given[0])
+    if epsilon is None:
+        refuse_options({"--relation": relation}, given[0])
+    if from_ is None:
+        refuse_options({"--rows": None if rows == 1 else rows}, given[0])
     if from_ is not None:
         source = _explain_tool(from_, delta, rows, with_curve=bool(target))
     elif multiplier is not None:
@@ -154,13 +158,22 @@ def _explain_process(
             "--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier
         )
     if delta is None:
-        raise invalid_value("--delta", "given with --multiplier", "nothing")
+        raise InvalidInput(
+            "noise in steps has an ε for each δ",
+            field="--delta",
+            hint="choose one, for example --delta 1e-6",
+        )
     process = read_process(noise, sample_rate, steps)
     failing = read_ranged(delta, "--delta", "strictly between 0 and 1")
     curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
     level = max(each.epsilon(failing) for each in curves)
     if level == math.inf:
-        raise invalid_value("--delta", "one at which the process has an ε", delta)
+        raise InvalidInput(
+            f"this noise has no finite ε at a δ of {delta}",
+            field="--delta",
+            value=delta,
+            hint="choose a larger one",
+        )
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
@@ -171,15 +184,18 @@ def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool
     from whosin.errors import at
     from whosin.exact import rational
 
-    with at("--from"):
-        with user_code():
-            value = load_object(target, "what it names")
-            if isfunction(value):
-                value = _call_function(value)
-            guarantee: Guarantee = read(value, delta=delta, rows=rows)
-            known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
-        if guarantee.epsilon == float("inf"):
-            raise invalid_value("delta", "given with --delta: the tool states ρ alone", "nothing")
+    with at("--from"), user_code():
+        value = load_object(target, "what it names")
+        if isfunction(value):
+            value = _call_function(value)
+        guarantee: Guarantee = read(value, delta=delta, rows=rows)
+        known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
+    if guarantee.epsilon == float("inf"):
+        raise InvalidInput(
+            "the tool states ρ alone, which has an ε for each δ",
+            field="--delta",
+            hint="choose one, for example --delta 1e-6",
+        )
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return _Source(*numbers, guarantee, known)
 
@@ -188,16 +204,20 @@ def _call_function(function: Any) -> Any:
     """What a function without arguments returns; whatever goes wrong is one message."""
     needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
     if needed:
-        got = f"one that needs {', '.join(needed)}"
-        raise invalid_value("from", "an object, or a function without arguments", got)
+        raise InvalidInput(
+            f"the function needs arguments: {', '.join(needed)}",
+            field="--from",
+            hint="name an object, or a function without arguments",
+        )
     try:
         return function()
     except WhosinError:
         raise
     except Exception as error:
         words = " ".join(str(error).split())[:200]
-        got = f"{type(error).__name__}: {words}"
-        raise invalid_value("from", "a function that returns an object", got) from error
+        raise InvalidInput(
+            f"the function raised {type(error).__name__}: {words}", field="--from"
+        ) from error
 
 
 def _is_needed(parameter: Parameter) -> bool:
@@ -222,12 +242,6 @@ def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) 
         raise
 
 
-def _check_only_with(given: str, source: str, options: Mapping[str, object]) -> None:
-    for option, value in options.items():
-        if value is not None and given != source:
-            raise invalid_value(option, f"left out with {given}", value)
-
-
 def _debit_ledger(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
@@ -238,7 +252,11 @@ def _debit_ledger(
         return
     if stated is None or ledger is None or dataset is None or title is None:
         missing = "--from" if stated is None else next(key for key in named if not named[key])
-        raise invalid_value(missing, "given too: a debit needs it", "nothing")
+        raise InvalidInput(
+            f"a debit needs {missing} too",
+            field=missing,
+            hint="give --from, --ledger, --dataset and --title together",
+        )
     from whosin.bridges import debit_guarantee
     from whosin.ledger import Ledger
 

@@ -19,8 +19,9 @@ from whosin.app.cli.options import (
     print_result,
     print_warning,
     progress_bar,
+    refuse_options,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
 from whosin.plain_files import check_plain
 
@@ -310,8 +311,12 @@ def release(
     plan = plan_study(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
-        accepted = "asked for by --top or by --snps, one of the two"
-        raise invalid_value("SNPs", accepted, "neither" if top is None else "both")
+        raise InvalidInput(
+            "no SNPs are asked for" if top is None else "--top and --snps cannot be given together",
+            field="--top" if top is None else "--snps",
+            value=snps,
+            hint="give --top for the most associated ones, or --snps for those you name",
+        )
     chosen_by = _chi_square_threshold(threshold, significance)
     asked = Question(top, relation, score, numbers, chosen_by, named)
     with progress("counting") as tell:
@@ -338,12 +343,10 @@ def release(
 
 
 def _check_files(files: list[Path]) -> None:
+    from whosin.report.terminal import check_writable
+
     for path in files:
-        if path.suffix not in (".tsv", ".html"):
-            raise invalid_value("--save", "a file ending in .tsv or .html", path.name)
-        if not path.parent.is_dir():
-            raise invalid_value("--save", "in a folder that exists", str(path))
-        check_plain(path, "--save")
+        check_writable(path, "--save", (".tsv", ".html"))
         if path.suffix == ".html":
             require_extras("charts")
 
@@ -357,8 +360,7 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 
     if significance is None:
         return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
-    if threshold is not None:
-        raise invalid_value("--threshold", "left out beside --significance", threshold)
+    refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
         raise invalid_value("--significance", "a p-value above 0 and below 1", significance)
@@ -413,13 +415,19 @@ def simulate(
     made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
     base = study_prefix(out)
     if not base.resolve().parent.is_dir():
-        raise invalid_value("OUT", "in a folder that exists", str(out))
+        raise InvalidInput(
+            f"there is no folder {base.parent}", field="OUT", value=str(out), hint="make it first"
+        )
     for path in study_files(base):
         check_plain(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
-        accepted = "a study that is not there yet (--overwrite replaces it)"
-        raise invalid_value("OUT", accepted, ", ".join(there))
+        raise InvalidInput(
+            f"{', '.join(there)} exists already",
+            field="OUT",
+            value=str(out),
+            hint="choose another name, or replace it with --overwrite",
+        )
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from whosin import vocabulary
+from whosin.errors import InvalidInput
 from whosin.vocabulary import Word
 
 if TYPE_CHECKING:
@@ -124,6 +125,18 @@ def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comm
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def refuse_options(given: Mapping[str, object], beside: str) -> None:
+    """Refuse the first of these options that was given: it has no meaning beside another one."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{option} cannot be given with {beside}",
+                field=option,
+                value=value,
+                hint="leave one of them out",
+            )
 
 
 def option_name(path: str, options: Mapping[str, str]) -> str:

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, add_options, print_result, print_warning
+from whosin.app.cli.options import (
+    Draw,
+    Json,
+    add_options,
+    print_result,
+    print_warning,
+    refuse_options,
+)
 from whosin.documents import read_object
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError, invalid_value
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
@@ -59,9 +66,7 @@ def plan(
     people = adversary.get("people")
     if chain is not None:
         unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
-        for option, value in (unused | {"--sample-rate": sample_rate}).items():
-            if value is not None:
-                raise invalid_value(option, "left out with --chain", value)
+        refuse_options(unused | {"--sample-rate": sample_rate}, "--chain")
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
     if groups < 1:
@@ -78,7 +83,12 @@ def plan(
             "with a δ of that size someone may well be exposed"
         )
     if noise != "gaussian" and sample_rate is None and steps is None:
-        raise invalid_value("--noise", "given with --steps or --sample-rate", noise)
+        raise InvalidInput(
+            f"--noise {noise} is for a process, and a single query has the noise of its plan",
+            field="--noise",
+            value=noise,
+            hint="add --steps or --sample-rate, or leave it out",
+        )
     if sample_rate is not None or steps is not None:
         process = read_process(noise, sample_rate, steps)
         _plan_process(wanted, process, family, float(failing), save, json=json)

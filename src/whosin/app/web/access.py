@@ -49,7 +49,12 @@ def add_user(path: Path, name: str, curator: bool = False) -> str:
     if len(name) > LONGEST_NAME:
         raise invalid_value("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
     if not path.parent.is_dir():
-        raise invalid_value("--users", "a file in an existing folder", path.name)
+        raise InvalidInput(
+            f"there is no folder for {path.name}",
+            field="--users",
+            value=path.name,
+            hint="make it first",
+        )
     check_plain(path, "--users")
     known = read_users(path)
     token = secrets.token_urlsafe(32)
@@ -64,7 +69,9 @@ def remove_user(path: Path, name: str) -> None:
     known = read_users(path)
     name = name if name in known else read_name(name, "--remove-user")
     if name not in known:
-        raise invalid_value("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
+        raise InvalidInput(
+            f"{path.name} has no user {name[:LONGEST_NAME]!r}", field="--remove-user", value=name
+        )
     del known[name]
     _write_users(path, known, read_curators(path))
 

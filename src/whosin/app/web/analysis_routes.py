@@ -25,7 +25,7 @@ from whosin.calibration import Plan
 from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
-from whosin.errors import WhosinError, at, invalid_value
+from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
 from whosin.exact import format_decimals, rational
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
@@ -138,6 +138,7 @@ verify_router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
 MOST_UNCERTAIN = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
+USE_VERIFY = "whosin verify takes larger ones"
 
 
 class Measured(BaseModel):
@@ -186,19 +187,33 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
-        raise invalid_value("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
+        raise InvalidInput(
+            f"the channel has {size:,} probabilities, and the page takes at most {MOST_ENTRIES:,}",
+            field="probabilities",
+            value=size,
+            hint=USE_VERIFY,
+        )
     space = result.get("space")
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
             number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
-                raise invalid_value(key, "a small number here", number)
+                raise InvalidInput(
+                    f"the page takes no channel whose {key} are {number}",
+                    field=key,
+                    value=number,
+                    hint=USE_VERIFY,
+                )
     if getattr(getattr(notion, "family", None), "hides_others", False):
         worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
         if worlds > most or size > most * 8:
-            accepted = f"at most {most} worlds and {most * 8} probabilities here"
-            raise invalid_value("channel", accepted, f"{worlds} and {size}")
+            raise InvalidInput(
+                f"the channel has {worlds} worlds and {size} probabilities, and against these "
+                f"adversaries the page takes at most {most} and {most * 8}",
+                field="channel",
+                hint=USE_VERIFY,
+            )
     return Channel.from_dict(result)
 
 
@@ -236,6 +251,7 @@ def notion_map() -> NotionMap:
 
 distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
 MOST_VARIABLES = 1000
+USE_DISTORTION = "whosin distortion takes more"
 DISTORTION_POINTS = 9
 DISTORTION_KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
 
@@ -275,12 +291,13 @@ def _check_size(rows: int, values: int) -> None:
     """One variable a type (F14): these are solved in about a second."""
     with at("values"):
         if not 2 <= values <= 6:
-            raise invalid_value("values", "from 2 to 6 here", values)
+            raise invalid_value("values", "from 2 to 6", values, hint=USE_DISTORTION)
     most = max(
         n for n in range(1, 40) if math.comb(n + values**2 - 1, values**2 - 1) <= MOST_VARIABLES
     )
     if not 1 <= rows <= most:
-        raise invalid_value("rows", f"from 1 to {most} here, with {values} values", rows)
+        accepted = f"from 1 to {most} where a row has {values} values"
+        raise invalid_value("rows", accepted, rows, hint=USE_DISTORTION)
 
 
 def _read_prior(body: DistortionBody) -> Prior:
@@ -288,8 +305,12 @@ def _read_prior(body: DistortionBody) -> Prior:
         return Uniform()
     row = [part.strip() for part in body.prior.split(",")]
     if len(row) != body.values:
-        accepted = f"uniform, or {body.values} probabilities with commas between them"
-        raise invalid_value("prior", accepted, repr(body.prior))
+        raise InvalidInput(
+            f"prior {shorten(body.prior)} does not fit rows of {body.values} values",
+            field="prior",
+            value=body.prior,
+            hint="write uniform, or one probability for each value, with commas between them",
+        )
     return Independent([row] * body.rows)
 
 
@@ -317,7 +338,12 @@ def published_table(body: RuleCheckBody) -> PublishedFindings:
     """How sure anyone could become of each person, and which suppressed cells can be worked out."""
     secret_words(body.secret)
     if (body.before is None) != (body.population_before is None):
-        raise invalid_value("before", "given with population_before", "one without the other")
+        missing = "before" if body.before is None else "population_before"
+        raise InvalidInput(
+            f"{missing} is missing",
+            field=missing,
+            hint="an earlier table comes with its population",
+        )
     rule = read_rule(body.rule, files=False) if body.rule else None
     with at("published"):
         table = parse_table(body.published, "table")

@@ -19,7 +19,7 @@ from whosin.app.web.access import Settings, Visitor, request_visitor, server_set
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
 from whosin.app.web.scenarios import opened, table_scenario
 from whosin.calibration import TARGET_KINDS
-from whosin.errors import Crashed, OutOfMemory, TookTooLong, at, invalid_value
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
 from whosin.extras import require_extras
 from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
@@ -263,13 +263,17 @@ async def upload_file(request: Request, name: FileName) -> File:
     require_extras("release")
     settings = server_settings(request)
     if not settings.register or not request_visitor(request).curator:
-        raise RequestRefused(409, "this server takes no files; ask whoever runs it", "name")
+        raise RequestRefused(409, "this server takes no files", "name", "ask its curator")
 
     async def check(path: str, name: str) -> None:
         try:
             await run_in_threadpool(tasks.run_quick, request, folder.check_upload, path, name)
         except (Crashed, OutOfMemory, TookTooLong):
-            raise invalid_value("file", "one that can be read", name) from None
+            raise InvalidInput(
+                f"{name} cannot be read",
+                field="file",
+                hint="see whether other programs can open it",
+            ) from None
 
     with at("name"):
         most = settings.largest_upload

@@ -112,7 +112,10 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
         if path.name == name:
             return path
     if not known:
-        raise invalid_value("file", "in the served folder, which has none", repr(name[:120]))
+        kind = "scenario" if scenario else "table"
+        raise InvalidInput(
+            f"there is no {kind} here that you may use", field="file", value=name[:120]
+        )
     raise UnknownName("file", name[:120], [path.name for path in known])
 
 
@@ -140,7 +143,7 @@ async def receive_upload(
     name = check_name(name)
     goal = folder / name
     if goal.exists():
-        raise RequestRefused(409, f"there is a file {name!r} already; choose another name", "name")
+        raise _refuse_taken(name, "name")
     remove_uploads(folder)
     handle, beside = make_locked(folder, UPLOAD_PREFIX)
     try:
@@ -149,14 +152,15 @@ async def receive_upload(
             async for chunk in chunks:
                 size += len(chunk)
                 if size > most:
-                    raise RequestRefused(413, f"at most {most // 1000:,} kB are taken", "name")
+                    words = f"the file has more than the {most // 1000:,} kB that are taken"
+                    raise RequestRefused(413, words, "name")
                 file.write(chunk)
             file.flush()
             await check(str(beside), name)
             try:
                 link_new(beside, goal)  # fails if the name was taken meanwhile
             except FileExistsError:
-                raise RequestRefused(409, f"there is a file {name!r} already", "name") from None
+                raise _refuse_taken(name, "name") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
@@ -175,7 +179,9 @@ def check_upload(path: str, name: str) -> None:
         try:
             binary_readers.check_arrow(path)
         except InvalidInput:
-            raise invalid_value("file", "a readable arrow file", name) from None
+            raise InvalidInput(
+                f"{name} is a damaged Arrow file", field="file", value=name, hint="write it anew"
+            ) from None
 
 
 def check_content(path: Path, name: str) -> None:
@@ -192,8 +198,13 @@ def check_content(path: Path, name: str) -> None:
     else:
         wrong = not start.startswith(MAGIC_BYTES[kind])
     if wrong:
-        words = "a text file in UTF-8" if kind == "csv" else f"a {kind} file"
-        raise invalid_value("file", f"{words}, as its name says", name)
+        words = "a text file in UTF-8" if kind == "csv" else f"a {kind.capitalize()} file"
+        raise InvalidInput(
+            f"{name} is not {words}, as its name says",
+            field="file",
+            value=name,
+            hint="save it as one, or correct its ending",
+        )
 
 
 def _folder_files(folder: Path) -> Iterator[Path]:
@@ -260,7 +271,7 @@ def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -
     wanted: set[Path] = set()
     for index, path in _wanted_outputs(folder, body):
         if path in wanted or (path.exists() and index not in own):
-            raise _refuse_taken(path, index)
+            raise _refuse_taken(path.name, f"queries.{index}.path")
         wanted.add(path)
 
 
@@ -271,7 +282,7 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
     with _lock:
         for index, path in _wanted_outputs(folder, body):
             if path in wanted | _writing:
-                raise _refuse_taken(path, index)
+                raise _refuse_taken(path.name, f"queries.{index}.path")
             wanted.add(path)
         _writing.update(wanted)
     try:
@@ -288,15 +299,20 @@ def _wanted_outputs(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Pat
                 yield index, folder / plain_name(query.get("path"))
 
 
-def _refuse_taken(path: Path, index: int) -> RequestRefused:
-    words = f"there is a file {path.name!r} already; choose another name"
-    return RequestRefused(409, words, f"queries.{index}.path")
+def _refuse_taken(name: str, field: str) -> RequestRefused:
+    return RequestRefused(
+        409, f"there is a file {name!r} already", field, hint="choose another name"
+    )
 
 
 def find_output(folder: Path, answer: Answer) -> Path:
     """The file of an answer, if it is still what was written."""
     if not _writes_file(answer.question.get("query")):
-        raise invalid_value("answer", "one that wrote a file", answer.title)
+        raise InvalidInput(
+            f"the answer {answer.title!r} has no file",
+            field="answer",
+            hint="only a synthetic table is written to one",
+        )
     name, _, digest = answer.rows[0]
     path = folder / plain_name(name)
     gone = f"the file {name!r} is no longer what this release wrote"

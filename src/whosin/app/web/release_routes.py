@@ -28,6 +28,7 @@ from whosin.app.web.catalogue_routes import FileName
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.errors import (
     Crashed,
+    InvalidInput,
     OutOfMemory,
     ScanFailed,
     TookTooLong,
@@ -234,8 +235,11 @@ def _find_answer(made: Release, index: int) -> Answer:
 def _find_table(answer: Answer, index: int) -> Answer:
     count = len(answer.tables)
     if index >= count:
-        accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
-        raise invalid_value("table", accepted, index)
+        if not count:
+            raise InvalidInput(
+                "this answer is one table", field="table", value=index, hint="leave table out"
+            )
+        raise invalid_value("table", f"a number from 0 to {count - 1}", index)
     return answer.tables[index]
 
 
@@ -352,7 +356,7 @@ def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspecti
     """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
     if not visitor.curator:
         raise RequestRefused(
-            403, "only the curator may look at the rows, with whosin inspect", None
+            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
         )
     with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
         return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

@@ -144,14 +144,11 @@ def _last_heard(connection: object) -> float:
 # What every request passes before a route sees it.
 #
 # Contract, in this order: the Host header names this server (against DNS rebinding); the headers
-# are
-# not too long; a body says its length, in one way, and keeps to it and within bounds (what says it
-# in
-# two ways ends the connection: a proxy may see another request behind it); a request that could
-# change something carries the header `X-Whosin`, which no foreign page can send, and comes from
-# this
-# page if it says where it comes from; a server with users knows whose token it is. Every answer
-# carries headers that keep the page to itself.
+# are not too long; a body says its length, in one way, and keeps to it and within bounds (what says
+# it in two ways ends the connection: a proxy may see another request behind it); a request that
+# could change something carries the header `X-Whosin`, which no foreign page can send, and comes
+# from this page if it says where it comes from; a server with users knows whose token it is. Every
+# answer carries headers that keep the page to itself.
 
 
 OPEN_PATHS = ("/api/hello", "/api/login")
@@ -281,9 +278,12 @@ class Guard:
         if not length.isdecimal() or not length.isascii():
             return NO_LENGTH
         if len(length) > 15:
-            return 413, f"at most {most // 1000:,} kB are taken"
+            return 413, f"the body has more than the {most // 1000:,} kB that are taken"
         if int(length) > most:
-            return 413, f"at most {most // 1000:,} kB are taken; got {int(length) // 1000:,} kB"
+            return (
+                413,
+                f"the body has {int(length) // 1000:,} kB, and {most // 1000:,} kB are taken",
+            )
         return None
 
     def _most(self, path: str) -> int:
@@ -319,8 +319,8 @@ REFUSAL_STATUSES = {
 API_DESCRIPTION = """The steps of the page as JSON routes, for notebooks and programs.
 
 Send the header `X-Whosin` with every POST, and `Authorization: Bearer TOKEN` where users have one.
-Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid for in the server's
-ledger; a retry under the same `request` id returns the same answer and pays nothing."""
+Whatever is refused comes as `{"error": {"field", "message", "hint"}}`. Answers are paid for in the
+server's ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
 ROUTE_GROUPS = (
     ledger_routes.session_router,

@@ -79,8 +79,8 @@ class FairQueue:
         queue, ticket = self._queues.setdefault(who, deque()), object()
         try:
             if len(queue) + self._running.get(who, 0) >= self.each:
-                words = f"{self.each} of your requests are under way; wait for one of them"
-                raise RequestRefused(429, words)
+                words = f"{self.each} of your requests are under way"
+                raise RequestRefused(429, words, hint="wait for one of them")
             if sum(map(len, self._queues.values())) >= self.waiting + self._free():
                 raise RequestRefused(429, BUSY_MESSAGE)
             queue.append(ticket)
@@ -123,8 +123,7 @@ class FairQueue:
 # the settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks
 # (plans, prices, levels, listings, reading files) have some seconds. Releases scan tables and have
 # minutes; they are priced as a quick task first, so that only a scan can take long. Each has its
-# own
-# turns, and everyone a fair share.
+# own turns, and everyone a fair share.
 
 
 QUICK_LIMITS = TaskLimits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
@@ -245,7 +244,7 @@ def perform_task(module: str, name: str, given: tuple[Any, ...]) -> tuple[Any, .
     try:
         answer = unwrap(getattr(import_module(module), name))(*given)
     except RequestRefused as refused:
-        return "refused", refused.status, str(refused), refused.field
+        return "refused", refused.status, refused.args[0], refused.field, refused.hint
     return "answer", answer.model_dump() if isinstance(answer, BaseModel) else answer
 
 
