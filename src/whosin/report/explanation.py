@@ -19,8 +19,6 @@ from whosin.report.terminal import Curve, format_short
 if TYPE_CHECKING:
     from whosin.curves import TradeOff
 
-# What an ε means: for each prior belief the largest posterior, adversary by adversary.
-
 
 SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
 
@@ -169,9 +167,6 @@ def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
     if low == high:
         return (low,)
     return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
-
-
-# Whether an ε, an (ε, δ) or a process is enough for a target, and which ε would be.
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,10 @@ from whosin.report.table_views import (
 from whosin.report.terminal import point_words, print_table
 from whosin.report.text import print_sections, print_wrapped
 
-# The tables of an answer that has several, on a terminal.
-#
-# Contract: nothing is cut. A table of one column has a line for each cell; one of two columns is a
-# crosstab where that fits and a list where it does not; tables that would make the output long are
-# listed with their margins of error, and what saves them is said.
+# The tables of an answer that has several, on a terminal. Nothing is cut. A table of one column has
+# a line for each cell; one of two columns is a crosstab where that fits and a list where it does
+# not; tables that would make the output long are listed with their margins of error, and what saves
+# them is said.
 
 
 MOST_CELLS, SOME_CELLS = 150, 60
@@ -128,15 +127,12 @@ def _row_mark(view: TableView, index: int) -> str:
     return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
 
 
-# Offers and releases as text in a terminal.
-
-
 MOST_SHOWN = 30
 MOST_MEASURED = 8
 
 
 def offer_data(offer: CostEstimate) -> dict[str, Any]:
-    """An offer as plain data."""
+    """A cost estimate as plain data, for JSON."""
     data = {
         "title": offer.query.title,
         "question": dict(offer.charge.what),
@@ -347,9 +343,6 @@ def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
     for finding in findings:
         table.add_row(f"{finding.rows:,}", escape(finding.what))
     console.print(table)
-
-
-# The story of `whosin demo`, step by step.
 
 
 def print_demo(

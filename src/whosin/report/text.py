@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from whosin.report.explanation import Explanation, Sufficiency
 
 
-# Levels, theorems and the demonstration as text in a terminal.
-
-
 def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> None:
     """A level, its witness and its reasons; and what became of a claim."""
     console = Console(highlight=False)
@@ -239,7 +236,7 @@ def print_wrapped(line: str) -> None:
 
 
 def print_filled(text: str) -> None:
-    """Sentences, wrapped to the terminal."""
+    """Print sentences, wrapped to the width of the terminal."""
     console = Console(highlight=False)
     console.print(fill(text, console.width))
 
@@ -369,9 +366,6 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     print_reasons(console, ("T14",))
 
 
-# Privacy against distortion: text and drawing.
-
-
 NOTION_TITLES = {
     "dp": "differential privacy",
     "identifiability": "identifiability",
@@ -411,7 +405,7 @@ def print_optimum(best: Optimum, spread: float, threshold: float | None) -> None
 
 
 def print_curves(curves: Curves) -> None:
-    """A table for each curve."""
+    """Print the points of each curve as a table."""
     console = Console(highlight=False)
     for notion, points in curves.points.items():
         console.print(f"[bold]{NOTION_TITLES[notion].capitalize()}[/bold]")

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from whosin.report.explanation import Sufficiency
 
 
-# `whosin explain`: what an ε means for beliefs.
-
-
 MOST_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
@@ -264,9 +261,6 @@ def _debit_ledger(
         debit_guarantee(opened, dataset, stated, title)
 
 
-# `whosin notions`: the map of notions and the theorems between them.
-
-
 def notions(save: Draw = None, json: Json = False) -> None:
     """Show which level of one notion of privacy gives which level of another."""
     from whosin.report import charts, text
@@ -279,9 +273,6 @@ def notions(save: Draw = None, json: Json = False) -> None:
     print_result(json, data, text.print_map)
     if save is not None:
         charts.save_chart(charts.notion_chart(), save)
-
-
-# `whosin cite`: the papers and theorems that guarantees rest on.
 
 
 def cite(

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from whosin.gwas.release import StudyCostEstimate, StudyRelease
 
 
-# What the commands share: options, the plan of a release, progress.
-
-
 StudyPath = Annotated[
     Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
 ]
@@ -71,9 +68,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with progress_bar() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-# `whosin gwas attack`: how well a known genome can be placed among the cases.
 
 
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
@@ -136,9 +130,6 @@ def _snp_numbers(most: int) -> list[int]:
     return [size for size in steps if size < most] + [most]
 
 
-# `whosin gwas count`: exact counts and statistics, for the curator.
-
-
 def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
@@ -196,9 +187,6 @@ def count(
     print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)
 
 
-# `whosin gwas experiment`: what bounding priors buys, and where it buys nothing.
-
-
 def experiment(
     gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
     top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
@@ -250,9 +238,6 @@ def experiment(
     if save is not None:
         title = "How much of the true top comes back"
         charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
-
-
-# `whosin gwas release`: the most associated SNPs, published privately and paid for.
 
 
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
@@ -388,9 +373,6 @@ def _offer_data(offered: StudyCostEstimate, made: StudyRelease | None = None) ->
     if made is not None:
         data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
     return data
-
-
-# `whosin gwas simulate`: a study to try things on.
 
 
 def simulate(

@@ -21,15 +21,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 
-# Options that several commands share.
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
-
-
-# What commands print: one JSON object on standard output, or words; progress beside it.
 
 
 def plain_json(value: object) -> Any:
@@ -48,7 +42,7 @@ def plain_json(value: object) -> Any:
 
 
 def print_warning(message: str) -> None:
-    """A line on standard error."""
+    """Print a warning as one line on standard error."""
     print(f"whosin: warning: {message}", file=sys.stderr)
 
 
@@ -80,11 +74,10 @@ def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=hidden)
 
 
-# The words of `vocabulary` as options, the same for every command that takes them.
-#
-# Contract: a command decorated with `add_options("target", "adversary")` has an option for each
-# word and gets two mappings, `target` and `adversary`, of the words that were said;
-# `calibration.planning` reads them. Errors at a path are shown as the option that they are about.
+# The words of `vocabulary` as options, the same for every command that takes them. A command
+# decorated with `add_options("target", "adversary")` has an option for each word and gets two
+# mappings, `target` and `adversary`, of the words that were said; `calibration.planning` reads
+# them. Errors at a path are shown as the option that they are about.
 
 
 OPTION_SECTIONS = {

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 
-# `whosin release`: answer the questions of a scenario, each debited before it is shown.
-
-
 class StoppedWriting(OSError):
     """A file or the output could not be written after the answers were paid for."""
 
@@ -199,9 +196,6 @@ def _run_release(
     return answered
 
 
-# `whosin inspect`: the curator's private look at a table before a release.
-
-
 def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
     from whosin.release.inspection import CURATOR_NOTE, check_table
@@ -215,9 +209,6 @@ def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     figures = [vars(finding) for finding in findings]
     data = {"private": True, "warning": CURATOR_NOTE, "findings": figures}
     print_result(json, data, print_findings, CURATOR_NOTE, findings)
-
-
-# `whosin sql`: ask in SQL what a scenario would ask, under its promise and its budget.
 
 
 def sql(

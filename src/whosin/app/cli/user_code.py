@@ -14,12 +14,9 @@ from typing import Any, NoReturn
 
 from whosin.errors import InvalidInput, UnknownName, shorten
 
-# Code of other people's, run inside the command.
-#
-# Contract: whatever it prints, by Python or below it, goes to standard error, so that standard
-# output
-# holds the command's own result and nothing else; and `sys.exit` or `os._exit` in it is a failing
-# environment, never the command's own exit.
+# Code of other people's, run inside the command. Whatever it prints, by Python or below it, goes to
+# standard error, so that standard output holds the command's own result and nothing else; and
+# `sys.exit` or `os._exit` in it is a failing environment, never the command's own exit.
 
 
 @contextmanager
@@ -75,11 +72,9 @@ def _redirect_output() -> int | None:
     return kept
 
 
-# Objects of other people's that a command names: module:name, or file.py:name.
-#
-# Contract: a module is looked for in the current folder and in PYTHONPATH; whatever goes wrong
-# while
-# loading becomes one message.
+# Objects of other people's that a command names: module:name, or file.py:name. A module is looked
+# for in the current folder and in PYTHONPATH; whatever goes wrong while loading becomes one
+# message.
 
 
 def load_object(target: str, what: str = "what to audit") -> Any:

@@ -53,9 +53,6 @@ from whosin.rules.published import PRIVATE_NOTE
 from whosin.spaces import Records
 from whosin.theorems.notion_map import EDGE_REASONS, NOTION_BARRIERS, NOTION_EDGES
 
-# `/api/plan`: from an adversary and a target to what that needs, in numbers and in words.
-
-
 plan_router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 CURVE_POINTS = 101
 
@@ -129,9 +126,6 @@ def _rates_view(plan: Plan) -> RatesView:
         promise=None if promised is None else (float(promised[0]), float(promised[1])),
         first=plan.target.averages,
     )
-
-
-# `/api/verify`: the exact leakage of a channel, with the case that proves it.
 
 
 verify_router = APIRouter(tags=["verify"], route_class=BoundedRoute)
@@ -217,9 +211,6 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     return Channel.from_dict(result)
 
 
-# `/api/notions`: the map of notions and the theorems between them.
-
-
 notions_router = APIRouter(tags=["notions"], route_class=BoundedRoute)
 
 
@@ -244,9 +235,6 @@ def notion_map() -> NotionMap:
         implications=implications,
         counterexamples=[asdict(barrier) for barrier in NOTION_BARRIERS],
     )
-
-
-# `/api/distortion`: privacy against distortion.
 
 
 distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
@@ -314,9 +302,8 @@ def _read_prior(body: DistortionBody) -> Prior:
     return Independent([row] * body.rows)
 
 
-# `/api/rules/check`: what a table would say of people, before it is published.
-#
-# Contract: it works on the numbers in the request alone; no file of the server is read.
+# `/api/rules/check`: what a table would say of people, before it is published. It works on the
+# numbers in the request alone; no file of the server is read.
 
 
 rules_router = APIRouter(tags=["rules"], route_class=BoundedRoute)

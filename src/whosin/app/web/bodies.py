@@ -19,11 +19,10 @@ from whosin.errors import InvalidInput
 from whosin.isolation import kind_and_line
 from whosin.vocabulary import Word
 
-# JSON bodies, bounded before anything is made of them.
-#
-# Contract: a body is read as every JSON file is (`documents`: depth, digits, distinct keys), has a
-# bounded number of entries, and holds no half of a letter (a lone surrogate), which no file or
-# database could hold. Whatever is wrong is one sentence.
+# JSON bodies, bounded before anything is made of them. A body is read as every JSON file is
+# (`documents`: depth, digits, distinct keys), has a bounded number of entries, and holds no half of
+# a letter (a lone surrogate), which no file or database could hold. Whatever is wrong is one
+# sentence.
 
 
 MOST_ENTRIES = 200_000
@@ -86,9 +85,6 @@ def _count_keys(value: Any) -> int:
         inner += [part for each in objects for part in each.values()]
         level = [part for part in inner if isinstance(part, dict | list)]
     return count
-
-
-# Bodies of requests: the same keys as a scenario file, with bounds on what a server takes.
 
 
 Text = Annotated[str, Field(max_length=100)]
@@ -191,7 +187,7 @@ class SqlBody(InspectionBody):
 
 
 class PlanBody(Body):
-    """An adversary and a target."""
+    """An adversary and a target, to be planned for."""
 
     adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
     target: TargetBody  # type: ignore[valid-type]
@@ -216,7 +212,7 @@ class ReleaseBody(Body):
 
 
 class TextBody(Body):
-    """A file's text."""
+    """The text of a scenario file."""
 
     text: str = Field(max_length=1_000_000)
 
@@ -242,7 +238,7 @@ class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
 
 
 class DistortionBody(Body):
-    """Rows of one distribution."""
+    """Rows of one distribution, whose distortion curves are wanted."""
 
     rows: Whole
     values: Whole = 2
@@ -270,7 +266,7 @@ class RuleCheckBody(Body):
 
 
 class TokenBody(Body):
-    """A user's token."""
+    """A user's token, to begin a session with."""
 
     token: str = Field(max_length=200)
 
@@ -294,10 +290,9 @@ def body_data(body: BaseModel) -> dict[str, Any]:
     return body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
-# What is wrong with the shape of a request, as one sentence.
-#
-# Contract: every complaint of the framework becomes (field, "field must be …, not …") in the words
-# of `whosin.errors`. What came is named by its kind only, since it can be long.
+# What is wrong with the shape of a request, as one sentence. Every complaint of the framework
+# becomes (field, "field must be …, not …") in the words of `whosin.errors`. What came is named by
+# its kind only, since it can be long.
 
 
 JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
@@ -386,11 +381,9 @@ def _json_kind(value: object) -> str:
     return JSON_KINDS.get(type(value), "a value of another kind")
 
 
-# From errors to what a page may show.
-#
-# Contract: `{"error": {"field": …, "message": …, "hint": …}}` and a fitting status. Messages are
-# those of `whosin.errors`, which quote no row. For anything else only its kind is logged, never its
-# words.
+# Every refusal is `{"error": {"field": …, "message": …, "hint": …}}` with a fitting status. The
+# messages are those of `whosin.errors`, which quote no row. Of any other error only the kind is
+# logged, never its words.
 
 
 ERROR_STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
@@ -469,5 +462,5 @@ def log_unexpected(error: Exception) -> None:
 
 
 def log_line(what: str) -> None:
-    """A line on standard error."""
+    """Print one line on standard error, the server's log."""
     print(f"whosin: {what}", file=sys.stderr)

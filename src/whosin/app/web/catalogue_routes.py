@@ -27,9 +27,6 @@ from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
 from whosin.vocabulary import Word, match_fields
 
-# `/api/kinds`: what can be asked and said, from the registries, for pages and programs.
-
-
 ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
 """What a page asks for beside the notion."""
 IN_PLACE = (
@@ -170,9 +167,6 @@ def _argument_words(kind: type[Query]) -> dict[str, str]:
     return result
 
 
-# `/api/files`: the tables of the served folder, their columns, and uploads.
-
-
 files_router = APIRouter(tags=["files"], route_class=BoundedRoute)
 FileName = Annotated[str, fastapi_Query(max_length=200)]
 
@@ -184,14 +178,14 @@ class File(BaseModel):
 
 
 class Files(BaseModel):
-    """What the folder holds."""
+    """The tables and scenario files of the served folder."""
 
     tables: list[File]
     scenarios: list[str]
 
 
 class Column(BaseModel):
-    """A column, by its schema."""
+    """A column: its name, and its type by the schema."""
 
     name: str
     type: str

@@ -25,11 +25,10 @@ from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
 from whosin.release.registration import fingerprint_of_source
 from whosin.release.table import dataset_name
 
-# The served folder: which files there are, and how new ones come in.
-#
-# Contract: a name is one plain file name in the folder, followed by ::table for a table of a
-# database; a link that leads elsewhere, a hidden file or a path is refused. An upload never
-# replaces a file, and one that is not what its name says is not kept.
+# The served folder: which files there are, and how new ones come in. A name is one plain file name
+# in the folder, followed by ::table for a table of a database; a link that leads elsewhere, a
+# hidden file or a path is refused. An upload never replaces a file, and one that is not what its
+# name says is not kept.
 
 
 Seen: TypeAlias = Mapping[str, RegisteredTable] | None
@@ -44,7 +43,7 @@ MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
 
 def list_tables(folder: Path) -> list[Path]:
-    """The tables, by name."""
+    """The files of the folder that hold a table, sorted by name."""
     return sorted(path for path in _folder_files(folder) if path.suffix.lower() in TABLE_SUFFIXES)
 
 
@@ -82,7 +81,7 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
 
 
 def list_scenarios(folder: Path) -> list[Path]:
-    """The scenario files, by name."""
+    """The scenario files of the folder, sorted by name."""
     return sorted(path for path in _folder_files(folder) if path.suffix.lower() == ".toml")
 
 
@@ -214,13 +213,11 @@ def _folder_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-# Files that releases write: synthetic tables.
-#
-# Contract: a file has a plain name, and never replaces another's: a name that is there, or that
-# another release is writing, is refused unless this very request paid for it. A curator's files lie
-# in the served folder; those of a user who may not see all its files lie in a folder of that user's
-# own, so that which names are taken says nothing about the others. What is handed out is the file
-# that was written, by its digest in the ledger.
+# Files that releases write: synthetic tables. A file has a plain name, and never replaces
+# another's: a name that is there, or that another release is writing, is refused unless this very
+# request paid for it. A curator's files lie in the served folder; those of a user who may not see
+# all its files lie in a folder of that user's own, so that which names are taken says nothing about
+# the others. What is handed out is the file that was written, by its digest in the ledger.
 
 
 OUTPUT_SUFFIX = ".parquet"

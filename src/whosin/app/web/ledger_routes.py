@@ -27,9 +27,6 @@ from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
 from whosin.report.card import Section
 
-# `/api/ledger`: what was spent, what is left, and what it all allows anyone to believe.
-
-
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
 SAVED_NAME = "scenario.toml"
@@ -47,7 +44,7 @@ class Dataset(BaseModel):
 
 
 class Datasets(BaseModel):
-    """All datasets of the ledger."""
+    """The budget state of every dataset of the ledger."""
 
     datasets: list[Dataset]
 
@@ -64,7 +61,7 @@ class History(BaseModel):
 @ledger_router.get("/api/ledger")
 @quick_route
 def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
-    """Where all datasets stand."""
+    """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
         return Datasets(datasets=[])
     url = ledger_url(settings)
@@ -113,9 +110,6 @@ def show_history(
             whole=True,
             unanswered=sum(request in own for request in check.unanswered),
         )
-
-
-# `/api/hello`, `/api/login`: who is there.
 
 
 session_router = APIRouter(tags=["session"], route_class=BoundedRoute)

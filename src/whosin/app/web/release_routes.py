@@ -57,9 +57,6 @@ from whosin.report.table_views import (
     parquet_bytes,
 )
 
-# `/api/scenario`, `/api/price`, `/api/release`: from a scenario to its cost to its answers.
-
-
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
@@ -309,9 +306,6 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
-# `/api/sql`: the questions that a SELECT asks, for the page to show and price like others.
-
-
 sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 
 
@@ -333,11 +327,9 @@ def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> SqlQueries:
         )
 
 
-# `/api/inspect`: the curator's private look at a table.
-#
-# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin inspect`
-# does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
-# file of users names the curators, and nobody else may look.
+# `/api/inspect`: the curator's private look at a table. It shows exact figures about the rows and
+# goes past the ledger, as `whosin inspect` does. On a page without users whoever uses it is the
+# curator; on a shared server the file of users names the curators, and nobody else may look.
 
 
 inspection_router = APIRouter(tags=["files"], route_class=BoundedRoute)

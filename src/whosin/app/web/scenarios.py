@@ -37,10 +37,9 @@ from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import describe_unnamed, paid_offers, remove_drafts
 from whosin.release.table import dataset_name
 
-# From a request to a scenario on the served folder, to a price, to a release.
-#
-# Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
-# the file, so that nobody gets a second budget by another name. Errors say which field they mean.
+# From a request to a scenario on the served folder, to a price, to a release. A table is a file of
+# the folder, the ledger is the server's, the dataset is named after the file, so that nobody gets a
+# second budget by another name. Errors say which field they mean.
 
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
@@ -334,9 +333,6 @@ def stored_release(
     if not answered or not debits <= answered:  # the rest would be paid for
         raise RequestRefused(404, "no release of this id has been answered", "request")
     return release_scenario(settings, body, request, visitor)
-
-
-# A scenario as files: TOML for `whosin release`, and a Python script that makes the same run.
 
 
 SCENARIO_PARTS = (

@@ -21,13 +21,11 @@ from whosin.app.web.bodies import RequestRefused
 from whosin.extras import is_installed
 from whosin.isolation import TaskLimits, WorkerPool
 
-# Turns: a limited number at a time, and fairly between people.
-#
-# Contract: whoever has the fewest tasks running goes first, and among those whoever was served
-# longest ago, so that one person's many requests do not hold up another's one. Where there are
-# several turns, one person never has all of them: the last is kept for somebody else. Everyone may
-# have a number of requests under way, and all together a number waiting; beyond that, and after
-# waiting for long, a request is refused at once.
+# Turns: a limited number at a time, and fairly between people. Whoever has the fewest tasks running
+# goes first, and among those whoever was served longest ago, so that one person's many requests do
+# not hold up another's one. Where there are several turns, one person never has all of them: the
+# last is kept for somebody else. Everyone may have a number of requests under way, and all together
+# a number waiting; beyond that, and after waiting for long, a request is refused at once.
 
 
 BUSY_MESSAGE = "the server is busy; try again in a moment"
@@ -117,13 +115,12 @@ class FairQueue:
 
 
 # Where requests are worked on: each in a process of its own, with a deadline and a memory limit.
-#
-# Contract: the process that listens computes nothing exact, reads no table and waits for no ledger.
-# Tasks do all that. A task is the function of a route (`quick_route`, `scan_route`), which is given
-# the settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks
-# (plans, prices, levels, listings, reading files) have some seconds. Releases scan tables and have
-# minutes; they are priced as a quick task first, so that only a scan can take long. Each has its
-# own turns, and everyone a fair share.
+# The process that listens computes nothing exact, reads no table and waits for no ledger. Tasks do
+# all that. A task is the function of a route (`quick_route`, `scan_route`), which is given the
+# settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks (plans,
+# prices, levels, listings, reading files) have some seconds. Releases scan tables and have minutes;
+# they are priced as a quick task first, so that only a scan can take long. Each has its own turns,
+# and everyone a fair share.
 
 
 QUICK_LIMITS = TaskLimits(30.0, 1 << 30, "the command takes more than the page", processor=8.0)
@@ -149,7 +146,7 @@ SHARED_POOL = WorkerPool(
 
 
 class TaskQueue:
-    """The tasks of one server."""
+    """The tasks of one server, quick ones and scans, each kind with its own turns."""
 
     def __init__(self, settings: Settings, pool: WorkerPool = SHARED_POOL) -> None:
         self.pool = pool
