@@ -73,7 +73,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "p.csv"
-entity = "ward"
+privacy_unit = "ward"
 [domains]
 a = "0..50"
 [[queries]]
@@ -84,9 +84,9 @@ kind = "count"
 @pytest.mark.parametrize(
     ("part", "wrong", "place"),
     [
-        ('"ward"', '"Ward"', "table.entity"),
+        ('"ward"', '"Ward"', "table.privacy_unit"),
         ("a =", "c =", "domains.c"),
-        ('entity = "ward"', "", "table.entity"),
+        ('privacy_unit = "ward"', "", "table.privacy_unit"),
         ('"0.05..0.5"', "0.05..0.5", ""),
         ('"0..50"', "0..50", ""),
         ('"0..50"', "[1, 2", ""),

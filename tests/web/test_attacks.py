@@ -80,14 +80,14 @@ NINE = channel(
         ("plan", {"target": {"rho": "0.6", "candidates": 10**250}}, "target.candidates"),
         ("plan", LINKED, "adversary.linked"),
         ("plan", PLAN | {f"k{n}": 1 for n in range(60_000)}, None),
-        ("price", asked(by=None), "queries.0.by"),
-        ("price", asked(by=3), "queries.0.by"),
-        ("price", asked(kind="maximum", universe=None), "queries.0"),
-        ("price", asked(kind="maximum", universe=MANY), "queries.0.universe"),
-        ("price", SCENARIO | {"domains": {"ward": DEEP}}, None),
-        ("price", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward"),
-        ("price", SCENARIO | {"title": "\ud800"}, None),
-        ("price", asked(where=LISTED), "queries.0.where"),
+        ("estimate", asked(by=None), "queries.0.by"),
+        ("estimate", asked(by=3), "queries.0.by"),
+        ("estimate", asked(kind="maximum", universe=None), "queries.0"),
+        ("estimate", asked(kind="maximum", universe=MANY), "queries.0.universe"),
+        ("estimate", SCENARIO | {"domains": {"ward": DEEP}}, None),
+        ("estimate", SCENARIO | {"domains": {"ward": MANY}}, "domains.ward"),
+        ("estimate", SCENARIO | {"title": "\ud800"}, None),
+        ("estimate", asked(where=LISTED), "queries.0.where"),
         ("scenario/read", {"text": ".".join("a" * 20_000) + " = 1"}, "scenario"),
         ("scenario/read", {"text": ".".join("a" * 300_000) + " = 1"}, "scenario"),
         ("verify", channel(outputs=[[["l"]], [{"h": 1}]]), "channel"),
@@ -149,11 +149,11 @@ def test_decomposed_letters(server, folder):
     assert name in {each["name"] for each in server.get("/api/files").json()["tables"]}
     column = server.get("/api/columns", params={"file": name}).json()["columns"][1]["name"]
     body = SCENARIO | {
-        "table": {"source": name, "entity": "patient"},
+        "table": {"source": name, "privacy_unit": "patient"},
         "domains": {column: [decomposed("é"), "y"]},
         "queries": [{"kind": "count", "by": [column], "where": f"\"{column}\" = 'x'"}],
     }
-    price = post(server, "/api/price", body)
+    price = post(server, "/api/estimate", body)
     assert price.status_code == 200, price.text
     made = post(server, "/api/release", {"scenario": body, "request": "decomposed"})
     assert made.status_code == 200, made.text
@@ -175,7 +175,7 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
 
 def test_edges_beyond_any_float(server):
     body = SCENARIO | {"domains": {"age": {"lower": 0, "upper": 120, "edges": [0, 10**250]}}}
-    assert "1e100" in problem(post(server, "/api/price", body), 422, "domains.age")
+    assert "1e100" in problem(post(server, "/api/estimate", body), 422, "domains.age")
 
 
 def test_an_epsilon_that_is_rounded_down_to_nothing(server):

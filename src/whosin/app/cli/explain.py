@@ -38,7 +38,7 @@ def explain(
         ),
     ] = None,
     delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
-    rows: Annotated[
+    max_rows: Annotated[
         int, typer.Option(help="With --from: how many rows a person has, where rows are protected.")
     ] = 1,
     multiplier: Annotated[
@@ -98,9 +98,9 @@ def explain(
     if epsilon is None:
         refuse_options({"--relation": relation}, given[0])
     if from_ is None:
-        refuse_options({"--rows": None if rows == 1 else rows}, given[0])
+        refuse_options({"--max-rows": None if max_rows == 1 else max_rows}, given[0])
     if from_ is not None:
-        source = _explain_tool(from_, delta, rows, with_curve=bool(target))
+        source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
         source = _explain_process(multiplier, delta, noise, sample_rate, steps)
     else:
@@ -174,7 +174,7 @@ def _explain_process(
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool) -> _Source:
+def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> _Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
     from whosin.app.cli.user_code import load_object, user_code
     from whosin.bridges import read, read_curve
@@ -185,8 +185,8 @@ def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool
         value = load_object(target, "what it names")
         if isfunction(value):
             value = _call_function(value)
-        guarantee: Guarantee = read(value, delta=delta, rows=rows)
-        known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
+        guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
+        known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
     if guarantee.epsilon == float("inf"):
         raise InvalidInput(
             "the tool states ρ alone, which has an ε for each δ",
