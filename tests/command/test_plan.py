@@ -123,7 +123,7 @@ def test_every_target_and_adversary(run, tmp_path, line, epsilon, relation):
         ("--query sum --lower -2 --upper 10 --max-rows-per-group 2", "laplace", 20),
         ("--query histogram --max-rows-per-group 2 --max-groups 3", "laplace", 6),
         ("--query sum --lower -2 --upper 10 --size-known", "laplace", 12),
-        ("--query histogram --groups 3 --size-known", "laplace", 6),
+        ("--query histogram --max-groups 3 --size-known", "laplace", 6),
     ],
 )
 def test_queries(run, options, kind, scale):
