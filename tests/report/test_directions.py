@@ -170,17 +170,13 @@ def test_a_risk_is_told_as_how_often_someone_errs(run):
     assert "Not enough: whoever is looking may err only 11.9% of the time; 20.0% was asked" in text
 
 
-def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
+def test_a_function_with_arguments_is_no_object_of_another_tool(refused_at, tmp_path):
     code = tmp_path / "noisy.py"
     code.write_text("def count(rows, *more, seed=1, scale):\n    return 1\n")
-    status, out, err = run(f"explain --from {code}:count")
-    assert status == 2 and not out and err.count("whosin: ") == 1
-    assert "a function without arguments, not one that needs rows, scale" in err
+    assert refused_at(f"explain --from {code}:count") == "--from"
     code.write_text("def count():\n    raise ValueError('no rows')\n")
-    status, out, err = run(f"explain --from {code}:count")
-    assert status == 2 and not out and "returns an object, not ValueError: no rows" in err
-    status, out, err = run("explain --epsilon 1 --rows 2")
-    assert status == 2 and not out and "--rows must be left out with --epsilon" in err
+    assert refused_at(f"explain --from {code}:count") == "--from"
+    assert refused_at("explain --epsilon 1 --max-rows 2") == "--max-rows"
 
 
 def numbers_after(words, text):

@@ -31,9 +31,6 @@ from whosin.report.terminal import AFTER, BEFORE, NEVER, Curve, Marks, format_sh
 if TYPE_CHECKING:
     from whosin.report.explanation import Explanation, Reading, Sufficiency
 
-# A plan in plain words: who is looking, how sure they may become, what that takes.
-
-
 EXAMPLE, ACCUSED, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
 """How sure someone was, and how many a test accuses by mistake, where nobody says."""
 NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
@@ -41,7 +38,7 @@ NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geome
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its sentences."""
+    """A part of a card: a heading with its sentences."""
 
     title: str
     lines: tuple[str, ...]
@@ -312,9 +309,8 @@ def card_text(sections: Sequence[Section]) -> str:
     return "\n\n".join(blocks)
 
 
-# The same numbers for three audiences: a resident, an analyst, a data protection officer.
-#
-# Odds are given as people out of 1,000 (`frequencies`).
+# The same numbers for three audiences: a resident, an analyst, a data protection officer. Odds are
+# given as people out of 1,000.
 
 
 AUDIENCE_NAMES = ("resident", "analyst", "officer")
@@ -410,7 +406,6 @@ def print_words(meaning: Explanation, audience: str, verdict: Sufficiency | None
 
 
 # The two pictures of a plan or an ε: how sure anyone can become, and what the best test reaches.
-#
 # Which one comes first depends on the target: a target about rates is a point of the second.
 
 

@@ -35,11 +35,10 @@ from whosin.report.text import print_sections, print_wrapped
 if TYPE_CHECKING:
     from whosin.release.inspection import InspectionFinding
 
-# The tables of an answer that has several, on a terminal.
-#
-# Contract: nothing is cut. A table of one column has a line for each cell; one of two columns is a
-# crosstab where that fits and a list where it does not; tables that would make the output long are
-# listed with their margins of error, and what saves them is said.
+# The tables of an answer that has several, on a terminal. Nothing is cut. A table of one column has
+# a line for each cell; one of two columns is a crosstab where that fits and a list where it does
+# not; tables that would make the output long are listed with their margins of error, and what saves
+# them is said.
 
 
 MOST_CELLS, SOME_CELLS = 150, 60
@@ -130,15 +129,12 @@ def _row_mark(view: TableView, index: int) -> str:
     return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
 
 
-# Cost estimates and releases as text in a terminal.
-
-
 MOST_SHOWN = 30
 MOST_MEASURED = 8
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
-    """A cost estimate as plain data."""
+    """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
         "question": dict(estimate.charge.what),
@@ -353,9 +349,6 @@ def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
     for finding in findings:
         table.add_row(f"{finding.rows:,}", escape(finding.what))
     console.print(table)
-
-
-# The story of `whosin demo`, step by step.
 
 
 def print_demo(

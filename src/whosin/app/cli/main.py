@@ -18,21 +18,21 @@ from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
     Interrupted,
+    InvalidInput,
     MechanismFailed,
     MissingExtra,
     ScanFailed,
     StoreFailed,
     WhosinError,
-    invalid_value,
 )
 from whosin.extras import require_extras
 
-# Options that take one value and were given twice: refused, since one would be lost.
-
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
-    """Refuse an option of the command (or of the subcommand named) that is given more than once;
-    otherwise its options by their names."""
+    """The options of the command, or of the subcommand named, by their names.
+
+    One that takes one value and is given twice is refused, since one of the two would be lost.
+    """
     words = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     while words and hasattr(command, "commands"):
         word = words.pop(0)
@@ -43,11 +43,10 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
             continue
         given = [word for word in words if word.partition("=")[0] in names]
         if len(given) > 1:
-            raise invalid_value(names[0], "given once", f"{len(given)} times")
+            raise InvalidInput(
+                f"{names[0]} is given {len(given)} times", field=names[0], hint="give it once"
+            )
     return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
-
-
-# `whosin demo`: the main job, on a hospital made up on the spot.
 
 
 def demo(
@@ -63,7 +62,12 @@ def demo(
             _tell_story(Path(folder), json=json, kept=False)
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise invalid_value("--keep", "a new or empty folder", keep.name)
+        raise InvalidInput(
+            f"{keep.name} is there already, and not an empty folder",
+            field="--keep",
+            value=keep.name,
+            hint="choose a new one",
+        )
     _tell_story(keep, json=json, kept=True)
 
 
@@ -97,30 +101,16 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     print("whosin release demo/hospital.toml --dry-run   and the same with your own table")
 
 
-# Entry point of the `whosin` command.
-#
-# Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
-# environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
-# line, without a traceback.
-
-
-OLD_SPELLINGS = {
-    "--cells": "--groups",
-    "--claims-delta": "--delta",
-    "--claims-epsilon": "--at-most",
-}
-"""Options that were called differently in earlier versions."""
-
 COMMANDS = {
     "plan": "plan:plan",
     "explain": "explain:explain",
     "verify": "verify:verify",
     "notions": "explain:notions",
-    "tradeoff": "tradeoff:tradeoff",
+    "distortion": "distortion:distortion",
     "release": "release:release",
     "sql": "release:sql",
-    "check": "check:app",
-    "table": "release:app",
+    "inspect": "release:inspect",
+    "rules": "rules:app",
     "ledger": "ledger:app",
     "audit": "audit:audit",
     "gwas": "gwas:app",
@@ -167,29 +157,55 @@ READER_GONE = 141
 for a claim may have been refuted."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit code for each kind of error)
-    """Run the command and return its exit code."""
+EXIT_CODES: tuple[tuple[type[WhosinError], int], ...] = (
+    (Interrupted, 130),
+    (BrokenHistory, 1),
+    (BudgetRefused, 1),
+    (MechanismFailed, 3),
+    (MissingExtra, 3),
+    (ScanFailed, 3),
+    (StoreFailed, 3),
+)
+"""By kind of error; every other one is wrong input."""
+WRONG_INPUT = 2
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command; an error of ours is at the option that it is about.
+
+    Raises:
+        WhosinError: the command refuses, or fails.
+    """
     options: dict[str, str] = {}
-    words: list[str] = []
     try:
-        words = [
-            _current_option(word) for word in (sys.argv[1:] if arguments is None else arguments)
-        ]
+        words = list(arguments)
         command = _command(words[0] if words and words[0] in COMMANDS else None)
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
+    except WhosinError as error:
+        error.path = option_name(error.path, options) or error_option(error, options, arguments)
+        raise
+
+
+def exit_code(error: WhosinError) -> int:
+    """The exit code of an error."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), WRONG_INPUT)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    That is 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing environment;
+    4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one line,
+    without a traceback.
+    """
+    try:
+        return run_command(sys.argv[1:] if arguments is None else arguments)
     except (typer.Abort, KeyboardInterrupt):
         return _print_failure("interrupted", 130)
-    except Interrupted as error:
-        return _print_failure(str(error), 130)
-    except (BrokenHistory, BudgetRefused) as error:
-        return _print_failure(str(error), 1)
-    except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
-        return _print_failure(str(error), 3)
     except WhosinError as error:
-        error.path = option_name(error.path, options) or error_option(error, options, words)
-        return _print_failure(str(error), 2)
+        return _print_failure(str(error), exit_code(error))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         return _print_failure(
             f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2
@@ -251,12 +267,6 @@ def _take_plain_values(command: Any) -> None:
             option._runtime_param = _PlainValue()
     for each in getattr(command, "commands", {}).values():
         _take_plain_values(each)
-
-
-def _current_option(word: str) -> str:
-    """A word of the command line, with an option's present name in place of an old one."""
-    name, equals, value = word.partition("=")
-    return OLD_SPELLINGS.get(name, name) + equals + value
 
 
 def _print_failure(message: str, code: int) -> int:
