@@ -133,7 +133,7 @@ def _of_models() -> Iterator[Row]:
     digits = load_digits(return_X_y=True)
     start = time.perf_counter()
     bounds = [
-        wi.audit.model(RandomForestClassifier(20, random_state=0), digits, shadows=count, seed=1)
+        wi.audit.training(RandomForestClassifier(20, random_state=0), digits, shadows=count, seed=1)
         for count in (0, 8)
     ]
     alone, helped = (bound.epsilon for bound in bounds)

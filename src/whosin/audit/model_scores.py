@@ -52,7 +52,7 @@ def known_score(model: object, rows: object) -> Score:
     records = getattr(getattr(model, "dtype", None), "names", None) is not None
     array = records or getattr(model, "ndim", 0) == 2
     if isinstance(model, list) or hasattr(model, "columns") or array:
-        from whosin.audit.synthetic import synthetic_score
+        from whosin.audit.synthetic_membership import synthetic_score
 
         return synthetic_score()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"

@@ -394,7 +394,7 @@ class RecordedSamples:
         return self.outputs.part(self.spent - size, self.spent)
 
 
-def two_samples(
+def samples(
     with_: object,
     without: object,
     confidence: object = 0.95,

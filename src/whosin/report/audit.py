@@ -17,10 +17,10 @@ from whosin.audit import (
     AuditBounds,
     CurveRun,
     EventCount,
-    ModelAudit,
     OneRun,
     Scores,
     SyntheticAudit,
+    TrainingAudit,
 )
 from whosin.beliefs import format_percent, posterior
 from whosin.calibration import Plan
@@ -79,7 +79,7 @@ def print_audit(
             f", δ = {bounds.delta:g}" if bounds.delta else ""
         )
         if refuted:
-            by = "these guesses" if isinstance(bounds, ModelAudit | OneRun) else "this event"
+            by = "these guesses" if isinstance(bounds, TrainingAudit | OneRun) else "this event"
             console.print(f"The claim {claimed} is [bold]refuted[/bold] by {by}.")
         elif undecided is not None:
             console.print(f"The claim {claimed} is undecided: {undecided}.", soft_wrap=True)
@@ -181,9 +181,9 @@ def _(audit: SyntheticAudit, table: Table) -> None:
 
 
 @_rows.register
-def _(audit: ModelAudit, table: Table) -> None:
+def _(audit: TrainingAudit, table: Table) -> None:
     kind = "" if audit.kind == "rows" else f" ({audit.kind})"
-    table.add_row("canaries", f"{audit.canaries:,}{kind}, in by fair coins")
+    table.add_row("canaries", f"{audit.canaries:,}{kind}, each in with probability 1/2")
     failed = f"; {audit.failed} fits failed" if audit.failed else ""
     table.add_row("trainings", f"{audit.runs} attacked, {audit.shadows} shadows{failed}")
     table.add_row("attack", f"{audit.attack}, chosen on the shadows" if audit.shadows else "plain")

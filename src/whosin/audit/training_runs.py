@@ -275,8 +275,8 @@ FITTING, SCORING = "fit", "score"
 
 
 @dataclass(frozen=True)
-class ModelAudit(AuditBounds):
-    """The result of `model`.
+class TrainingAudit(AuditBounds):
+    """The result of `training`.
 
     Attributes:
         run: what the guesses of all target runs together show.
@@ -312,7 +312,7 @@ class ModelAudit(AuditBounds):
         }
 
 
-def model(  # noqa: PLR0913 (public parameters, all by name)
+def training(  # noqa: PLR0913 (public parameters, all by name)
     fit: object,
     rows: object,
     score: Score | None = None,
@@ -326,7 +326,7 @@ def model(  # noqa: PLR0913 (public parameters, all by name)
     state: object = None,
     seed: object = None,
     progress: Progress | None = None,
-) -> ModelAudit:
+) -> TrainingAudit:
     """Bound from below what a way of training tells about who was trained on.
 
     Args:
@@ -494,7 +494,7 @@ def _describe_error(error: Exception) -> str:
 
 def _make_result(
     kept: TrainingState, canaries: int, kind: str, level: float, delta: float
-) -> ModelAudit:
+) -> TrainingAudit:
     done = [run for run in kept.runs if run.scores is not None]
     shadow = [run for run in done if run.role == SHADOW]
     targets = [run for run in done if run.role == TARGET]
@@ -533,7 +533,7 @@ def _make_result(
         notes.append(f"δ was granted {tries:,} times, once to each try of the target")
     if run.blind:
         notes.append("all scores were the same, so nothing could be learnt")
-    return ModelAudit(
+    return TrainingAudit(
         epsilon=run.epsilon,
         log_ratio=run.log_ratio,
         confidence=level,

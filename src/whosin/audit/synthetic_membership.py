@@ -124,8 +124,9 @@ SCORE_KINDS = SYNTHETIC_SCORES | {"combined": score_combined}
 
 
 def synthetic_score(kind: str = "combined") -> Score:
-    """A score for `model`, where fit(rows) returns a synthetic table. Columns are matched by their
-    names, where both the rows and the table have names.
+    """A score for `training`, where fit(rows) returns a synthetic table.
+
+    Columns are matched by their names, where both the rows and the table have names.
 
     Args:
         kind: nearest, density, counts, values (exact ones, column by column), or combined: density
@@ -182,7 +183,7 @@ MIN_CONFIDENCE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class SyntheticAudit(AuditBounds):
-    """The result of `synthetic_table`.
+    """The result of `synthetic`.
 
     Attributes:
         score: the score that shows most: nearest, density, counts or values.
@@ -225,7 +226,7 @@ class SyntheticAudit(AuditBounds):
         }
 
 
-def synthetic_table(
+def synthetic(
     train: Any,
     holdout: Any,
     synthetic: Any,
