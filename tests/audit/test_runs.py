@@ -69,7 +69,7 @@ def rejected():
             alarm = rates[0] <= 0.5 <= rates[1] or trusting
             rejects = []
             for side, part in run_module.SIDE_ERROR_SHARES.items():
-                share = float(ERROR) * (1 - run_module.COIN_TOLERANCE) * part
+                share = float(ERROR) * (1 - run_module.RATE_ERROR_SHARE) * part
                 guesses = make_guesses(coins, scores_, side=side, fixed=False)
                 test = RunTest.of(guesses, COUNT, share, rates=allowed)
                 rejects.append(test is not None and test.p_value(math.log(1.5)) <= share)
@@ -198,7 +198,7 @@ def test_an_audit_that_trusts_the_coins_is_caught(monkeypatch):
         return true(guesses, canaries, error, delta, (0.5, 0.5), rate)
 
     monkeypatch.setattr(single_run.RunTest, "of", trusting)
-    monkeypatch.setattr(run_module, "COIN_TOLERANCE", 1e-9)
+    monkeypatch.setattr(run_module, "RATE_ERROR_SHARE", 1e-9)
     assert alarms(run, 0.0, 100) > most_alarms(100)
 
 

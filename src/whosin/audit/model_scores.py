@@ -21,14 +21,11 @@ from whosin.audit.single_run import BOTH, IN, OUT, make_guesses
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array, read_ranged
 
-# How well a model knows each row: adapters, by what models offer and never by what they are.
-#
-# Contract: a score is one number a row, higher where the model looks as if it was trained on the
-# row.
-# Adapters speak to protocols (`predict_proba`, `predict`, `score_samples`, `state_dict` and `eval`,
-# a
-# loss function, `.loss` of a text model), so that no package of models is ever imported; a table is
-# read as synthetic data. Answers are read from arrays, lists and tensors of any device.
+# How well a model knows each row: adapters, by what models offer and never by what they are. A
+# score is one number a row, higher where the model looks as if it was trained on the row. Adapters
+# speak to protocols (`predict_proba`, `predict`, `score_samples`, `state_dict` and `eval`, a loss
+# function, `.loss` of a text model), so that no package of models is ever imported; a table is read
+# as synthetic data. Answers are read from arrays, lists and tensors of any device.
 
 
 Score = Callable[[Any, Any], Any]
@@ -167,10 +164,9 @@ def read_answer(values: Any, count: int) -> Array:
     return array
 
 
-# Training data of any kind: arrays, frames, lists, or a tuple of these: (features, labels).
-#
-# Contract: parts are copies, in the order of the rows. Nothing is known of the data but its length
-# and how to take rows of it; a digest tells whether it is the same data as before.
+# Training data of any kind: arrays, frames, lists, or a tuple of these: (features, labels). Parts
+# are copies, in the order of the rows. Nothing is known of the data but its length and how to take
+# rows of it; a digest tells whether it is the same data as before.
 
 
 ACCEPTED_ROWS = "an array, a frame, a list, or a tuple of these of one length"
@@ -239,11 +235,10 @@ def _pickle_part(part: Any) -> bytes:
         raise InvalidInput("rows", accepted, f"{type(error).__name__}: {error}") from error
 
 
-# Canaries: rows whose presence is decided by coins, planted where a model remembers them best.
-#
-# Contract: which rows become canaries, and what they become, depends on the generator alone. The
-# other rows are always in. Kinds: `rows` as they are; `mislabelled`: with another label than their
-# own; `outlying`: far from all others, with a label at random.
+# Canaries: rows whose presence is random, planted where a model remembers them best. Which rows
+# become canaries, and what they become, depends on the generator alone. The other rows are always
+# in. Kinds: `rows` as they are; `mislabelled`: with another label than their own; `outlying`: far
+# from all others, with a label at random.
 
 
 ROWS, MISLABELLED, OUTLYING = "rows", "mislabelled", "outlying"
@@ -320,24 +315,18 @@ def _replace_rows(part: Any, places: Array, values: Array) -> Any:
 
 
 # Attacks that learn from shadow models: LiRA (Carlini and others 2022) and RMIA (Zarifzadeh, Liu,
-# Shokri 2024).
-#
-# Contract: shadow models are trained on coins of their own. An attack turns the scores of one
-# target
-# run into others that compare better between rows, from the shadows' scores and coins; it never
-# sees
-# the target's coins, so that whatever it does keeps bounds valid. Which attack is used is decided
-# on
-# the shadows alone, each in turn as a target of the others. (Counting guesses about *every* run,
-# with
-# the other runs as its shadows, would not be valid: the guesses about one run would depend on coins
-# that are guessed in another.)
+# Shokri 2024). Shadow models are trained on inclusion bits of their own. An attack turns the scores
+# of one target run into others that compare better between rows, from the shadows' scores and
+# inclusion bits; it never sees the target's inclusion bits, so that whatever it does keeps bounds
+# valid. Which attack is used is decided on the shadows alone, each in turn as a target of the
+# others. (Counting guesses about *every* run, with the other runs as its shadows, would not be
+# valid: the guesses about one run would depend on inclusion bits that are guessed in another.)
 
 
 PLAIN, LIRA, RMIA = "plain", "LiRA", "RMIA"
 MIN_SHADOWS = 3
 """Shadows with which the attacks are tried."""
-TRIAL_COUNT = 6
+MAX_JUDGED_SHADOWS = 6
 """Shadows that are taken as targets to compare the attacks."""
 TRIAL_ERROR = 0.01
 """Of the bounds by which attacks are compared."""
@@ -350,13 +339,13 @@ PRIOR_WEIGHT = 1.0
 class Shadows:
     """Scores of shadow models: a row a model, a column a canary."""
 
-    coins: Array
+    included: Array
     scores: Array
 
     def without(self, number: int) -> Shadows:
         """Return the shadow models without one of them."""
-        kept = np.arange(len(self.coins)) != number
-        return Shadows(self.coins[kept], self.scores[kept])
+        kept = np.arange(len(self.included)) != number
+        return Shadows(self.included[kept], self.scores[kept])
 
 
 def plain_scores(scores: Array, _shadows: Shadows) -> Array:
@@ -369,12 +358,12 @@ def lira_scores(scores: Array, shadows: Shadows) -> Array:
     lean on those of all rows, and spreads are those of all rows."""
     known, targets = _make_finite(shadows.scores), _make_finite(scores)
     centre = known.mean()
-    out_mean = _shrunken_means(known, ~shadows.coins, np.full(known.shape[1], centre))
-    shift = float((known - out_mean)[shadows.coins].mean()) if shadows.coins.any() else 0.0
-    in_mean = _shrunken_means(known, shadows.coins, out_mean + shift)
+    out_mean = _shrunken_means(known, ~shadows.included, np.full(known.shape[1], centre))
+    shift = float((known - out_mean)[shadows.included].mean()) if shadows.included.any() else 0.0
+    in_mean = _shrunken_means(known, shadows.included, out_mean + shift)
     spreads = [
-        max(float((known - mean)[coins].std()), 1e-9) if coins.any() else 1.0
-        for mean, coins in ((in_mean, shadows.coins), (out_mean, ~shadows.coins))
+        max(float((known - mean)[included].std()), 1e-9) if included.any() else 1.0
+        for mean, included in ((in_mean, shadows.included), (out_mean, ~shadows.included))
     ]
     inside, outside = (
         -(((targets - mean) / spread) ** 2) / 2 - math.log(spread)
@@ -403,31 +392,31 @@ SHADOW_ATTACKS: dict[str, Callable[[Array, Shadows], Array]] = {
 
 
 def choose_attack(shadows: Shadows) -> dict[str, str]:
-    """For guesses of each side the attack that guesses the shadows' own coins best."""
-    if len(shadows.coins) < MIN_SHADOWS:
+    """For guesses of each side the attack that guesses the shadows' own inclusion bits best."""
+    if len(shadows.included) < MIN_SHADOWS:
         return dict.fromkeys(GUESS_SIDES, PLAIN)
     gains = {side: dict.fromkeys(SHADOW_ATTACKS, 0.0) for side in GUESS_SIDES}
-    for number in range(min(TRIAL_COUNT, len(shadows.coins))):
+    for number in range(min(MAX_JUDGED_SHADOWS, len(shadows.included))):
         others = shadows.without(number)
         for name, attack in SHADOW_ATTACKS.items():
             told = attack(shadows.scores[number], others)
             for side in GUESS_SIDES:
-                gains[side][name] += _attack_gain(shadows.coins[number], told, side)
+                gains[side][name] += _attack_gain(shadows.included[number], told, side)
     return {side: max(gained, key=lambda name: gained[name]) for side, gained in gains.items()}
 
 
-def _attack_gain(coins: Array, scores: Array, side: str) -> float:
+def _attack_gain(included: Array, scores: Array, side: str) -> float:
     """The log-odds that the surest guesses show, at the best number of them."""
-    guesses = make_guesses(coins, scores, side=side, fixed=False)
+    guesses = make_guesses(included, scores, side=side, fixed=False)
     pairs = zip(guesses.tried, guesses.right, strict=True)
     least = max((lower_bound(right, tried, TRIAL_ERROR) for tried, right in pairs), default=0.5)
     return math.log(least / (1 - least)) if least > 0.5 else 0.0
 
 
-def _shrunken_means(known: Array, coins: Array, prior: Array) -> Array:
-    """Means by column of the entries that coins mark, leaning on a prior."""
-    sums = np.where(coins, known, 0.0).sum(axis=0)
-    return np.asarray((sums + PRIOR_WEIGHT * prior) / (coins.sum(axis=0) + PRIOR_WEIGHT))
+def _shrunken_means(known: Array, included: Array, prior: Array) -> Array:
+    """Means by column of the entries that are marked, leaning on a prior."""
+    sums = np.where(included, known, 0.0).sum(axis=0)
+    return np.asarray((sums + PRIOR_WEIGHT * prior) / (included.sum(axis=0) + PRIOR_WEIGHT))
 
 
 def _make_finite(scores: Array) -> Array:
@@ -438,17 +427,16 @@ def _make_finite(scores: Array) -> Array:
     return np.clip(scores, low - 1.0, high + 1.0)
 
 
-# Scores of members and non-members of a model's training data.
-#
-# Contract: scores are independent draws, members' from one distribution and non-members' from
-# another (higher: more likely a member). Nothing is chosen: the events are fixed ranks of the other
-# side's scores, from the median to the most extreme one, and each takes an equal part of the error
-# (`tried_ranks`). So bounds reach low false positive rates, ties never help, and no score is spent
-# on a search. A member's score and another's differ as those of one person do who is in the data,
-# or has another in their place: bounds are about replacing a person, and a mechanism that is ε-DP
-# for adding or removing one may show up to 2ε. A δ is granted to the run as a whole: failures of a
-# probability of δ may betray many at once. True positive rates at a false positive rate rest on
-# ranks too (order statistics; Clopper and Pearson).
+# Scores of members and non-members of a model's training data. Scores are independent draws,
+# members' from one distribution and non-members' from another (higher: more likely a member).
+# Nothing is chosen: the events are fixed ranks of the other side's scores, from the median to the
+# most extreme one, and each takes an equal part of the error (`tried_ranks`). So bounds reach low
+# false positive rates, ties never help, and no score is spent on a search. A member's score and
+# another's differ as those of one person do who is in the data, or has another in their place:
+# bounds are about replacing a person, and a mechanism that is ε-DP for adding or removing one may
+# show up to 2ε. A δ is granted to the run as a whole: failures of a probability of δ may betray
+# many at once. True positive rates at a false positive rate rest on ranks too (order statistics;
+# Clopper and Pearson).
 
 
 ATTACK_SCORES_FEWEST = 20

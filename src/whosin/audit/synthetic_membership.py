@@ -32,12 +32,10 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
 
-# Scores of rows: how much a synthetic table looks as if it was made from each.
-#
-# Contract: a score depends on the synthetic table and on the rows that are asked about, never on
-# who
-# was in. Rows are compared with each other to know what is usual where they are: a row that is
-# close to the synthetic table in an empty place says more than one in a crowd.
+# Scores of rows: how much a synthetic table looks as if it was made from each. A score depends on
+# the synthetic table and on the rows that are asked about, never on who was in. Rows are compared
+# with each other to know what is usual where they are: a row that is close to the synthetic table
+# in an empty place says more than one in a crowd.
 
 
 NEIGHBOUR_COUNT = 5
@@ -167,14 +165,12 @@ def _group_columns(columns: list[Array], known: tuple[Array, ...]) -> Array:
     return np.array(result)
 
 
-# Audit a synthetic table by the table it was made from, and a holdout of others like them.
-#
-# Contract: rows of train and holdout are draws of one population, which the synthetic table saw
-# only
-# as far as train goes; bounds are about replacing a person, as those of `scores` are. The scores of
-# membership that differ between rows each have an equal part of the error; the best is taken
-# (`scores` has the test). The risks have their own confidence each. The distance to the closest
-# record, by which tables are often passed, is shown and proves nothing.
+# Audit a synthetic table by the table it was made from, and a holdout of others like them. Rows of
+# train and holdout are draws of one population, which the synthetic table saw only as far as train
+# goes; bounds are about replacing a person, as those of `scores` are. The scores of membership that
+# differ between rows each have an equal part of the error; the best is taken (`scores` has the
+# test). The risks have their own confidence each. The distance to the closest record, by which
+# tables are often passed, is shown and proves nothing.
 
 
 MIN_CONFIDENCE_SHARE = 0.05

@@ -13,16 +13,11 @@ from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 # Tables by their columns, and rows as numbers, so that the distance of two rows is their mean
-# difference by column.
-#
-# Contract: columns are matched by their names wherever both tables have names, and by their order
-# only where one has none. Everything else is learnt from the synthetic table alone, which an
-# attacker
-# has: ranges of numbers, words of columns. A column is one of numbers if all of its cells are.
-# Equal
-# words are at distance 0, others at distance 1; numbers at their difference over the range, at most
-# 1
-# apart within it.
+# difference by column. Columns are matched by their names wherever both tables have names, and by
+# their order only where one has none. Everything else is learnt from the synthetic table alone,
+# which an attacker has: ranges of numbers, words of columns. A column is one of numbers if all of
+# its cells are. Equal words are at distance 0, others at distance 1; numbers at their difference
+# over the range, at most 1 apart within it.
 
 
 ACCEPTED_TABLES = "a table: a frame, a mapping of columns, an array of rows, or a list of rows"
@@ -227,17 +222,14 @@ def _encode_cells(cells: Array, known: Array) -> Array:
     return np.asarray((cells.astype(str)[:, None] == words) / 2)
 
 
-# Singling out, linkability and inference, as anonymeter defines them (Giomi, Boenisch, Wehmeyer
-# and Tasnádi 2023), with exact bounds.
-#
-# Contract: attacks are made from the synthetic table alone, and tried on the rows that it was made
-# from and on others like them (the control); attacks that succeed on the control succeed because
-# people are alike, not because they were in. Each guess is about another person, predicate or
-# synthetic row, and its success is taken for a coin of its own (Clopper and Pearson); the risk is
-# what success on the rows adds, (rows − control) / (1 − control), bounded below by the lower bound
-# of
-# the one and the upper bound of the other. How many rows a predicate fits depends on how many there
-# are, so singling out is tried on as many rows of each.
+# Singling out, linkability and inference, as anonymeter defines them (Giomi, Boenisch, Wehmeyer and
+# Tasnádi 2023), with exact bounds. Attacks are made from the synthetic table alone, and tried on
+# the rows that it was made from and on others like them (the control); attacks that succeed on the
+# control succeed because people are alike, not because they were in. Each guess is about another
+# person, predicate or synthetic row, and its success is taken for independent (Clopper and
+# Pearson); the risk is what success on the rows adds, (rows − control) / (1 − control), bounded
+# below by the lower bound of the one and the upper bound of the other. How many rows a predicate
+# fits depends on how many there are, so singling out is tried on as many rows of each.
 
 
 SINGLE_VALUE, SINGLING_OUT, INFERENCE = "singling out by one value", "singling out", "inference"
