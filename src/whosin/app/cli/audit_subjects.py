@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.user_code import load_object, load_with_module
-from whosin.errors import InvalidInput, Unsupported, at
+from whosin.errors import Unsupported, at, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -82,19 +82,19 @@ def load_subject(target: str, entities: int | None) -> Subject:
 
     if target.endswith(".json"):
         if entities is not None:
-            raise InvalidInput("--entities", "left out with a channel file", entities)
+            raise invalid_value("--entities", "left out with a channel file", entities)
         return channel_subject(Channel.load(target), target)
     result = load_object(target)
     if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
         if space is None and not isinstance(result, Channel):
-            raise InvalidInput("--entities", "given for a mechanism of whosin", "nothing")
+            raise invalid_value("--entities", "given for a mechanism of whosin", "nothing")
         return channel_subject(result.channel(space), target)
     if entities is not None:
-        raise InvalidInput("--entities", "left out with a function", entities)
+        raise invalid_value("--entities", "left out with a function", entities)
     if not callable(result):
         accepted = "a function m(input, size, rng), or a mechanism of whosin"
-        raise InvalidInput(target, accepted, type(result).__name__)
+        raise invalid_value(target, accepted, type(result).__name__)
     return Subject(result, target)
 
 
@@ -140,7 +140,7 @@ def plan_subject(plan: Plan) -> Subject:
 
     if plan.noise is None or plan.query is None or plan.noise.kind not in ("laplace", "gaussian"):
         got = "none" if plan.noise is None else plan.noise.kind
-        raise InvalidInput("noise of the plan", "laplace or gaussian, or a function to audit", got)
+        raise invalid_value("noise of the plan", "laplace or gaussian, or a function to audit", got)
     kind, scale = plan.noise.kind, plan.noise.scale
     sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
     reach = math.ceil(plan.query.sensitivity(plan.relation))
@@ -161,7 +161,7 @@ def read_input(text: str, field: str) -> object:
         if text.isidentifier():
             return text
         accepted = "a number, a list such as [0, 1, 1], or a word"
-        raise InvalidInput(field, accepted, repr(text)) from None
+        raise invalid_value(field, accepted, repr(text)) from None
     if isinstance(read, list) and read and all(isinstance(each, int | float) for each in read):
         import numpy as np
 
@@ -184,15 +184,15 @@ class Inputs:
         if (self.with_ is None) != (self.without is None):
             first = self.with_ is None
             missing, other = ("--with", "--without") if first else ("--without", "--with")
-            raise InvalidInput(missing, f"given with {other}", "nothing")
+            raise invalid_value(missing, f"given with {other}", "nothing")
         ways = [self.with_ is not None, self.queries is not None, self.pairs is not None]
         if sum(ways) > 1 or (sum(ways) == 0 and not known):
             accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
-            raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
+            raise invalid_value("inputs", accepted, "none" if not sum(ways) else "several")
         if self.queries is not None and self.queries < 1:
-            raise InvalidInput("--queries", "a whole number of at least 1", self.queries)
+            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
-            raise InvalidInput("--relation", "given with --queries", self.relation)
+            raise invalid_value("--relation", "given with --queries", self.relation)
 
     def read_pair(self) -> tuple[object, object] | None:
         """The two inputs, where they are given."""
@@ -202,7 +202,7 @@ class Inputs:
             return None
         with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
         if np.array_equal(with_, without):  # type: ignore[arg-type]
-            raise InvalidInput("--without", "another input than --with", "the same")
+            raise invalid_value("--without", "another input than --with", "the same")
         return with_, without
 
     def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
@@ -213,7 +213,7 @@ class Inputs:
             known = "add-remove" if plan is None else plan.relation
             relation = self.relation or known
             if plan is not None and (relation, known) == ("replace", "add-remove"):
-                raise InvalidInput("--relation", "left out, or that of the plan", relation)
+                raise invalid_value("--relation", "left out, or that of the plan", relation)
             return audit.neighbouring_vectors(self.queries, relation)
         return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
 
@@ -229,7 +229,7 @@ def read_samples(text: str) -> int:
     number = rational(plain, "--samples")
     if number.denominator != 1 or number < MIN_DRAWS:
         accepted = f"a whole number of at least {MIN_DRAWS}, such as 100000, 100,000 or 1e5"
-        raise InvalidInput("--samples", accepted, text)
+        raise invalid_value("--samples", accepted, text)
     return int(number)
 
 
@@ -241,7 +241,7 @@ def _load_pairs(name: str) -> Any:
         return list(pairs())
     except (Exception, SystemExit) as error:
         accepted = "a function without parameters that yields (with, without) pairs"
-        raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error
+        raise invalid_value("--pairs", accepted, f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -266,13 +266,13 @@ def _load_rows(options: TrainingOptions, module: ModuleType) -> Any:
     if options.rows is not None and options.rows.endswith(".csv"):
         return _load_table(Path(options.rows), options.label)
     if options.label is not None:
-        raise InvalidInput("--label", "given with --rows and a CSV file", options.label)
+        raise invalid_value("--label", "given with --rows and a CSV file", options.label)
     if options.rows is not None:
         rows = load_object(options.rows)
     elif hasattr(module, "rows"):
         rows = module.rows
     else:
-        raise InvalidInput("--rows", "given where the module of fit has no rows", "nothing")
+        raise invalid_value("--rows", "given where the module of fit has no rows", "nothing")
     return rows() if callable(rows) else rows
 
 
@@ -289,7 +289,7 @@ def _load_table(path: Path, label: str | None) -> Any:
     if label is None:
         return frame
     if label not in table.header:
-        raise InvalidInput("--label", f"a column of {path.name}", label)
+        raise invalid_value("--label", f"a column of {path.name}", label)
     return frame.drop(columns=label), frame[label]
 
 
@@ -308,11 +308,11 @@ def read_runs(path: Path) -> tuple[Any, Any, Any]:
     others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
     if others or not files:
         accepted = "a CSV file, or a folder of CSV files and nothing else"
-        raise InvalidInput("runs", accepted, others[0] if others else "an empty folder")
+        raise invalid_value("runs", accepted, others[0] if others else "an empty folder")
     parts = [read_flags(file, "included") for file in files]
     named = {people is not None for _flags, _values, people in parts}
     if len(named) > 1:
-        raise InvalidInput("runs", f"the column {PERSON_COLUMN} in all files or in none", "both")
+        raise invalid_value("runs", f"the column {PERSON_COLUMN} in all files or in none", "both")
     people = None
     if named == {True}:  # who is in two runs has two inclusion bits
         people = np.array([f"{run}/{who}" for run, part in enumerate(parts) for who in part[2]])
@@ -333,10 +333,10 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
         where = f"in line {line} of {path.name}"
         member, score = (row[column] for column in places)
         if member.lower() not in FLAG_WORDS:
-            raise InvalidInput(f"{flag} {where}", "1 or 0", _cell_kind(member))
+            raise invalid_value(f"{flag} {where}", "1 or 0", _cell_kind(member))
         value = read_number(score, table.separator)
         if value is None:
-            raise InvalidInput(f"score {where}", "a number such as 0.5", _cell_kind(score))
+            raise invalid_value(f"score {where}", "a number such as 0.5", _cell_kind(score))
         flags.append(FLAG_WORDS[member.lower()])
         values.append(value)
     people = None
