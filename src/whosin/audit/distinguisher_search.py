@@ -38,7 +38,7 @@ from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Token, align_
 from whosin.audit.outputs import MAX_PARTS as DESCRIBED
 from whosin.audit.sampling import count_exceptions, is_constant, one_thread
 from whosin.audit.snapshots import Raised
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 if TYPE_CHECKING:
@@ -400,6 +400,8 @@ def check_returns(parts: Sequence[Outputs]) -> None:
     if all(part.kind != NUMBERS for part in parts) and is_constant(*parts):
         first = parts[0].as_forms().values[0]
         if isinstance(first, Raised):
-            accepted = "a function that returns an output in some draw"
-            got = f"{first.name}: {first.text} in every draw of both inputs"
-            raise invalid_value("mechanism on the input “with”", accepted, got)
+            message = (
+                f"the mechanism raised {first.name} in every draw of both inputs: {first.text}"
+            )
+            hint = "catch it and return it where an observer would see it"
+            raise InvalidInput(message, field="mechanism", value=first.name, hint=hint)

@@ -13,7 +13,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import binomial_tail
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
-from whosin.errors import MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array, format_figures, read_ranged
 from whosin.validation import read_whole
 
@@ -80,8 +80,9 @@ class CalledStep:
     def _one(self, gradients: Array) -> Array:
         total = read_numbers(self.function(gradients.copy())).reshape(-1)
         if total.shape != (self.claims.dimension,):
-            accepted = f"a function that returns a vector of {self.claims.dimension} numbers"
-            raise invalid_value("step", accepted, f"{total.shape[0]} numbers")
+            count, wanted = total.shape[0], self.claims.dimension
+            message = f"step returned {count} numbers, and a gradient has {wanted}"
+            raise InvalidInput(message, field="step", value=count)
         return total
 
 
@@ -108,8 +109,8 @@ def _batch_mask(batch: Any, examples: int) -> Array:
     if len(values) == examples and np.isin(values, (0, 1)).all():
         return values.astype(bool)
     if not ((values >= 0) & (values < examples) & (values == np.floor(values))).all():
-        accepted = f"a function that returns a mask of {examples}, or places below {examples}"
-        raise invalid_value("sample", accepted, "others")
+        message = f"sample must return a mask of {examples} examples, or places below {examples}"
+        raise InvalidInput(message, field="sample")
     mask = np.zeros(examples, dtype=bool)
     mask[values.astype(int)] = True
     return mask

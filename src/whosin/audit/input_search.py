@@ -21,7 +21,7 @@ from whosin.audit.sampling import (
     Progress,
     vectorise,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import rational
 from whosin.validation import read_whole
 
@@ -215,7 +215,7 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
     try:
         items = list(islice(pairs, MAX_PAIRS + 1))
     except TypeError:
-        accepted = "pairs of inputs, (with, without)"
+        accepted = "a list or generator of (with, without) pairs"
         raise invalid_value("pairs", accepted, type(pairs).__name__) from None
     for index, item in enumerate(items):
         if isinstance(item, InputPair):
@@ -223,10 +223,12 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
         elif isinstance(item, tuple | list) and len(item) == 2:
             result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
-            raise invalid_value("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
+            raise invalid_value("pairs", "(with, without) pairs of inputs", f"{item!r:.60}")
     if not 1 <= len(result) <= MAX_PAIRS:
-        got = "none" if not result else f"more than {MAX_PAIRS}"
-        raise invalid_value("pairs", f"1 to {MAX_PAIRS} pairs of inputs", got)
+        message = f"search takes up to {MAX_PAIRS} pairs, and there are more"
+        if not result:
+            message = "there are no pairs to search"
+        raise InvalidInput(message, field="pairs", value=len(result))
     return result
 
 
@@ -264,7 +266,8 @@ def neighbour_tables(
         accepted = "a data frame, an array or a list of rows"
         raise invalid_value("table", accepted, type(table).__name__)
     if len(table) < 2:
-        raise invalid_value("table", "at least 2 rows", len(table))
+        message = f"the table has {len(table)} rows, and neighbouring tables need at least 2"
+        raise InvalidInput(message, field="table", value=len(table))
     groups = _rows_by_person(table, person)
     chosen = _telling_people(
         table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)

@@ -31,7 +31,7 @@ from whosin.exact import Array, read_ranged
 Score = Callable[[Any, Any], Any]
 MIN_PROBABILITY = 1e-12
 """Probabilities are kept this far from 0 and 1."""
-ANSWER_FIELD = "scores of the model"
+
 READABLE_SCORES = "numbers, or tensors that can be brought to the processor's memory"
 UNREADABLE_KINDS = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates"}
 """Kinds of arrays that are no scores; the letter is NumPy's."""
@@ -53,8 +53,8 @@ def known_score(model: object, rows: object) -> Score:
 
         return synthetic_score()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"
-    raise invalid_value(
-        "score", f"a function score(model, rows) for a model without {offers}", "nothing"
+    raise InvalidInput(
+        f"{type(model).__name__} has no {offers}", field="score", hint="give score(model, rows)"
     )
 
 
@@ -79,8 +79,9 @@ def score_squared_error(model: Any, rows: Any) -> Array:
     try:
         known = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        accepted = "numbers, for a model that has predict and no predict_proba (or give a score)"
-        raise invalid_value("labels", accepted, "others") from None
+        message = "the labels are not numbers, and the model has predict but no predict_proba"
+        hint = "give score(model, rows)"
+        raise InvalidInput(message, field="labels", hint=hint) from None
     errors = read_numbers(model.predict(features)) - known
     return np.asarray(-(errors.reshape(len(errors), -1) ** 2).sum(axis=1))
 
@@ -132,21 +133,27 @@ def read_numbers(values: Any) -> Array:
     if isinstance(values, list | tuple):
         parts = [read_numbers(each) for each in values]
         if len({part.shape for part in parts}) > 1:
-            raise invalid_value(ANSWER_FIELD, "one for each row asked", "lists of several lengths")
+            message = "the score returned lists of several lengths, not one number for each row"
+            raise InvalidInput(message, field="score")
         return np.array(parts, dtype=np.float64)
     if values is None:
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, "nothing")
+        raise _refuse_answer("nothing")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         got = f"{type(values).__name__}, which raised {type(error).__name__}"
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, got) from error
+        raise _refuse_answer(got) from error
     if array.dtype.kind in UNREADABLE_KINDS:
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, UNREADABLE_KINDS[array.dtype.kind])
+        raise _refuse_answer(UNREADABLE_KINDS[array.dtype.kind])
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:  # objects: no cell is quoted
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, type(values).__name__) from error
+        raise _refuse_answer(type(values).__name__) from error
+
+
+def _refuse_answer(kind: str) -> InvalidInput:
+    message = f"the score returned {kind}"
+    return InvalidInput(message, field="score", value=kind, hint=f"return {READABLE_SCORES}")
 
 
 def read_answer(values: Any, count: int) -> Array:
@@ -156,11 +163,13 @@ def read_answer(values: Any, count: int) -> Array:
         array = array[:, 0]
     if array.shape != (count,):
         got = "one number" if array.shape == () else f"an array of shape {array.shape}"
-        raise invalid_value(ANSWER_FIELD, f"one for each of the {count:,} rows asked", got)
+        message = f"the score returned {got} for {count:,} rows"
+        raise InvalidInput(message, field="score", value=array.shape)
     missing = int(np.isnan(array).sum())
     if missing:
         words = "one row" if missing == 1 else f"{missing:,} rows"
-        raise invalid_value(ANSWER_FIELD, "numbers", f"NaN for {words}")
+        message = f"the score returned NaN for {words}"
+        raise InvalidInput(message, field="score", value=missing)
     return array
 
 
@@ -191,8 +200,11 @@ class TrainingRows:
         parts = tuple(rows) if several else (rows,)  # type: ignore[arg-type]
         lengths = {_part_length(part) for part in parts}
         if len(lengths) != 1:
-            got = f"parts of {' and '.join(str(each) for each in sorted(lengths))} rows"
-            raise invalid_value("rows", ACCEPTED_ROWS, got if lengths else "nothing")
+            counts = " and ".join(str(each) for each in sorted(lengths))
+            message = f"the parts of rows have different lengths: {counts}"
+            if not lengths:
+                message = "rows is an empty tuple"
+            raise InvalidInput(message, field="rows", value=sorted(lengths))
         return cls(parts, several)
 
     def __len__(self) -> int:
@@ -231,8 +243,9 @@ def _pickle_part(part: Any) -> bytes:
     try:
         return pickle.dumps(part, protocol=5)
     except Exception as error:
-        accepted = "data that can be pickled, so that a resumed audit can tell it is the same"
-        raise invalid_value("rows", accepted, f"{type(error).__name__}: {error}") from error
+        message = f"rows cannot be pickled ({type(error).__name__}: {error})"
+        hint = "a resumed audit must be able to tell that they are the same"
+        raise InvalidInput(message, field="rows", hint=hint) from error
 
 
 # Canaries: rows whose presence is random, planted where a model remembers them best. Which rows
@@ -256,15 +269,16 @@ def plant_canaries(
         raise UnknownName("kind of canaries", kind, CANARY_KINDS)
     if count is None:
         if kind != ROWS:
-            raise invalid_value("canaries", f"a number of {kind} canaries", "nothing")
+            hint = "say how many by canaries"
+            raise InvalidInput(f"{kind} canaries need a number", field="canaries", hint=hint)
         return rows, np.arange(len(rows))
     places = np.sort(rng.choice(len(rows), count, replace=False))
     if kind == ROWS:
         return rows, places
     *features, labels = rows.parts
     if not features:
-        accepted = "a tuple (features, labels) for canaries that are not rows as they are"
-        raise invalid_value("rows", accepted, "one part")
+        message = "rows have no labels, which mislabelled and outlying canaries need"
+        raise InvalidInput(message, field="rows", hint="give a tuple (features, labels)")
     if kind == OUTLYING:
         features = [_far_away(part, places, rng) for part in features]
     changed = _relabel(labels, places, rng, other=kind == MISLABELLED)
@@ -275,7 +289,8 @@ def _relabel(labels: Any, places: Array, rng: np.random.Generator, *, other: boo
     known = np.asarray(labels)
     values = np.unique(known)
     if known.ndim != 1 or len(values) < 2:
-        raise invalid_value("labels", "a list of at least two different labels", "something else")
+        message = "labels must be a list with at least two different values"
+        raise InvalidInput(message, field="labels")
     drawn = values[rng.integers(len(values), size=len(places))]
     if other:
         step = rng.integers(1, len(values), size=len(places))
@@ -287,7 +302,8 @@ def _far_away(part: Any, places: Array, rng: np.random.Generator) -> Any:
     try:
         known = np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid_value("features", "numbers, for outlying canaries", "others") from None
+        message = "outlying canaries need features that are numbers"
+        raise InvalidInput(message, field="features") from None
     shape = len(places), *known.shape[1:]
     steps = rng.choice([-OUTLIER_DEVIATIONS, OUTLIER_DEVIATIONS], size=shape) * rng.uniform(
         1, 2, size=shape
@@ -485,8 +501,10 @@ class Scores(AuditBounds):
         allowed = _false_positives(len(self.non_members), float(most), error)
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))
-            accepted = f"at least {needed:,} to be sure of a false positive rate of {float(most):g}"
-            raise invalid_value("non_members", accepted, f"{len(self.non_members):,}")
+            count = len(self.non_members)
+            message = f"{count:,} non-members cannot show a false positive rate of {float(most):g}"
+            hint = f"give at least {needed:,}"
+            raise InvalidInput(message, field="non_members", value=count, hint=hint)
         threshold = float(np.sort(self.non_members)[::-1][allowed])
         hits, count = int((self.members > threshold).sum()), len(self.members)
         low, high = (
@@ -568,8 +586,11 @@ def scores(
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
         if len(values) < ATTACK_SCORES_FEWEST:
-            accepted = f"at least {ATTACK_SCORES_FEWEST} scores (some 1,000 show most leaks)"
-            raise invalid_value(name, accepted, len(values))
+            message = (
+                f"{name} has {len(values)} scores, and at least {ATTACK_SCORES_FEWEST} are needed"
+            )
+            hint = "some 1,000 show most leaks"
+            raise InvalidInput(message, field=name, value=len(values), hint=hint)
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
 
@@ -635,7 +656,8 @@ def read_scores(values: object, name: str) -> Array:
     if array.ndim != 1:
         raise invalid_value(name, "a list of numbers", f"an array of shape {array.shape}")
     if np.isnan(array).any():
-        raise invalid_value(name, "numbers (infinite ones count as the surest)", "NaN")
+        hint = "infinite scores count as the surest"
+        raise InvalidInput(f"{name} has NaN among its scores", field=name, hint=hint)
     return array
 
 
@@ -643,8 +665,8 @@ def _check_people(members: object, non_members: object) -> None:
     keys = [set(each.keys()) if hasattr(each, "keys") else set() for each in (members, non_members)]
     shared = len(keys[0] & keys[1])
     if shared:
-        accepted = "other people than members"
-        raise invalid_value("non_members", accepted, f"{shared} who are in both")
+        message = f"{shared} people are both members and non-members"
+        raise InvalidInput(message, field="non_members", value=shared)
 
 
 def _check_values(members: Array, non_members: Array) -> None:
@@ -653,5 +675,6 @@ def _check_values(members: Array, non_members: Array) -> None:
     smooth = len(one) > 0.9 * len(members) and len(two) > 0.9 * len(non_members)
     shared = len(np.intersect1d(one, two))
     if smooth and shared > 0.1 * min(len(one), len(two)):
-        accepted = "other people than members"
-        raise invalid_value("non_members", accepted, f"{shared} scores that are in both lists")
+        message = f"{shared} unrounded scores of members are those of non-members, too"
+        hint = "non-members must be other people"
+        raise InvalidInput(message, field="non_members", value=shared, hint=hint)

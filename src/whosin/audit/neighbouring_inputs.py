@@ -241,8 +241,9 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
     claim, size = read_epsilon(epsilon), read_samples(samples)
     if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
         needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
-        accepted = f"at least {needed:,} to be able to refute ε = {claim:g}"
-        raise invalid_value("samples", accepted, f"{size:,}")
+        message = f"{size:,} samples could not refute ε = {claim:g}, whatever leaks"
+        hint = f"draw at least {needed:,}"
+        raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -432,13 +433,14 @@ def _read_samples(given: object, name: str) -> Outputs:
     if isinstance(given, str | Path):
         given = _read_sample_file(Path(given))
     if getattr(given, "shape", None) == ():
-        raise invalid_value(f"samples {name}", "an array, a list or a path", "one number")
+        raise InvalidInput(f"the samples {name} are one number, not an array", field=name)
     if not hasattr(given, "__len__"):
-        accepted = "an array, a list or a path"
-        raise invalid_value(f"samples {name}", accepted, type(given).__name__)
+        kind = type(given).__name__
+        message = f"the samples {name} must be an array, a list or a path, not {kind}"
+        raise InvalidInput(message, field=name, value=kind)
     size = count_draws(given)
     if size == 0:
-        raise invalid_value(f"samples {name}", f"at least {MIN_DRAWS} draws", 0)
+        raise InvalidInput(f"there are no samples {name}", field=name, value=0)
     return align_kinds([read_outputs(given, size)])[0]
 
 
@@ -446,9 +448,9 @@ def _read_sample_file(path: Path) -> Any:
     """The outputs in a file; no cell is quoted."""
     kind = path.suffix.lower()
     if kind not in SAMPLE_SUFFIXES:
-        raise invalid_value(
-            path.name, f"a file that ends in {', '.join(SAMPLE_SUFFIXES)}", path.suffix
-        )
+        message = f"{path.name} is not a file of samples"
+        hint = f"its name must end in {', '.join(SAMPLE_SUFFIXES)}"
+        raise InvalidInput(message, field="samples", value=path.name, hint=hint)
     try:
         if kind == ".npy":
             return np.load(path, allow_pickle=False)
@@ -460,11 +462,12 @@ def _read_sample_file(path: Path) -> Any:
             return [json.loads(line) for line in lines]
         return [_read_cell(line.rstrip("\r"), "") for line in lines]
     except FileNotFoundError:
-        raise invalid_value(path.name, "a file", "nothing there") from None
+        raise InvalidInput(f"{path.name}: no such file", field="samples", value=path.name) from None
     except InvalidInput:
         raise
     except (ValueError, OSError):
-        raise invalid_value(path.name, f"outputs in {path.suffix} format", "not that") from None
+        message = f"{path.name} cannot be read as {path.suffix[1:]}"
+        raise InvalidInput(message, field="samples", value=path.name) from None
 
 
 def _read_csv_rows(path: Path) -> list[Any]:

@@ -455,7 +455,8 @@ def read_outputs(raw: Any, size: int) -> Outputs:
         _check_count(len(raw), size)
         return outputs_from_array(raw)
     if isinstance(raw, np.ndarray) and raw.ndim == 0:
-        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", "one value")
+        message = f"the mechanism was asked for {size} outputs and returned one value"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=1)
     _check_count(len(raw), size)
     return outputs_from_items([freeze_output(item) for item in raw])
 
@@ -484,7 +485,8 @@ def _split_batch(raw: Any, size: int) -> Any:
 
 def _check_count(count: int, size: int) -> None:
     if count != size:
-        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", count)
+        message = f"the mechanism was asked for {size} outputs and returned {count}"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=count)
 
 
 def outputs_from_array(array: Array) -> Outputs:

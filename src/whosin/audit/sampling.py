@@ -93,8 +93,10 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 def _refuse_signature(mechanism: Any) -> InvalidInput:
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
-    accepted = "callable as m(input, size, rng), m(input, rng) or m(input)"
-    return invalid_value("mechanism", accepted, f"{name}{inspect.signature(mechanism)}")
+    shape = f"{name}{inspect.signature(mechanism)}"
+    hint = "it must be callable as m(input, size, rng), m(input, rng) or m(input)"
+    message = f"{shape} cannot be called with an input alone"
+    return InvalidInput(message, field="mechanism", value=shape, hint=hint)
 
 
 # Drawing from a mechanism: any callable, read with care. Each draw is frozen as soon as it is made.
@@ -179,11 +181,11 @@ class MechanismInput:
 
     def refuse_count(self, failure: CallFailed) -> InvalidInput:
         """A call for many draws raised for the first time where draws are counted."""
-        accepted = (
-            "a function whose exceptions show in the search (take more samples, or write it "
-            "with one draw a call, m(input, rng), where an exception is an output)"
+        hint = (
+            "take more samples, so that it shows in the search, or write the mechanism with one "
+            "draw a call, m(input, rng), where an exception is an output"
         )
-        return self._wrong(failure.error, accepted)
+        return self._wrong(failure.error, hint)
 
     def once(self) -> Any:
         """The frozen output of one call for one draw."""
@@ -206,14 +208,11 @@ class MechanismInput:
             words = f"the mechanism ended the program (sys.exit({error.code!r})) on the input "
             raise MechanismFailed(words + self.name) from error
 
-    def _wrong(self, error: BaseException, accepted: str | None = None) -> InvalidInput:
-        usual = (
-            "a function that returns an output for every draw (where an observer would see a "
-            "failure, catch it and return it as an output)"
-        )
-        words = " ".join(str(error).split())[:200]
-        got = f"{type(error).__name__}: {words}"
-        return invalid_value(f"mechanism on the input {self.name}", accepted or usual, got)
+    def _wrong(self, error: BaseException, hint: str = "") -> InvalidInput:
+        kind, words = type(error).__name__, " ".join(str(error).split())[:200]
+        message = f"the mechanism failed on the input {self.name} with {kind}: {words}"
+        usual = "where an observer would see a failure, catch it and return it as an output"
+        return InvalidInput(message, field="mechanism", value=kind, hint=hint or usual)
 
 
 def _only_output(raw: Any) -> Any:
@@ -295,8 +294,9 @@ def check_fresh(first: Outputs, second: Outputs) -> None:
         return
     keys = first.keys()[: len(second)].tolist()
     if len(keys) - Counter(keys).most_common(1)[0][1] >= TELLING_DRAWS:
-        accepted = "a function whose draws differ from call to call (use the rng that it is given)"
-        raise invalid_value("mechanism", accepted, f"the same {len(keys)} draws twice")
+        message = f"two calls of the mechanism made the same {len(keys)} draws"
+        hint = "use the rng that it is given"
+        raise InvalidInput(message, field="mechanism", value=len(keys), hint=hint)
 
 
 def is_constant(*parts: Outputs) -> bool:
@@ -449,22 +449,21 @@ def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False
     for name, columns in zip(("with", "without"), series, strict=True):
         lag = _find_memory(columns)
         if lag is not None:
-            got = f"draws that depend on the one {lag} before (sorted, or a chain)"
-            raise _refused_dependence(name, got)
+            got = f"each depends on the one {lag} before (sorted, or a chain)"
+            raise _refuse_dependence(name, got)
     least = min(len(first), len(second))
     for one, two in zip(*series, strict=True):
         if _ranks_correlate(one[:least], two[:least]):
-            raise _refused_dependence(
-                "with and without", "draws that go together (one seed for both)"
-            )
+            raise _refuse_dependence("with and without", "they go together (one seed for both?)")
 
 
 def check_memory(outputs: Outputs) -> None:
     """Refuse draws of a mechanism that depend on those before them: it has a state."""
     lag = _find_memory(_rank_series(outputs.part(0, RECENT_DRAWS)))
     if lag is not None:
-        accepted = "a function whose draws do not depend on earlier ones"
-        raise invalid_value("mechanism", accepted, f"draws that depend on the one {lag} before")
+        message = f"each draw of the mechanism depends on the one {lag} before"
+        hint = "draws must be independent"
+        raise InvalidInput(message, field="mechanism", value=lag, hint=hint)
 
 
 def check_output_calls(outputs: Outputs, calls: Sequence[int]) -> None:
@@ -502,8 +501,9 @@ def check_calls(values: Array, calls: Sequence[int]) -> None:
     sums = np.add.reduceat(apart, [0, *ends[:-1]])
     between = float((sums**2 / np.diff([0, *ends])).sum()) / spread
     if chdtrc(len(ends) - 1, between) < CALL_CHANCE:
-        accepted = "a function whose draws do not depend on how often it was called"
-        raise invalid_value("mechanism", accepted, "draws that go together with others of one call")
+        message = "draws of one call are more alike than draws of different calls"
+        hint = "draws must not depend on how often the mechanism was called"
+        raise InvalidInput(message, field="mechanism", hint=hint)
 
 
 def _find_memory(columns: list[Array]) -> int | None:
@@ -515,8 +515,9 @@ def _find_memory(columns: list[Array]) -> int | None:
     return None
 
 
-def _refused_dependence(name: str, got: str) -> InvalidInput:
-    return invalid_value(f"samples {name}", "independent draws, each made afresh", got)
+def _refuse_dependence(name: str, got: str, hint: str = "draw each output afresh") -> InvalidInput:
+    message = f"the samples {name} are not independent draws: {got}"
+    return InvalidInput(message, field=name, hint=hint)
 
 
 def _code_outputs(first: Outputs, second: Outputs) -> tuple[Array, Array]:
@@ -548,10 +549,10 @@ def _check_blocks(first: Array, second: Array) -> None:
     blocks = [_mark_blocks(marks[each], length) for each in (first, second)]
     for name, own in zip(("with", "without"), blocks, strict=True):
         if len(np.unique(own)) < len(own):
-            raise _refused_dependence(name, f"a block of {length} or more outputs that comes again")
+            raise _refuse_dependence(name, f"a block of {length} or more outputs comes again")
     if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
-        got = f"a block of {length} or more outputs that is in both"
-        raise _refused_dependence("with and without", got)
+        got = f"a block of {length} or more outputs is in both"
+        raise _refuse_dependence("with and without", got)
 
 
 def _mark_blocks(marks: Array, length: int) -> Array:
@@ -573,10 +574,9 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
         return
     values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
     if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
-        got = f"{share:.0%} unrounded numbers that come again (a bootstrap?)"
-        raise _refused_dependence(
-            name, f"{got}; say repeats=True where the mechanism has few outputs"
-        )
+        got = f"{share:.0%} are unrounded numbers that come again (a bootstrap?)"
+        hint = "say repeats=True where the mechanism has few outputs"
+        raise _refuse_dependence(name, got, hint)
 
 
 def _are_unrounded(values: Array) -> bool:

@@ -17,7 +17,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
 from whosin.audit.events import AuditBounds
 from whosin.audit.sampling import read_delta
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 
 # Which guesses one run allows: whole groups of equal scores, the surest first. A guess says "in" of
@@ -507,10 +507,9 @@ def check_rate(inside: Array, rate: object, known: object, error: float) -> tupl
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
-        accepted = f"independent inclusion bits of probability {float(declared):g}"
-        if declared == 0.5:
-            accepted = "inclusion bits of probability 1/2 (declare another by `rate`)"
-        raise invalid_value("included", accepted, f"{heads} of {len(inside)} in")
+        message = f"{heads} of {len(inside)} canaries were in, which a rate of {float(declared):g} rules out"
+        hint = "declare the true rate of inclusion" if declared == 0.5 else ""
+        raise InvalidInput(message, field="included", value=heads, hint=hint)
     return float(declared), (float(declared), float(declared)) if known else rates
 
 
@@ -529,18 +528,22 @@ def read_run(included: object, scores: object, people: object = None) -> tuple[A
     values = read_scores(scores, "scores")
     bits = np.asarray(included)
     if bits.ndim != 1 or len(bits) != len(values):
-        got = f"{bits.shape} and {values.shape}"
-        raise invalid_value("included and scores", "lists of one length", got)
+        message = (
+            f"included and scores must be lists of one length, not {bits.shape} and {values.shape}"
+        )
+        raise InvalidInput(message, field="included", value=bits.shape)
     if bits.dtype == object and all(isinstance(bit, _INCLUSION_TYPES) for bit in bits.tolist()):
         bits = bits.astype(np.float64)
     if bits.dtype.kind not in "biuf" or not np.isin(bits, (0, 1)).all():
-        raise invalid_value("included", "True or False (1 or 0) for each canary", "something else")
+        message = "included must say True or False (1 or 0) for each canary"
+        raise InvalidInput(message, field="included")
     flips = bits.astype(bool)
     if people is not None:
         flips, values = sum_by_person(flips, values, people)
     if len(flips) < MIN_CANARIES:
-        accepted = f"at least {MIN_CANARIES} canaries (some 1,000 show most leaks)"
-        raise invalid_value("included", accepted, len(flips))
+        message = f"{len(flips)} canaries are too few; at least {MIN_CANARIES} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field="included", value=len(flips), hint=hint)
     return flips, values
 
 
@@ -548,20 +551,22 @@ def sum_by_person(included: Array, scores: Array, people: object) -> tuple[Array
     """One inclusion bit and one score a person: the sum of the scores of all of their canaries."""
     names = np.asarray(people)
     if names.shape != included.shape:
-        got = f"{names.shape} and {included.shape}"
-        raise invalid_value("people and included", "lists of one length", got)
+        shapes = f"{names.shape} and {included.shape}"
+        message = f"people and included must be lists of one length, not {shapes}"
+        raise InvalidInput(message, field="people", value=names.shape)
     _names, who = np.unique(names, return_inverse=True)
     canaries = np.bincount(who)
     inside = np.bincount(who, weights=included)
     split = int(((inside > 0) & (inside < canaries)).sum())
     if split:
-        accepted = "one inclusion bit for all canaries of a person"
-        raise invalid_value("included", accepted, f"{split} people whose canaries were in and out")
+        message = f"{split} people have some canaries in and some out"
+        hint = "one inclusion bit must decide about all canaries of a person"
+        raise InvalidInput(message, field="included", value=split, hint=hint)
     with np.errstate(invalid="ignore"):
         sums = np.bincount(who, weights=scores)
     if np.isnan(sums).any():
-        accepted = "not both infinities among the canaries of one person"
-        raise invalid_value("scores", accepted, "both")
+        message = "a person has canaries with the scores inf and -inf, which have no sum"
+        raise InvalidInput(message, field="scores")
     return inside > 0, sums
 
 

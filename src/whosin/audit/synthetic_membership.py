@@ -28,7 +28,7 @@ from whosin.audit.synthetic_risks import (
     read_parts,
     read_table,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
 
@@ -287,9 +287,13 @@ def _read_tables(train: Any, holdout: Any, synthetic: Any) -> list[TableColumns]
     ]
     for table, name in ((first, "train"), (others[0], "holdout")):
         if len(table) < ATTACK_SCORES_FEWEST:
-            accepted = f"at least {ATTACK_SCORES_FEWEST} rows (some 1,000 show most leaks)"
-            raise invalid_value(name, accepted, len(table))
+            message = (
+                f"{name} has {len(table)} rows, and at least {ATTACK_SCORES_FEWEST} are needed"
+            )
+            hint = "some 1,000 show most leaks"
+            raise InvalidInput(message, field=name, value=len(table), hint=hint)
     one, two = (Counter(zip(*table.cells, strict=True)) for table in (first, others[0]))
     if one == two:
-        raise invalid_value("holdout", "other people than train", "the same rows")
+        message = "holdout has the same rows as train, and must have other people"
+        raise InvalidInput(message, field="holdout")
     return [first, *others]

@@ -12,7 +12,7 @@ import numpy as np
 from whosin.audit import confidence as audit_confidence
 from whosin.audit.sampling import read_delta, read_epsilon
 from whosin.audit.single_run import RATE_ERROR_SHARE, Rates, check_rate, read_run, right_guesses
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 
 # Trade-off curves: what f-differential privacy promises (Dong, Roth, Su 2019). A curve f says that
@@ -103,13 +103,14 @@ class FunctionCurve:
         try:
             values = np.array([float(self.function(float(x))) for x in grid])
         except (TypeError, ValueError) as error:
-            words = f"{type(error).__name__}: {error}"
-            raise invalid_value("curve", "a function of one rate in [0, 1]", words) from error
-        accepted = "a convex function from [0, 1] to [0, 1] that falls to 0 at 1"
+            message = f"curve failed on rates in [0, 1] with {type(error).__name__}: {error}"
+            raise InvalidInput(message, field="curve") from error
+        shape = "curve must be a convex function from [0, 1] to [0, 1] that falls to 0 at 1"
         if not ((values >= 0) & (values <= 1)).all() or values[-1] > 1e-9:
-            raise invalid_value("curve", accepted, "other values")
+            raise InvalidInput(shape, field="curve")
         if (np.diff(values) > 1e-9).any() or (np.diff(values, 2) < -1e-9).any():
-            raise invalid_value("curve", accepted, "one that grows or bends the other way")
+            message = f"{shape}; this one grows, or bends the other way"
+            raise InvalidInput(message, field="curve")
 
     def level(self, power: float) -> float:
         """By bisection: the largest rate found that does not allow the power."""

@@ -30,7 +30,7 @@ from whosin.audit.model_scores import (
 )
 from whosin.audit.sampling import Progress, read_delta
 from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, check_rate
-from whosin.errors import MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array
 from whosin.plain_files import check_plain, replace_file
 from whosin.validation import read_path, read_whole
@@ -112,7 +112,8 @@ class TrainingState:
             replace_file(self.path, json.dumps(data), "state")
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise invalid_value("state", "a file that can be written", reason) from error
+            message = f"the state file cannot be written: {reason}"
+            raise InvalidInput(message, field="state", value=reason) from error
 
 
 def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
@@ -122,18 +123,18 @@ def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingS
         InvalidInput: it belongs to other rows or terms, or is not the file of an audit.
     """
     data = documents.read_object(path, "state")
-    accepted = "a file that this audit wrote"
+    message = f"{path.name} is not the state of an audit"
     try:
         known, runs, failures = data["terms"], data["runs"], data["failures"]
         read = [_read_run(each, canaries) for each in runs]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise invalid_value("state", accepted, path.name) from None
+        raise InvalidInput(message, field="state", value=path.name) from None
     if data.get("version") != STATE_VERSION or not isinstance(known, dict):
-        raise invalid_value("state", accepted, path.name)
+        raise InvalidInput(message, field="state", value=path.name)
     other = [key for key, value in terms.items() if known.get(key) != value]
     if other:
-        words = f"an audit of other {' and '.join(other)}"
-        raise invalid_value("state", "of the same rows and terms, or a new file", words)
+        message = f"{path.name} is the state of an audit with other {' and '.join(other)}"
+        raise InvalidInput(message, field="state", value=path.name, hint="name a new file")
     return TrainingState(known, read, [list(each) for each in failures], path)
 
 
@@ -359,7 +360,9 @@ def _resumed_terms(
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
     elif count < MIN_CANARIES:
-        raise invalid_value("rows", f"at least {MIN_CANARIES} (some 1,000 show most leaks)", count)
+        message = f"{count} rows are too few; at least {MIN_CANARIES} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field="rows", value=count, hint=hint)
     return {
         "rows": [count, every.digest()],
         "runs": read_whole(runs, "runs", 1),
@@ -378,7 +381,8 @@ def _open_state(asked: dict[str, Any], rows: TrainingRows, path: Path | None) ->
     if path is not None and path.exists():
         return load_state(path, asked, count)
     if path is not None and not path.parent.is_dir():
-        raise invalid_value("state", "a file in a folder that exists", str(path))
+        message = f"the folder of the state file {path} does not exist"
+        raise InvalidInput(message, field="state", value=str(path))
     rng = None if asked["seed"] is None else np.random.default_rng(asked["seed"])
     roles = [TARGET] * asked["runs"] + [SHADOW] * asked["shadows"]
     start = secrets.randbits(60) if rng is None else int(rng.integers(2**60))
@@ -425,16 +429,18 @@ class Trainer:
     def _check(self, fitted: object) -> None:
         """Refuse a fit with a memory: runs would not be independent."""
         if fitted is None:
-            raise invalid_value("fit", "a function that returns a model", "None")
+            hint = "let it return the model"
+            raise InvalidInput("fit returned None", field="fit", hint=hint)
         if self.last() is fitted:
-            accepted = "a function that makes a new model at each call"
-            raise invalid_value("fit", accepted, "the model of the run before")
+            message = "fit returned the model of the run before"
+            raise InvalidInput(message, field="fit", hint="let it make a new one at each call")
         try:
             self.last = weakref.ref(fitted)
         except TypeError:  # numbers, lists
             self.last = lambda: None
         if self.rows.digest() != self.digest:
-            raise invalid_value("fit", "a function that leaves its rows as they are", "other rows")
+            message = "fit changed the rows that it was given"
+            raise InvalidInput(message, field="fit", hint="let it work on a copy")
 
 
 def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:

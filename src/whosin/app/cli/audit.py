@@ -28,7 +28,7 @@ from whosin.app.cli.audit_subjects import (
 )
 from whosin.app.cli.options import Draw, Json, print_json, progress_bar
 from whosin.app.cli.user_code import user_code
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from whosin.audit import Audit, AuditBounds, CurveRun
@@ -71,8 +71,10 @@ class Claim:
         if self.plan is None or self.epsilon is None or self.plan.relation == relation:
             return self
         if relation == "add-remove":
-            accepted = "a plan for adding or removing a person, as inclusion bits do"
-            raise invalid_value("--against", accepted, "one for replacing a person")
+            message = (
+                "the plan is about replacing a person, and this audit about adding or removing one"
+            )
+            raise InvalidInput(message, field="--against", value=self.plan.relation)
         growth = 1 + exp_up(rational(min(self.epsilon, 700.0)))
         delta = min(1 - 2**-40, round_up(rational(self.delta) * growth))
         return replace(self, epsilon=2 * self.epsilon, delta=float(delta))
@@ -86,12 +88,16 @@ def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> 
     if against is not None:
         for option, value in (("--at-most", epsilon), ("--delta", delta)):
             if value is not None:
-                raise invalid_value(option, "left out with --against", value)
+                message = f"{option} and --against are two claims"
+                raise InvalidInput(message, field=option, value=value, hint="leave one out")
         plan = Plan.load(against)
         return Claim(plan.epsilon, plan.dp_delta, plan)
     if epsilon is None:
         if delta is not None:
-            raise invalid_value("--delta", "given with --at-most", delta)
+            hint = "add --at-most"
+            raise InvalidInput(
+                "--delta alone claims nothing", field="--delta", value=delta, hint=hint
+            )
         return Claim()
     claim = read_ranged(epsilon, "--at-most", "at least 0")
     granted = read_ranged(delta or 0, "--delta", "at least 0 and below 1")
@@ -201,10 +207,12 @@ def audit_function(
     inputs = Inputs(with_, without, queries, relation, pairs)
     claim = options.claim
     if stop and (claim.epsilon is None or with_ is None):
-        raise invalid_value("--stop", "given with a claim, --with and --without", "without")
+        message = "--stop needs a claim, --with and --without"
+        raise InvalidInput(message, field="--stop", hint="add --at-most, for example")
     if target is None and claim.plan is None:
-        accepted = "module:function, path/to/file.py:function, a channel file, or a plan's noise"
-        raise invalid_value("what to audit", accepted, "nothing")
+        message = "there is nothing to audit"
+        hint = "name module:function, file.py:function or a channel file, or a plan by --against"
+        raise InvalidInput(message, field="target", hint=hint)
     terms: dict[str, Any] = {"seed": seed, "timing": timing, "float_bits": float_bits}
     if stop:
         terms["stop_at"] = claim.epsilon
@@ -449,9 +457,14 @@ def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
     claim = options.claim
     if claim.plan is not None or claim.delta:
         option = "--against" if claim.plan is not None else "--delta"
-        raise invalid_value(option, "left out with --gaussian", claim.delta)
+        raise InvalidInput(
+            f"{option} says nothing about μ", field=option, hint="leave out --gaussian"
+        )
     if options.save is not None:
-        raise invalid_value("--save", "left out with --gaussian", options.save)
+        message = "--gaussian draws no chart"
+        raise InvalidInput(
+            message, field="--save", value=options.save.name, hint="leave out --save"
+        )
     refuted = None if claim.epsilon is None else run.refutes(GaussianCurve(claim.epsilon))
     reason = None
     if refuted is False and claim.epsilon is not None:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.user_code import load_object, load_with_module
-from whosin.errors import Unsupported, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, at, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -82,19 +82,25 @@ def load_subject(target: str, entities: int | None) -> Subject:
 
     if target.endswith(".json"):
         if entities is not None:
-            raise invalid_value("--entities", "left out with a channel file", entities)
+            message = "a channel file says itself how many people there are"
+            hint = "leave out --entities"
+            raise InvalidInput(message, field="--entities", value=entities, hint=hint)
         return channel_subject(Channel.load(target), target)
     result = load_object(target)
     if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
         if space is None and not isinstance(result, Channel):
-            raise invalid_value("--entities", "given for a mechanism of whosin", "nothing")
+            message = f"{target} is a mechanism of whosin"
+            hint = "say by --entities how many people there are"
+            raise InvalidInput(message, field="--entities", hint=hint)
         return channel_subject(result.channel(space), target)
     if entities is not None:
-        raise invalid_value("--entities", "left out with a function", entities)
+        message = "--entities is for a mechanism of whosin, and this is a function"
+        raise InvalidInput(message, field="--entities", value=entities)
     if not callable(result):
-        accepted = "a function m(input, size, rng), or a mechanism of whosin"
-        raise invalid_value(target, accepted, type(result).__name__)
+        kind = type(result).__name__
+        message = f"{target} must be a function m(input, size, rng) or a mechanism, not {kind}"
+        raise InvalidInput(message, field="target", value=kind)
     return Subject(result, target)
 
 
@@ -139,8 +145,9 @@ def plan_subject(plan: Plan) -> Subject:
     from whosin.audit import InputPair
 
     if plan.noise is None or plan.query is None or plan.noise.kind not in ("laplace", "gaussian"):
-        got = "none" if plan.noise is None else plan.noise.kind
-        raise invalid_value("noise of the plan", "laplace or gaussian, or a function to audit", got)
+        got = "no noise" if plan.noise is None else f"{plan.noise.kind} noise"
+        message = f"the plan has {got}, which no sampler of ours draws"
+        raise InvalidInput(message, field="target", value=got, hint="name a function to audit")
     kind, scale = plan.noise.kind, plan.noise.scale
     sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
     reach = math.ceil(plan.query.sensitivity(plan.relation))
@@ -184,15 +191,20 @@ class Inputs:
         if (self.with_ is None) != (self.without is None):
             first = self.with_ is None
             missing, other = ("--with", "--without") if first else ("--without", "--with")
-            raise invalid_value(missing, f"given with {other}", "nothing")
-        ways = [self.with_ is not None, self.queries is not None, self.pairs is not None]
-        if sum(ways) > 1 or (sum(ways) == 0 and not known):
-            accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
-            raise invalid_value("inputs", accepted, "none" if not sum(ways) else "several")
+            message = f"{other} needs {missing}, the neighbouring input"
+            raise InvalidInput(message, field=missing)
+        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
+        if sum(given) > 1 or (sum(given) == 0 and not known):
+            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
+            hint = "give --with and --without, or --queries, or --pairs"
+            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
         if self.queries is not None and self.queries < 1:
             raise invalid_value("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
-            raise invalid_value("--relation", "given with --queries", self.relation)
+            message = "--relation is about vectors of queries"
+            raise InvalidInput(
+                message, field="--relation", value=self.relation, hint="add --queries"
+            )
 
     def read_pair(self) -> tuple[object, object] | None:
         """The two inputs, where they are given."""
@@ -202,7 +214,7 @@ class Inputs:
             return None
         with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
         if np.array_equal(with_, without):  # type: ignore[arg-type]
-            raise invalid_value("--without", "another input than --with", "the same")
+            raise InvalidInput("--with and --without are the same input", field="--without")
         return with_, without
 
     def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
@@ -213,7 +225,9 @@ class Inputs:
             known = "add-remove" if plan is None else plan.relation
             relation = self.relation or known
             if plan is not None and (relation, known) == ("replace", "add-remove"):
-                raise invalid_value("--relation", "left out, or that of the plan", relation)
+                message = "the plan is about adding or removing a person"
+                hint = "leave out --relation"
+                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
             return audit.neighbouring_vectors(self.queries, relation)
         return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
 
@@ -240,8 +254,9 @@ def _load_pairs(name: str) -> Any:
     try:
         return list(pairs())
     except (Exception, SystemExit) as error:
-        accepted = "a function without parameters that yields (with, without) pairs"
-        raise invalid_value("--pairs", accepted, f"{type(error).__name__}: {error}") from error
+        message = f"{name} failed with {type(error).__name__}: {error}"
+        hint = "it must be a function without parameters that yields (with, without) pairs"
+        raise InvalidInput(message, field="--pairs", value=name, hint=hint) from error
 
 
 @dataclass(frozen=True)
@@ -266,13 +281,16 @@ def _load_rows(options: TrainingOptions, module: ModuleType) -> Any:
     if options.rows is not None and options.rows.endswith(".csv"):
         return _load_table(Path(options.rows), options.label)
     if options.label is not None:
-        raise invalid_value("--label", "given with --rows and a CSV file", options.label)
+        message = "--label is for rows from a CSV file"
+        raise InvalidInput(message, field="--label", value=options.label, hint="add --rows x.csv")
     if options.rows is not None:
         rows = load_object(options.rows)
     elif hasattr(module, "rows"):
         rows = module.rows
     else:
-        raise invalid_value("--rows", "given where the module of fit has no rows", "nothing")
+        message = f"{module.__name__} has no rows to train on"
+        hint = "define rows in it, or name them by --rows"
+        raise InvalidInput(message, field="--rows", hint=hint)
     return rows() if callable(rows) else rows
 
 
@@ -289,7 +307,7 @@ def _load_table(path: Path, label: str | None) -> Any:
     if label is None:
         return frame
     if label not in table.header:
-        raise invalid_value("--label", f"a column of {path.name}", label)
+        raise UnknownName("--label", label, table.header)
     return frame.drop(columns=label), frame[label]
 
 
@@ -307,12 +325,15 @@ def read_runs(path: Path) -> tuple[Any, Any, Any]:
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
     if others or not files:
-        accepted = "a CSV file, or a folder of CSV files and nothing else"
-        raise invalid_value("runs", accepted, others[0] if others else "an empty folder")
+        message = f"{path.name} is an empty folder"
+        if others:
+            message = f"{path.name} holds {others[0]}, and may hold CSV files alone"
+        raise InvalidInput(message, field="file", value=others[0] if others else path.name)
     parts = [read_flags(file, "included") for file in files]
     named = {people is not None for _flags, _values, people in parts}
     if len(named) > 1:
-        raise invalid_value("runs", f"the column {PERSON_COLUMN} in all files or in none", "both")
+        message = f"some files of {path.name} have the column {PERSON_COLUMN} and some have not"
+        raise InvalidInput(message, field="file", value=path.name)
     people = None
     if named == {True}:  # who is in two runs has two inclusion bits
         people = np.array([f"{run}/{who}" for run, part in enumerate(parts) for who in part[2]])
@@ -333,17 +354,14 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
         where = f"in line {line} of {path.name}"
         member, score = (row[column] for column in places)
         if member.lower() not in FLAG_WORDS:
-            raise invalid_value(f"{flag} {where}", "1 or 0", _cell_kind(member))
+            raise InvalidInput(f"{flag} must be 1 or 0 {where}", field=flag, value=line)
         value = read_number(score, table.separator)
         if value is None:
-            raise invalid_value(f"score {where}", "a number such as 0.5", _cell_kind(score))
+            message = f"score must be a number such as 0.5 {where}"
+            raise InvalidInput(message, field="score", value=line)
         flags.append(FLAG_WORDS[member.lower()])
         values.append(value)
     people = None
     if PERSON_COLUMN in table.header:
         people = np.array([row[table.header.index(PERSON_COLUMN)] for row in table.rows])
     return np.array(flags, dtype=bool), np.array(values, dtype=float), people
-
-
-def _cell_kind(cell: str) -> str:
-    return "something else" if cell else "nothing"
