@@ -11,6 +11,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import most_alarms
+from refusals import about
 from whosin.audit.synthetic_membership import SCORE_KINDS, score_exact_values, score_nearest
 from whosin.audit.synthetic_risks import (
     RISK_MEASURES,
@@ -120,7 +121,7 @@ def test_tables_that_do_not_fit_are_refused(bad):
     table = [[1.0], [2.0]] * 15
     with pytest.raises(InvalidInput, match="train"):
         wi.audit.synthetic(bad, table, table)
-    with pytest.raises(InvalidInput, match="holdout must be other people than train"):
+    with pytest.raises(InvalidInput, check=about("holdout")):
         wi.audit.synthetic(table, table, table)
 
 
@@ -135,7 +136,7 @@ def test_columns_are_matched_by_their_names():
     assert wi.audit.synthetic(train, holdout, made, seed=1).epsilon == expected > 1
     dicts = made.to_dict("records")
     assert wi.audit.synthetic(train, holdout, dicts, seed=1).epsilon == expected
-    with pytest.raises(InvalidInput, match="columns of synthetic must be those of train"):
+    with pytest.raises(InvalidInput, check=about("columns of synthetic")):
         wi.audit.synthetic(train, holdout, made.rename(columns={"a": "x"}), seed=1)
 
 
@@ -291,14 +292,14 @@ def test_columns_that_are_missing_or_more_are_refused():
         "'c'": lambda rows: rows[["a", "b"]],
         "'d'": lambda rows: rows.assign(d=1.0),
         "none called 'a', one more called 'x'": lambda rows: rows.rename(columns={"a": "x"}),
-        "two called 'a'": lambda rows: rows.set_axis(["a", "a", "b"], axis=1),
+        "two columns called 'a'": lambda rows: rows.set_axis(["a", "a", "b"], axis=1),
         "2 columns": lambda rows: rows.to_numpy()[:, :2],
     }
     for got, fit in changes.items():
         with pytest.raises(InvalidInput, match=got) as refused:
             wi.audit.training(fit, rows, shadows=0)
         assert refused.value.field == "columns of the synthetic table"
-    with pytest.raises(InvalidInput, match="different ones"):
+    with pytest.raises(InvalidInput, check=about("the synthetic table")):
         wi.audit.training(lambda rows: [{"a": 1}, {"b": 1}], [{"a": 1.0, "b": 2.0}] * 30, shadows=0)
 
 
@@ -311,5 +312,5 @@ def test_named_rows_are_matched_by_name():
             [1, 3],
             ["x", "y"],
         ]
-    with pytest.raises(InvalidInput, match="different lengths"):
+    with pytest.raises(InvalidInput, check=about("rows")):
         read_table({"a": [1, 3], "b": ["x"]}, "rows")

@@ -507,7 +507,7 @@ def check_rate(inside: Array, rate: object, known: object, error: float) -> tupl
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
-        message = f"{heads} of {len(inside)} canaries were in, which a rate of {float(declared):g} rules out"
+        message = f"{heads} of {len(inside)} canaries were in, not a share of {float(declared):g}"
         hint = "declare the true rate of inclusion" if declared == 0.5 else ""
         raise InvalidInput(message, field="included", value=heads, hint=hint)
     return float(declared), (float(declared), float(declared)) if known else rates
