@@ -71,9 +71,7 @@ class Claim:
         if self.plan is None or self.epsilon is None or self.plan.relation == relation:
             return self
         if relation == "add-remove":
-            message = (
-                "the plan is about replacing a person, and this audit about adding or removing one"
-            )
+            message = "--against is a plan for replacing a person; this audit adds or removes one"
             raise InvalidInput(message, field="--against", value=self.plan.relation)
         growth = 1 + exp_up(rational(min(self.epsilon, 700.0)))
         delta = min(1 - 2**-40, round_up(rational(self.delta) * growth))
