@@ -106,7 +106,7 @@ def alone(way):
     """One way; a table of whole outputs where it does not apply."""
 
     def tried(halves):
-        yield from list(way(halves)) or [halves.crossed(ByFrequency.learn)]
+        yield from list(strategy(halves)) or [halves.cross_learn(ByFrequency.learn)]
 
     return tried
 

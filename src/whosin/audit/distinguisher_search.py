@@ -157,11 +157,11 @@ class SampleHalves:
         """Of vectors: of each half, and of both together."""
         return [CellCounts.of(*pair) for pair in self.pairs]
 
-    def crossed(self, learn: Learn) -> DistinguisherScores:
+    def cross_learn(self, learn: Learn) -> DistinguisherScores:
         """Each half judged by what the other half learnt."""
-        return self.exchanged(*(learn(*pair) for pair in self.pairs))
+        return self.cross_score(*(learn(*pair) for pair in self.pairs))
 
-    def exchanged(
+    def cross_score(
         self, one: Distinguisher, two: Distinguisher, final: Distinguisher
     ) -> DistinguisherScores:
         """Each half judged by the ordering of the other one."""
@@ -172,7 +172,9 @@ class SampleHalves:
         matched = np.concatenate([final.score(each) for each in self.both])
         return DistinguisherScores(final, scores[0], scores[1], matched)
 
-    def judged(self, ordering: Distinguisher, *, smooth: bool = False) -> DistinguisherScores:
+    def score_second_half(
+        self, ordering: Distinguisher, *, smooth: bool = False
+    ) -> DistinguisherScores:
         """The second half judged by what the first half learnt."""
         scores = ordering.score(self.second[0]), ordering.score(self.second[1])
         return DistinguisherScores(ordering, *scores, smooth=smooth)
@@ -204,13 +206,13 @@ def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
 def try_frequencies(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """Whole outputs that come again."""
     if halves.comes_again:
-        yield halves.crossed(ByFrequency.learn)
+        yield halves.cross_learn(ByFrequency.learn)
 
 
 def try_bins(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """Try numbers by the bin that they are in."""
     if halves.kind == NUMBERS and halves.distinct > BIN_COUNT:
-        yield halves.crossed(ByBin.learn)
+        yield halves.cross_learn(ByBin.learn)
 
 
 def _has_parts(halves: SampleHalves) -> bool:
@@ -222,9 +224,11 @@ def try_tokens(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     if _has_parts(halves):
         for sign in ORDER_SIGNS:
             if halves.kind == FORMS:
-                yield halves.exchanged(*(ByToken.learn(each, sign) for each in halves.token_counts))
+                yield halves.cross_score(
+                    *(ByToken.learn(each, sign) for each in halves.token_counts)
+                )
             else:
-                yield halves.exchanged(*(ByCell.learn(each, sign) for each in halves.cell_counts))
+                yield halves.cross_score(*(ByCell.learn(each, sign) for each in halves.cell_counts))
 
 
 def try_skeletons(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -233,7 +237,7 @@ def try_skeletons(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         for sign in ORDER_SIGNS:
             learnt = [ByToken.learn(each, sign, SKELETON_TOKENS) for each in halves.token_counts]
             if learnt[-1].present or learnt[-1].absent:
-                yield halves.exchanged(*learnt)
+                yield halves.cross_score(*learnt)
 
 
 def try_token_pairs(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -250,7 +254,7 @@ def try_token_pairs(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         PairCounts.of(*pair, tokens) for pair, tokens in zip(halves.pairs, chosen, strict=True)
     ]
     for sign in ORDER_SIGNS:
-        yield halves.exchanged(*(ByPair.learn(each, sign) for each in counted))
+        yield halves.cross_score(*(ByPair.learn(each, sign) for each in counted))
 
 
 def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -265,7 +269,7 @@ def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
                 one, two = (part.score(each) for each in halves.both)
                 yield DistinguisherScores(part, one, two, smooth=True)
             else:
-                yield halves.judged(part, smooth=True)
+                yield halves.score_second_half(part, smooth=True)
 
 
 def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -292,7 +296,7 @@ def _cross_classify(
 ) -> DistinguisherScores:
     """Each half judged by what the other half taught a classifier."""
     (one, all_one), (two, all_two) = (
-        learnt.judged(table, here, tables.columns.count)
+        learnt.cross_scores(table, here, tables.columns.count)
         for table, here in zip(tables.matrices, cut, strict=True)
     )
     matched = np.concatenate([all_one, all_two])
@@ -305,11 +309,11 @@ def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         if halves.kind == NUMBERS:
             learnt = [ByBits.learn(*pair) for pair in halves.pairs]
             for sign in ORDER_SIGNS:
-                yield halves.exchanged(*(replace(each, sign=sign) for each in learnt))
+                yield halves.cross_score(*(replace(each, sign=sign) for each in learnt))
         else:  # judged by as many draws as other parts are
             once = ByBits.learn(*halves.first)
             for sign in ORDER_SIGNS:
-                yield halves.judged(replace(once, sign=sign))
+                yield halves.score_second_half(replace(once, sign=sign))
 
 
 STRATEGIES = [

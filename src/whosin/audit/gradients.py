@@ -74,10 +74,10 @@ class CalledStep:
 
     def sums(self, gradients: Array, calls: int) -> Array:
         """The noisy sums of this many calls, a row each."""
-        rows = [self._one(gradients) for _ in range(calls)]
+        rows = [self._call_once(gradients) for _ in range(calls)]
         return np.array(rows) * self.claims.share
 
-    def _one(self, gradients: Array) -> Array:
+    def _call_once(self, gradients: Array) -> Array:
         total = read_numbers(self.function(gradients.copy())).reshape(-1)
         if total.shape != (self.claims.dimension,):
             count, wanted = total.shape[0], self.claims.dimension
@@ -184,13 +184,13 @@ def check_clipping(
         gradients = np.zeros((claims.examples, claims.dimension))
         gradients[0] = direction * GRADIENT_FACTOR * claims.clip
         along = step.sums(gradients, len(silent)) @ direction
-        yield _too_far(along, silent @ direction, claims.clip, words, independent)
-    yield _not_finite(step)
+        yield _check_reach(along, silent @ direction, claims.clip, words, independent)
+    yield _check_finite(step)
     if independent:
-        yield _all_together(step, one, silent @ one)
+        yield _check_sum_clipping(step, one, silent @ one)
 
 
-def _too_far(
+def _check_reach(
     along: Array, usual: Array, clip: float, words: str, independent: bool
 ) -> StepFinding | None:
     if not np.isfinite(along).all():
@@ -224,7 +224,7 @@ def _rank_p_value(larger: Array, usual: Array) -> float:
     return math.prod((count - step) / (2 * count - step) for step in range(above))
 
 
-def _not_finite(step: CalledStep) -> StepFinding | None:
+def _check_finite(step: CalledStep) -> StepFinding | None:
     """A gradient of infinities, which a division by its norm turns into NaN."""
     claims = step.claims
     gradients = np.zeros((claims.examples, claims.dimension))
@@ -235,7 +235,7 @@ def _not_finite(step: CalledStep) -> StepFinding | None:
     return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
 
 
-def _all_together(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
+def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
     """All examples at the limit, in one direction: their sum is not limited."""
     claims, calls = step.claims, len(usual)
     gradients = np.tile(direction * claims.clip * CLOSE_SHARE, (claims.examples, 1))
@@ -283,13 +283,13 @@ def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
         yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
         return
     scaled = sums / deviation
-    yield _too_little(scaled, deviation)
+    yield _check_variance(scaled, deviation)
     if sums.any():
         yield _check_least_noise(scaled, deviation)
         yield _check_pairs(scaled[:, : scaled.shape[1] // 2 * 2])
 
 
-def _too_little(scaled: Array, deviation: float) -> StepFinding:
+def _check_variance(scaled: Array, deviation: float) -> StepFinding:
     squares = float((scaled**2).sum())
     seen = math.sqrt(squares / scaled.size) * deviation
     said = f"its standard deviation is about {seen:.3g}, not {deviation:g}"

@@ -174,7 +174,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         judged = []
         for pair, inputs, seen in left:
             fresh = explore_outputs(inputs, size, quiet)
-            seen = fresh if seen is None else seen.joined(fresh)
+            seen = fresh if seen is None else seen.join(fresh)
             chosen = seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
             judged.append((chosen.promise, (pair, inputs, seen), chosen))
         terms.tell(size * len(left))
@@ -200,7 +200,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         spent += size * NEARBY_PAIRS
         best = max(judged, key=lambda each: each[0])
         if best is judged[0] and seen is not None:  # the old pair, better known
-            seen = seen.joined(best[1][2])
+            seen = seen.join(best[1][2])
         else:
             _promise, (pair, inputs, seen), _chosen = best
         chosen = seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)

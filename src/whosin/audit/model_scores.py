@@ -280,7 +280,7 @@ def plant_canaries(
         message = "rows have no labels, which mislabelled and outlying canaries need"
         raise InvalidInput(message, field="rows", hint="give a tuple (features, labels)")
     if kind == OUTLYING:
-        features = [_far_away(part, places, rng) for part in features]
+        features = [_make_outlying(part, places, rng) for part in features]
     changed = _relabel(labels, places, rng, other=kind == MISLABELLED)
     return TrainingRows((*features, changed), rows.several), places
 
@@ -298,7 +298,7 @@ def _relabel(labels: Any, places: Array, rng: np.random.Generator, *, other: boo
     return _replace_rows(labels, places, drawn)
 
 
-def _far_away(part: Any, places: Array, rng: np.random.Generator) -> Any:
+def _make_outlying(part: Any, places: Array, rng: np.random.Generator) -> Any:
     try:
         known = np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):

@@ -262,7 +262,7 @@ class SearchDraws:
         """The outputs alone, without the time of timed calls."""
         return [drop_time(each) for each in (*self.first, *self.second)]
 
-    def joined(self, fresh: SearchDraws) -> SearchDraws:
+    def join(self, fresh: SearchDraws) -> SearchDraws:
         """What was seen before and now."""
         first, second = (
             (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
@@ -308,7 +308,7 @@ def search_events(
         if share < SEARCH_SHARE and size < GLANCE_DRAWS:
             continue
         fresh = explore_outputs(inputs, size - (seen.draws if seen else 0), terms)
-        seen = fresh if seen is None else seen.joined(fresh)
+        seen = fresh if seen is None else seen.join(fresh)
         if share < SEARCH_SHARE and seen.first[0].kind != NUMBERS:
             continue  # classifiers learn more from more
         chosen = seen.choices(terms.samples - size, terms)
@@ -519,7 +519,7 @@ def audit_rounds(
         part = replace(terms, error=terms.error * share)
         looked = round(size * SEARCH_SHARE)
         fresh = explore_outputs(inputs, looked, part)
-        seen = fresh if seen is None else seen.joined(fresh)
+        seen = fresh if seen is None else seen.join(fresh)
         done.append(count_events(inputs, seen, size - looked, part))
         spent += size
         if done[-1].refutes(claim):

@@ -81,7 +81,7 @@ class TokenCounts:
                     marks[token] = marks.get(token, 0) ^ mark
         return cls(counts, marks, (len(with_), len(without)))
 
-    def apart(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
+    def distinct_tokens(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
         """Tokens that are in some draws and not in all, by their mark: of those that are in the
         same draws the plainest."""
         result: dict[int, Token] = {}
@@ -93,7 +93,10 @@ class TokenCounts:
     def least_known(self, most: int) -> list[Token]:
         """The tokens of which one knows least beforehand, whether an output has them."""
         total = sum(self.trials)
-        known = {token: abs(2 * sum(self.counts[token]) - total) for token in self.apart().values()}
+        known = {
+            token: abs(2 * sum(self.counts[token]) - total)
+            for token in self.distinct_tokens().values()
+        }
         return sorted(known, key=lambda token: known[token])[:most]
 
 
@@ -115,7 +118,7 @@ class ByToken(Distinguisher):
     def learn(cls, counted: TokenCounts, sign: int, among: tuple[type, ...] = ()) -> ByToken:
         """From the counts of all tokens, or of those of some kinds."""
         counts, marks, trials = counted.counts, counted.marks, counted.trials
-        by_draws = counted.apart(among)
+        by_draws = counted.distinct_tokens(among)
         tokens = list(by_draws.values())
         other = [marks[None] ^ mark not in by_draws for mark in by_draws]
         table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
@@ -251,7 +254,7 @@ class OutputColumns:
             ]
         return _finite_values(table)
 
-    def whole(self, outputs: Outputs) -> Array:
+    def matrix_with_totals(self, outputs: Outputs) -> Array:
         """The same, and the totals of each row of vectors."""
         table = self.matrix(outputs)
         if not self.vectors or outputs.width < 2:

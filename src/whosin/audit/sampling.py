@@ -185,7 +185,7 @@ class MechanismInput:
             "take more samples, so that it shows in the search, or write the mechanism with one "
             "draw a call, m(input, rng), where an exception is an output"
         )
-        return self._wrong(failure.error, hint)
+        return self._refuse_error(failure.error, hint)
 
     def once(self) -> Any:
         """The frozen output of one call for one draw."""
@@ -201,14 +201,14 @@ class MechanismInput:
         except (WhosinError, KeyboardInterrupt):
             raise
         except BROKEN_ERRORS as error:
-            raise self._wrong(error) from error
+            raise self._refuse_error(error) from error
         except Exception as error:
             raise CallFailed(error, self) from error
         except SystemExit as error:
             words = f"the mechanism ended the program (sys.exit({error.code!r})) on the input "
             raise MechanismFailed(words + self.name) from error
 
-    def _wrong(self, error: BaseException, hint: str = "") -> InvalidInput:
+    def _refuse_error(self, error: BaseException, hint: str = "") -> InvalidInput:
         kind, words = type(error).__name__, " ".join(str(error).split())[:200]
         message = f"the mechanism failed on the input {self.name} with {kind}: {words}"
         usual = "where an observer would see a failure, catch it and return it as an output"
@@ -248,7 +248,7 @@ def explore_pair(inputs: Any, size: int) -> DrawnPair:
             pass
     for source in inputs:  # where one input raises, the other may
         source.singly = True
-    return _one_by_one(inputs, size)
+    return _draw_one_by_one(inputs, size)
 
 
 def draw_pair(inputs: Any, size: int) -> DrawnPair:
@@ -256,14 +256,14 @@ def draw_pair(inputs: Any, size: int) -> DrawnPair:
     if not isinstance(inputs[0], MechanismInput):
         return DrawnPair((inputs[0].draw(size), inputs[1].draw(size)))
     if inputs[0].singly:
-        return _one_by_one(inputs, size)
+        return _draw_one_by_one(inputs, size)
     try:
         return _interleave_calls(inputs, size)
     except CallFailed as failure:
         raise failure.source.refuse_count(failure) from failure.error
 
 
-def _one_by_one(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
+def _draw_one_by_one(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
     """A call for each draw; of all orders of the calls one is chosen at random."""
     items: tuple[list[Any], list[Any]] = [], []
     for side in inputs[0].turns.permutation(np.repeat((0, 1), size)).tolist():

@@ -315,15 +315,17 @@ def _binomial_distribution(size: int, q: Array) -> Array:
     """The distribution of Binomial(size, q), a row a q."""
     if size == 0:
         return np.ones((len(q), 1))
-    counts, ways = _ways(size)
+    counts, logs_of_counts = _log_binomials(size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = ways + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
+        logs = (
+            logs_of_counts + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
+        )
     logs = np.where(np.isnan(logs), 0.0, logs)  # 0 · ln 0
     return np.asarray(np.exp(logs))
 
 
 @lru_cache(maxsize=64)
-def _ways(size: int) -> tuple[Array, Array]:
+def _log_binomials(size: int) -> tuple[Array, Array]:
     from scipy.special import gammaln
 
     counts = np.arange(size + 1)
