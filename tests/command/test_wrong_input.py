@@ -8,7 +8,7 @@ MINE = """
 def noisy(count, size, rng):
     return (count + rng.laplace(0, 1, size)).round(2)
 """
-AUDIT = "audit mine.py:noisy --with 1 --without 0"
+AUDIT = "audit function mine.py:noisy --with 1 --without 0"
 WRONG = [
     (
         "plan --posterior 0,6 --prior 0.1",
@@ -57,13 +57,14 @@ WRONG = [
     (f"{AUDIT} --samples 1000,5", "--samples must be a finite number, not '1000,5' (write 1000.5)"),
     (f"{AUDIT} --samples 50.5", "--samples must be a whole number of at least 40"),
     (f"{AUDIT} --confidence 95", "--confidence must be at least 0.5 and below 1, not 95"),
-    ("audit mine.py:noisy --queries 0", "--queries must be a whole number of at least 1, not 0"),
     (
-        "audit mine.py:noisy --queries 2 --relation swap",
+        "audit function mine.py:noisy --queries 0",
+        "--queries must be a whole number of at least 1, not 0",
+    ),
+    (
+        "audit function mine.py:noisy --queries 2 --relation swap",
         "--relation must be one of add-remove, replace",
     ),
-    ("audit --drawn-with a.csv", "--drawn-without must be given with --drawn-with, not nothing"),
-    ("audit --drawn-without a.csv", "--drawn-with must be given with --drawn-without, not nothing"),
     (
         "check table p.csv --population p.csv --prior 0.1 --rule suppress=x",
         "suppress= with a whole number, as in",
