@@ -8,7 +8,7 @@ MINE = """
 def noisy(count, size, rng):
     return (count + rng.laplace(0, 1, size)).round(2)
 """
-AUDIT = "audit mine.py:noisy --with 1 --without 0"
+AUDIT = "audit function mine.py:noisy --with 1 --without 0"
 WRONG = [
     ("plan --posterior 0,6 --prior 0.1", "--posterior"),
     ("plan --posterior 0.6 --prior 0,05..0,5", "--prior"),
@@ -37,6 +37,14 @@ WRONG = [
     ("release key.json", ""),
     ("sql key.json SELECT", ""),
     ("plan --chain p.csv --epsilon 1", ""),
+    (f"{AUDIT} --samples 0", "--samples"),
+    (f"{AUDIT} --samples -5", "--samples"),
+    (f"{AUDIT} --samples 10", "--samples"),
+    (f"{AUDIT} --samples 1000,5", "--samples"),
+    (f"{AUDIT} --samples 50.5", "--samples"),
+    (f"{AUDIT} --confidence 95", "--confidence"),
+    ("audit function mine.py:noisy --queries 0", "--queries"),
+    ("audit function mine.py:noisy --queries 2 --relation swap", "--relation"),
 ]
 KEY = (
     '{"spaces": {"kind": "subsets", "entities": 1}, "outputs": ["l"], "probabilities": [[1], [1]]}'

@@ -59,7 +59,7 @@ EXTRA = {
     "ledger amend books.db hospital --scenario x.toml": "release",
     "ledger show postgresql://nobody@localhost/whosin": "postgres",
     "distortion --rows 2 --epsilon 1": "distortion",
-    "audit module:function": "audit",
+    "audit function module:function": "audit",
     "gwas simulate x": "gwas",
     "gwas count x": "gwas",
     "gwas release x --relation label-swap --top 3 --epsilon 1": "gwas",

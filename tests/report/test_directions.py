@@ -226,7 +226,7 @@ def test_claims_that_are_refuted_are_not_said_to_be_larger(run, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     text = "def f(n, size, rng):\n    return (n + rng.laplace(0, 0.2, size)).round(2)\n"
     (tmp_path / "m.py").write_text(text, encoding="utf-8")
-    line = "audit m.py:f --with 1 --without 0 --samples 4000 --seed 1 --at-most 0.70801298"
+    line = "audit function m.py:f --with 1 --without 0 --samples 4000 --seed 1 --at-most 0.70801298"
     code, out, _err = run(line)
     assert code == 1 and "ε ≤ 0.70801298 is refuted" in out
     verify = "verify --mechanism randomized-response --epsilon 1 --entities 2 --notion dp --at-most"

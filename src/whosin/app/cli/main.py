@@ -112,7 +112,7 @@ COMMANDS = {
     "inspect": "release:inspect",
     "rules": "rules:app",
     "ledger": "ledger:app",
-    "audit": "audit:audit",
+    "audit": "audit:app",
     "gwas": "gwas:app",
     "serve": "serve:serve",
     "demo": "main:demo",
