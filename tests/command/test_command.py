@@ -525,7 +525,6 @@ def test_only_what_is_shown_in_full_is_called_exact(run):
 @pytest.mark.parametrize(
     ("now", "before"),
     [
-        ("plan --gamma 2 --query histogram --groups 3 --json", "--groups:--cells"),
         ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--at-most:--claims-epsilon"),
         ("audit --scores s.csv --at-most 0.1 --delta=0.01 --json", "--delta:--claims-delta"),
     ],

@@ -119,11 +119,11 @@ def test_every_target_and_adversary(run, tmp_path, line, epsilon, relation):
     ("options", "kind", "scale"),
     [
         ("--query count", "laplace", 1),
-        ("--query rows --rows 3", "laplace", 3),
-        ("--query sum --lower -2 --upper 10 --rows 2", "laplace", 20),
-        ("--query histogram --rows 2 --groups 3", "laplace", 6),
+        ("--query rows --max-rows-per-group 3", "laplace", 3),
+        ("--query sum --lower -2 --upper 10 --max-rows-per-group 2", "laplace", 20),
+        ("--query histogram --max-rows-per-group 2 --max-groups 3", "laplace", 6),
         ("--query sum --lower -2 --upper 10 --size-known", "laplace", 12),
-        ("--query histogram --groups 3 --size-known", "laplace", 6),
+        ("--query histogram --max-groups 3 --size-known", "laplace", 6),
     ],
 )
 def test_queries(run, options, kind, scale):
@@ -318,8 +318,11 @@ def test_drawing_and_json_go_together(run, tmp_path):
         ("plan --gamma 2 --query median", ["query", "count, histogram, rows, sum"]),
         ("plan --gamma 2 --query coutn", ["did you mean 'count'"]),
         ("plan --gamma 2 --query sum --lower 2 --upper 1", ["lower", "below upper"]),
-        ("plan --gamma 2 --query rows --rows 0", ["rows", "at least 1"]),
-        ("plan --gamma 2 --query histogram --groups 0", ["groups", "at least 1"]),
+        (
+            "plan --gamma 2 --query rows --max-rows-per-group 0",
+            ["max_rows_per_group", "at least 1"],
+        ),
+        ("plan --gamma 2 --query histogram --max-groups 0", ["groups", "at least 1"]),
         ("plan --gamma 2 --entities 0", ["people", "at least 1"]),
         ("plan --gamma 2 --family independant", ["did you mean 'independent'"]),
         ("plan --gamma 2 --family any", ["T3", "cliques=k"]),

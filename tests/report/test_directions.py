@@ -179,8 +179,8 @@ def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
     code.write_text("def count():\n    raise ValueError('no rows')\n")
     status, out, err = run(f"explain --from {code}:count")
     assert status == 2 and not out and "returns an object, not ValueError: no rows" in err
-    status, out, err = run("explain --epsilon 1 --rows 2")
-    assert status == 2 and not out and "--rows must be left out with --epsilon" in err
+    status, out, err = run("explain --epsilon 1 --max-rows 2")
+    assert status == 2 and not out and "--max-rows must be left out with --epsilon" in err
 
 
 def numbers_after(words, text):

@@ -153,12 +153,12 @@ def test_addresses_and_names(still):
         ("title = 1", "title", "title must be a text, not a number"),
         ("[target]\ngamma = [1]", "target.gamma", f"{NUMBER}, not a list"),
         ("[target]\nspeed = 1", "target.speed", "no such key"),
-        ("[table]\nrows = true", "table.source", "must be given"),
+        ("[table]\nmax_groups = true", "table.source", "must be given"),
     ],
 )
 def test_a_scenario_of_the_wrong_shape(still, text, field, words):
     whole = "[target]\ngamma = 2\n" if "target" not in text else ""
-    table = "[table]\nsource = 'x'\nentity = 'y'\n" if "[table]" not in text else ""
+    table = "[table]\nsource = 'x'\nprivacy_unit = 'y'\n" if "[table]" not in text else ""
     queries = "[[queries]]\nkind = 'count'\n"
     body = {"text": "\n".join([text, whole, table, queries])}
     found = said(still.post("/api/scenario/read", json=body))

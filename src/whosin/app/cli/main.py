@@ -116,7 +116,6 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
 
 
 OLD_SPELLINGS = {
-    "--cells": "--groups",
     "--claims-delta": "--delta",
     "--claims-epsilon": "--at-most",
 }

@@ -437,7 +437,7 @@ def install_handlers(app: FastAPI) -> None:
             log_line(f"internal error: {unexpected}")
             return JSONResponse(refusal_body(None, INTERNAL_ERROR), 500)
         status = next((code for kind, code in ERROR_STATUS if isinstance(error, kind)), 422)
-        field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
+        field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", "") or None
         return JSONResponse(refusal_body(field, error.message), status)  # shown beside the field
 
     @app.exception_handler(OSError)
