@@ -119,7 +119,7 @@ def test_every_target_and_adversary(run, tmp_path, line, epsilon, relation):
     ("options", "kind", "scale"),
     [
         ("--query count", "laplace", 1),
-        ("--query rows --rows 3", "laplace", 3),
+        ("--query rows --max-rows-per-group 3", "laplace", 3),
         ("--query sum --lower -2 --upper 10 --max-rows-per-group 2", "laplace", 20),
         ("--query histogram --max-rows-per-group 2 --max-groups 3", "laplace", 6),
         ("--query sum --lower -2 --upper 10 --size-known", "laplace", 12),

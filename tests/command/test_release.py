@@ -55,7 +55,9 @@ def test_the_whole_round(run, hospital):
     report, answers = folder / "out.html", folder / "out.json"
     code, out, err = run("release", hospital, "--report", report, "--save", answers)
     assert (code, err) == (0, "")
-    statement = out[out.index("  A person is one patient;") :].partition("\n\n")[0].splitlines()
+    statement = (
+        out[out.index("  Privacy unit: column patient;") :].partition("\n\n")[0].splitlines()
+    )
     assert len(statement) > 1 and all(line.startswith("  ") for line in statement)
     out = " ".join(out.split())
     assert "patients" in out and "from 50.0% to at most 60.0%" in out

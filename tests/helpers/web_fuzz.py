@@ -40,7 +40,7 @@ CHANNEL = {
     "outputs": ["low", "high"],
     "probabilities": [["3/4", "1/4"], ["1/2", "1/2"], [0.6, 0.4], ["1/4", "3/4"]],
 }
-SCENARIO_TEXT = "[target]\nposterior = 0.6\n[table]\nsource = 'x.csv'\nentity = 'who'\n"
+SCENARIO_TEXT = "[target]\nposterior = 0.6\n[table]\nsource = 'x.csv'\nprivacy_unit = 'who'\n"
 EVERY_QUERY = [
     {"kind": "count", "by": ["ward"], "where": "days > 3 or ward in ('surgery')"},
     {"kind": "mean", "column": "days", "by": "ward"},

@@ -118,7 +118,7 @@ def test_a_place_that_is_taken_is_noticed_before_the_debit(
 def test_the_command_replaces_nothing_and_opens_no_budget(place: Path, run: Any) -> None:
     (place / "s.toml").write_text(
         '[adversary]\nprior = "0.1..0.5"\nsize-known = true\n[target]\ngamma = 2\n'
-        '[table]\nsource = "rows.parquet"\nentity = "person"\n[domains]\nward = ["a", "b"]\n'
+        '[table]\nsource = "rows.parquet"\nprivacy_unit = "person"\n[domains]\nward = ["a", "b"]\n'
         '[[queries]]\nkind = "synthetic"\ncolumns = ["ward"]\npath = "out/s.parquet"\n'
     )
     (place / "out" / "s.parquet").write_text("theirs")
