@@ -114,9 +114,11 @@ def test_a_batch_is_priced_once(tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SCENARIO)
     (tmp_path / "t.csv").write_text("id,age\na,30\nb,40\n")
     priced = []
-    offer = QUERIES["count"].offer
+    estimate = QUERIES["count"].estimate_cost
     monkeypatch.setattr(
-        QUERIES["count"], "offer", lambda *given: priced.append(given) or offer(*given)
+        QUERIES["count"],
+        "estimate_cost",
+        lambda *given: priced.append(given) or estimate(*given),
     )
     scenario = load_scenario(tmp_path / "s.toml")
     scenario.release(scenario.open_session())

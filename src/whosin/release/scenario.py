@@ -121,9 +121,9 @@ class Scenario:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
         batch is estimated before a new request, so that what is wrong with it is found before a
         budget is opened."""
-        table, estimated = self.open_table(), None
+        table, estimates = self.open_table(), None
         if request is None:
-            estimated = self.estimate_cost(table)
+            estimates = self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
@@ -138,8 +138,8 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
-        if estimated is not None:
-            session.expect(self.queries, estimated, **self.budget)
+        if estimates is not None:
+            session.expect(self.queries, estimates, **self.budget)
         return session
 
 

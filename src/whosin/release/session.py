@@ -254,8 +254,8 @@ class Session:
         asked = read_queries(queries)
         expected, self._expected = self._expected, None
         estimates = self._resumed(asked, share, split, noise)
-        if expected is not None and expected[0] == (asked, share, split, noise):
-            estimates = estimates or expected[1]
+        if estimates is None and expected and expected[0] == (asked, share, split, noise):
+            estimates = expected[1]
         if estimates is None:
             estimates = self.dry_run(asked, share=share, split=split, noise=noise)
         paid = paid_estimates(estimates)
