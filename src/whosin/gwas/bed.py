@@ -120,7 +120,8 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
         magic = file.read(HEADER_BYTES)
     if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
         raise InvalidInput(
-            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, not 6c 1b",
+            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, "
+            "not 6c 1b",
             field=bed_path.name,
             value=_format_hex(magic),
         )

@@ -217,7 +217,8 @@ def _read_columns(path: Path, columns: int) -> list[list[str]]:
     rows = read_words(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
         raise InvalidInput(
-            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate them",
+            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate "
+            "them",
             field=path.name,
         )
     return rows

@@ -316,7 +316,8 @@ class StudyRelease:
         """Frequencies, p-values and odds ratios that follow from released counts."""
         if self.offer.question.numbers != "counts":
             raise InvalidInput(
-                "frequencies, p-values and odds ratios follow from counts alone, and this release has "
+                "frequencies, p-values and odds ratios follow from counts alone, and this "
+                "release has "
                 f"{self.offer.question.numbers}",
                 field="numbers",
                 value=self.offer.question.numbers,
@@ -458,7 +459,8 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             raise BudgetRefused(
-                f"study {dataset!r} was released under the relation {other} before, and levels under "
+                f"study {dataset!r} was released under the relation {other} before, and levels "
+                "under "
                 "two relations do not compose",
                 field="relation",
                 value=relation,

@@ -318,7 +318,8 @@ def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     cases, controls = counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
     if not len(counts) or (cases != cases[0]).any() or (controls != controls[0]).any():
         raise InvalidInput(
-            f"{name} does not say how many people the study has, and not every SNP has a genotype for "
+            f"{name} does not say how many people the study has, and not every SNP has a "
+            "genotype for "
             "everybody",
             field=name,
             hint="add a first line such as '# cases 500 controls 480'",
