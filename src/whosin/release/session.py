@@ -211,7 +211,8 @@ class Session:
             raise InvalidInput(
                 "share is missing: which part of the plan's budget these questions may spend",
                 field="share",
-                hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) gives '
+                hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
+                "gives "
                 "it for every batch",
             )
         return estimate_batch_cost(

@@ -265,7 +265,8 @@ class Adaptive:
         """What costs a share."""
         if too_many(workload):
             raise InvalidInput(
-                f'choose = "{cls.name}" would have more than {MOST_CANDIDATES:,} tables to choose from',
+                f'choose = "{cls.name}" would have more than {MOST_CANDIDATES:,} tables to '
+                "choose from",
                 field="choose",
                 value=cls.name,
                 hint='use choose = "tree", or fewer columns',

@@ -226,7 +226,8 @@ class Synthetic(Query):
                 f"that as known ({share.relation} neighbours)",
                 field="synthetic",
                 value=share.relation,
-                hint=f'plan for an adversary who knows the size, or use method = "{MARGINALS_METHOD}"',
+                hint="plan for an adversary who knows the size, or use method = "
+                f'"{MARGINALS_METHOD}"',
             )
         if self.where is not None:
             raise InvalidInput(
