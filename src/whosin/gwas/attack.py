@@ -140,7 +140,9 @@ def attack_study(
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """
-    check_instance(crowd, GenotypePanel, "crowd", "a Crowd, such as Crowd.of(…) makes")
+    check_instance(
+        crowd, GenotypePanel, "crowd", "a GenotypePanel, as GenotypePanel.of(…) makes one"
+    )
     spent, tell = float(read_ranged(epsilon, "epsilon", "above 0")), check_progress(progress)
     read_whole(seed, "seed", 0)
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")

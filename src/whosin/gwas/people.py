@@ -46,7 +46,7 @@ def read_counts(counts: object) -> Array:
             value=given.shape,
         )
     if given.dtype.kind not in "iuf" and given.size:
-        raise invalid_value("counts", "whole numbers", f"an array of {given.dtype}")
+        raise invalid_value("counts", "whole numbers", f"values of type {given.dtype}")
     with np.errstate(invalid="ignore"):
         whole = given.astype(np.int64)
     if (whole != given).any():

@@ -350,7 +350,9 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
     if head is not None:
         sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise invalid_value("head", "the digest printed on a report, 8 letters or more", head)
+            raise invalid_value(
+                "head", "a digest as a report prints it, of 8 characters or more", head
+            )
         if not any(entry.head.startswith(sought) for entry in entries):
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
     unanswered = check_whole(row, entries, answers)

@@ -197,7 +197,7 @@ def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
         for charge in charges:
             _check_same_kind(standing, charge)
     if not by_itself and not standing.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(standing, charges, spent))
+        raise BudgetRefused(_describe_excess(standing, charges, spent), field="budget")
 
 
 def _check_same_kind(standing: BudgetState, charge: Charge) -> None:

@@ -60,7 +60,9 @@ def lowest_values(data: object) -> tuple[Any, ...]:
     level that is not about parents of another one."""
     levels = list(data.values()) if isinstance(data, Mapping) else []
     if not levels or not all(isinstance(each, Mapping) for each in levels):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value(
+            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
+        )
     above = {parent for level in levels for parent in level}
     result: list[tuple[Any, ...]] = []
     for level in levels:
@@ -82,7 +84,9 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
             )
         return data
     if not isinstance(data, Mapping):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value(
+            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
+        )
     if len(data) > MOST_LEVELS:
         raise invalid_value("parents", f"at most {MOST_LEVELS} levels", len(data))
     listed = {}
@@ -358,7 +362,7 @@ class Range:
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
             raise invalid_value("edges", "at least two numbers in rising order", list(self.edges))
         if len(edges) > MOST_VALUES:
-            raise invalid_value("edges", f"at most {MOST_VALUES}", len(edges))
+            raise invalid_value("edges", f"at most {MOST_VALUES:,} numbers", f"{len(edges):,}")
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)

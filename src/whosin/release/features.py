@@ -164,15 +164,15 @@ def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
         )
     if takes == "truths":
         if not kind.is_boolean() and not kind.is_string():
-            raise invalid_value("column", "a column of true and false, or none", str(kind))
+            raise invalid_value("column", "a column of true and false", f"one of {kind}")
         return cast_value(value, "boolean") if kind.is_string() else value
     if takes == "numbers" or isinstance(domain, Range):
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise invalid_value("column", "a column of numbers", str(kind))
+            raise invalid_value("column", "a column of numbers", f"one of {kind}")
         return value if kind.is_integer() else one_zero(number_value(value))
     if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
         if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
-            raise invalid_value("column", "a column of dates", str(kind))
+            raise invalid_value("column", "a column of dates", f"one of {kind}")
         return cast_value(value, "timestamp") if kind.is_string() else timestamp_value(value)
     if isinstance(domain, Values) and kind.is_string() and isinstance(domain.values[0], int):
         return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
@@ -242,7 +242,7 @@ def read_named(
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise invalid_value(field, f"a list ([[{field}]] {written})", shorten_value(given))
     if len(given) > most:
-        raise invalid_value(field, f"at most {most}", len(given))
+        raise invalid_value(field, f"at most {most} entries", len(given))
     result: dict[str, Entry] = {}
     for number, each in enumerate(given):
         with at(f"{field}[{number}]"):
@@ -305,7 +305,7 @@ class Feature:
         for each in fields(self):
             value = getattr(self, each.name)
             if (value is None and each.default is MISSING) or not isinstance(value, str | None):
-                raise invalid_value(each.name, "a text", repr(value)[:80])
+                raise invalid_value(each.name, "text", repr(value)[:80])
         check_name(self.name, "name")
         if self.kind not in FEATURE_AGGREGATES:
             raise UnknownName("kind", self.kind, FEATURE_AGGREGATES)

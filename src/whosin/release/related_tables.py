@@ -97,7 +97,7 @@ def _check_texts(table: Further, names: Sequence[str]) -> None:
     for name in names:
         value = getattr(table, name)
         if not isinstance(value, str) and (value is not None or name in needed):
-            raise invalid_value(name, "a text", repr(value)[:80])
+            raise invalid_value(name, "text", repr(value)[:80])
     check_name(table.name, "name")
     if "." in table.name:
         raise InvalidInput(

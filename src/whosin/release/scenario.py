@@ -262,7 +262,7 @@ def _check_names(queries: Sequence[Query]) -> None:
 def _read_section(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = data.get(key, {})
     if not isinstance(part, Mapping):
-        raise invalid_value(key, f"a table: [{key}]", repr(part))
+        raise invalid_value(key, f"a section, [{key}]", repr(part))
     _check_section(part, key)
     return part
 

@@ -212,8 +212,7 @@ class Session:
                 "share is missing: which part of the plan's budget these questions may spend",
                 field="share",
                 hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
-                "gives "
-                "it for every batch",
+                "gives it for every batch",
             )
         return estimate_batch_cost(
             self.table,

@@ -106,7 +106,9 @@ class Table:
             is_usable(self.type(self.entity)) or self.type(self.entity).is_binary()
         ):
             raise invalid_value(
-                "entity", "a column of numbers, text or dates", str(self.type(self.entity))
+                "entity",
+                "a column of numbers, text or dates",
+                f"one of {self.type(self.entity)}",
             )
         self.own = self.kinds
         self.database = self._related(own, opened)
@@ -316,7 +318,7 @@ class Table:
         if isinstance(domain, Values):
             first = domain.values[0]
             if isinstance(first, str):
-                fits, accepted = kind.is_string(), "texts"
+                fits, accepted = kind.is_string(), "text"
             elif isinstance(first, bool):
                 fits, accepted = kind.is_boolean(), "true and false"
             else:
