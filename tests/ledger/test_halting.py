@@ -25,7 +25,8 @@ from halting_checks import (
     check_halting,
 )
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import standing, verify
+from whosin.ledger import budget as ledger_budget
+from whosin.ledger import verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -92,15 +93,17 @@ def test_a_history_that_answers_while_it_is_halted_is_broken(ledger, monkeypatch
 
 
 def test_states_are_what_they_were_before_a_halt():
-    for state in standing.BASIC_STATES:
-        assert standing.state_after_resuming(standing.state_after_suspension(state)) == state
-        assert standing.state_after_suspension(
-            standing.state_after_suspension(state)
-        ) == standing.state_after_suspension(state)
-        assert len(standing.state_after_suspension(state)) <= 16  # the column's width
+    for state in ledger_budget.BASIC_STATES:
         assert (
-            standing.state_after_resuming(
-                standing.state_after_closing(standing.state_after_suspension(state))
+            ledger_budget.state_after_resuming(ledger_budget.state_after_suspension(state)) == state
+        )
+        assert ledger_budget.state_after_suspension(
+            ledger_budget.state_after_suspension(state)
+        ) == ledger_budget.state_after_suspension(state)
+        assert len(ledger_budget.state_after_suspension(state)) <= 16  # the column's width
+        assert (
+            ledger_budget.state_after_resuming(
+                ledger_budget.state_after_closing(ledger_budget.state_after_suspension(state))
             )
             == "closed"
         )

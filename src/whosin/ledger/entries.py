@@ -29,11 +29,10 @@ from sqlalchemy import (
 from whosin.calibration import Fallback, Noise, Plan
 from whosin.calibration import plan as calibration_plan
 from whosin.errors import BrokenHistory, WhosinError
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding
-from whosin.ledger import standing as ledger_standing
 from whosin.ledger.binding import RegisteredTable
-from whosin.ledger.budget import Budget, Cost
-from whosin.ledger.standing import BudgetState
+from whosin.ledger.budget import Budget, BudgetState, Cost
 
 # Entries of a history, as data.
 
@@ -175,15 +174,13 @@ def read_standing(row: Any, halts: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in COUNT_COLUMNS)
     texts = all(type(getattr(row, name)) is str for name in TEXT_COLUMNS)
-    if not (
-        numbers and texts and row.alone in (0, 1) and row.state in ledger_standing.KNOWN_STATES
-    ):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in ledger_budget.KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return BudgetState(
             dataset=row.name,
-            state=ledger_standing.state_after_resuming(row.state),
-            halted=ledger_standing.is_halted(row.state),
+            state=ledger_budget.state_after_resuming(row.state),
+            halted=ledger_budget.is_halted(row.state),
             halts=halts,
             plan=_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),

@@ -12,15 +12,14 @@ from typing import Any, cast
 from sqlalchemy import Connection, inspect, select
 
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged, invalid_value
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger import standing as ledger_standing
-from whosin.ledger.budget import Charge, Cost, describe_promise
+from whosin.ledger.budget import BudgetState, Charge, Cost, describe_promise
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
-from whosin.ledger.standing import BudgetState
 
 # Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
 #
@@ -310,9 +309,9 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
 ENTRY_KINDS = ("debit", "answer", "amended", "halted", "resumed", "closed")
 """What may follow a registration."""
 _STATE_AFTER = {
-    "closed": ledger_standing.state_after_closing,
-    "halted": ledger_standing.state_after_suspension,
-    "resumed": ledger_standing.state_after_resuming,
+    "closed": ledger_budget.state_after_closing,
+    "halted": ledger_budget.state_after_suspension,
+    "resumed": ledger_budget.state_after_resuming,
 }
 
 

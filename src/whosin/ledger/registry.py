@@ -19,13 +19,20 @@ from whosin.errors import (
     UnknownName,
     invalid_value,
 )
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, entries
-from whosin.ledger import standing as ledger_standing
 from whosin.ledger.binding import RegisteredTable, Registration, read_binding
-from whosin.ledger.budget import COUNTED_NOTION, Budget, Charge, Cost, describe_promise
+from whosin.ledger.budget import (
+    COUNTED_NOTION,
+    Budget,
+    BudgetState,
+    Charge,
+    Cost,
+    describe_promise,
+    drop_dust,
+)
 from whosin.ledger.encoding import current_user, read_name
 from whosin.ledger.entries import Debit, Entry, datasets
-from whosin.ledger.standing import BudgetState, drop_dust
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
 
@@ -466,14 +473,14 @@ class Registry:
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if ledger_standing.state_after_resuming(turn.row.state) == "closed":
+            if ledger_budget.state_after_resuming(turn.row.state) == "closed":
                 raise BudgetRefused(
                     f"dataset {turn.row.name!r} is closed already",
                     field="dataset",
                     value=turn.row.name,
                 )
             self._append(
-                turn, "closed", {}, state=ledger_standing.state_after_closing(turn.row.state)
+                turn, "closed", {}, state=ledger_budget.state_after_closing(turn.row.state)
             )
         return self.standing(dataset)
 
@@ -487,7 +494,7 @@ class Registry:
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
             self._append(
-                turn, "halted", said, state=ledger_standing.state_after_suspension(turn.row.state)
+                turn, "halted", said, state=ledger_budget.state_after_suspension(turn.row.state)
             )
 
     def resume(self, dataset: str) -> BudgetState:
@@ -498,10 +505,10 @@ class Registry:
             BudgetRefused: it is not halted.
         """
         with self._turn(dataset) as turn:
-            if not ledger_standing.is_halted(turn.row.state):
+            if not ledger_budget.is_halted(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not halted")
             self._append(
-                turn, "resumed", {}, state=ledger_standing.state_after_resuming(turn.row.state)
+                turn, "resumed", {}, state=ledger_budget.state_after_resuming(turn.row.state)
             )
         return self.standing(dataset)
 

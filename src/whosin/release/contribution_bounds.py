@@ -14,10 +14,15 @@ from whosin.release.conditions import parse_condition
 from whosin.release.dates import CLAMP, DROP, OTHER_LABEL
 from whosin.release.domains import Domain, Range
 from whosin.release.groups import GroupGrid
-from whosin.release.row_sampling import MOST_HELD, sum_sampled_rows
-from whosin.release.row_sampling import sample_rows as sample_rows
+from whosin.release.row_values import (
+    MOST_HELD,
+    double_value,
+    rows_with_unit,
+    sum_sampled_rows,
+    whole_steps,
+)
 from whosin.release.row_values import clamp_value as clamp_value
-from whosin.release.row_values import double_value, rows_with_unit, whole_steps
+from whosin.release.row_values import sample_rows as sample_rows
 from whosin.release.table import Table
 
 # What of the rows counts in an answer, and what to be careful about before asking.

@@ -324,3 +324,18 @@ def _uses_delta(offer: CostEstimate, relation: str) -> bool:
         return True
     cost = offer.charge.cost(relation)
     return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or offer.share.rho > 0
+
+
+def apportion_cost(cost: Cost, count: int) -> list[Cost]:
+    """A cost in parts that are as even as whole units allow, and add up to it."""
+    return [
+        Cost(
+            *(
+                amount
+                if amount >= encoding.INFINITE_UNITS
+                else amount // count + (each < amount % count)
+                for amount in (cost.epsilon, cost.rho, cost.delta)
+            )
+        )
+        for each in range(count)
+    ]

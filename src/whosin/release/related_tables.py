@@ -23,8 +23,7 @@ from whosin.release.features import (
     readable_values,
     tie_values,
 )
-from whosin.release.row_sampling import whole_rows
-from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit
+from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.validation import read_whole
 
 # Further tables: of the same people, or public.

@@ -21,11 +21,11 @@ from whosin.ledger.registry import describe_copy, describe_unanswered, draw_or_s
 from whosin.plain_files import remove_unlocked, remove_unlocked_folders
 from whosin.release.answer import Answer, Release
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
-from whosin.release.cost import CostEstimate
+from whosin.release.cost import CostEstimate, apportion_cost
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.queries.together import apportion_cost, paid_questions
+from whosin.release.queries.together import paid_questions
 from whosin.release.registration import register_question, register_table
 from whosin.release.sql import parse_queries
 from whosin.release.table import Table

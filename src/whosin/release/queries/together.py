@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array
-from whosin.ledger import encoding
-from whosin.ledger.budget import COUNTED_NOTION, Charge, Cost
+from whosin.ledger.budget import COUNTED_NOTION, Charge
 from whosin.marginals import (
     BudgetAllocation,
     IntervalRadii,
@@ -38,7 +37,7 @@ from whosin.release.contribution_bounds import (
     may_vary,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, Share
+from whosin.release.cost import CostEstimate, Share, apportion_cost
 from whosin.release.engines.base import Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
@@ -241,21 +240,6 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
         return None
     drops = frozenset(name for name, each in pairs if each.drops)
     return query.where, bounds.rows, table.of_people, drops
-
-
-def apportion_cost(cost: Cost, count: int) -> list[Cost]:
-    """A cost in parts that are as even as whole units allow, and add up to it."""
-    return [
-        Cost(
-            *(
-                amount
-                if amount >= encoding.INFINITE_UNITS
-                else amount // count + (each < amount % count)
-                for amount in (cost.epsilon, cost.rho, cost.delta)
-            )
-        )
-        for each in range(count)
-    ]
 
 
 def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
