@@ -17,8 +17,7 @@ from amounts import some
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top, Values
 from whosin.release.conditions import parse_condition
-from whosin.release.dates import date_code
-from whosin.release.domains import read_domain
+from whosin.release.domains import date_code, read_domain
 from whosin.release.inspection import check_table
 from whosin.release.registration import register_question, register_table
 

@@ -2,8 +2,7 @@
 
 from whosin.release.answer import Answer, Release
 from whosin.release.cost import CostEstimate
-from whosin.release.dates import Dates
-from whosin.release.domains import Range, Values
+from whosin.release.domains import Dates, Range, Values
 from whosin.release.engines import DuckDB, Engine, Spark
 from whosin.release.features import Feature
 from whosin.release.queries import (

@@ -10,17 +10,20 @@ from typing import Any, TypeAlias
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.release.dates import (
+from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,
     DROP,
     OTHER_LABEL,
     Dates,
+    Domain,
+    Range,
+    Values,
     check_closed,
     date_code,
     other_label,
 )
-from whosin.release.domains import Domain, Parents, Range, Values
+from whosin.release.hierarchies import Parents
 from whosin.release.row_values import number_value
 
 # Columns of our own beside a table's, whatever these are called.

@@ -11,8 +11,7 @@ from whosin.errors import at
 from whosin.exact import format_figures, rational
 from whosin.release.column_expressions import Cellular, add_levels, base_column, root_column
 from whosin.release.conditions import parse_condition
-from whosin.release.dates import CLAMP, DROP, OTHER_LABEL
-from whosin.release.domains import Domain, Range
+from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import (
     MOST_HELD,

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value
-from whosin.release.dates import Dates
-from whosin.release.domains import MAX_BOUND_STEPS, Domain, Range, Values
+from whosin.release.domains import MAX_BOUND_STEPS, Dates, Domain, Range, Values
 from whosin.release.row_values import (
     cast_value,
     clamp_value,

@@ -21,8 +21,7 @@ from whosin.release.column_expressions import (
     listed_cell_number,
     root_column,
 )
-from whosin.release.dates import Dates, read_day
-from whosin.release.domains import MOST_CELLS, Range
+from whosin.release.domains import MOST_CELLS, Dates, Range, read_day
 from whosin.release.engines.base import whole_numbers
 from whosin.release.table import Table
 

@@ -11,7 +11,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.release.column_expressions import base_column
 from whosin.release.conditions import TEXT_HINT, unknown_column
-from whosin.release.dates import Dates
+from whosin.release.domains import Dates
 from whosin.release.queries import (
     Count,
     Deviation,

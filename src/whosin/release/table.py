@@ -22,11 +22,11 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.dates import Dates
-from whosin.release.domains import Domain, Parents, Range, Values, read_domain
+from whosin.release.domains import Dates, Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.files import collect_lazy
 from whosin.release.features import read_features
+from whosin.release.hierarchies import Parents
 from whosin.release.related_tables import Database, read_tables
 from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
