@@ -43,6 +43,7 @@ from whosin.release import (
     Table,
 )
 from whosin.release.contribution_bounds import eligible_rows
+from whosin.release.engines.base import is_database
 from whosin.release.engines.database_tables import needed_columns, row_conditions
 from whosin.release.engines.databases import read_address
 
@@ -270,7 +271,7 @@ def test_a_source_has_no_password(source: str) -> None:
 
 
 def test_addresses() -> None:
-    assert read_address("data.csv") is None and read_address("x.duckdb::t") is None
+    assert not is_database("data.csv") and not is_database("x.duckdb::t")
     address = read_address("postgresql://[::1]:5/db::s.t")
     assert address is not None and (address.uri, address.table) == (
         "postgresql://[::1]:5/db",

@@ -17,7 +17,7 @@ from whosin.ledger.binding import Registration
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.engines import DuckDB
-from whosin.release.engines.base import file_kind, list_files
+from whosin.release.engines.base import file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.queries import Query
 from whosin.release.related_tables import Further, FurtherTable
@@ -64,7 +64,7 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
 
 def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     path = str(source) if isinstance(source, str | Path) else None
-    address = read_address(path)
+    address = read_address(path) if path is not None and is_database(path) else None
     if address is not None and address.remote:
         return _fingerprint_server(address, table, source, rows)
     files = _local_files(path)

@@ -29,8 +29,7 @@ from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
-from whosin.release.engines.base import FILE_ENDINGS
-from whosin.release.engines.database_tables import ADBC_PREFIX
+from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
@@ -234,8 +233,8 @@ def read_scenario(
         url if "://" in url else _resolve_path(folder, url),
         parts["ledger"].get("dataset"),
         parts["budget"],
-        _read_further_tables(data.get("tables", ()), folder),
-        read_features(data.get("features", ())),
+        _read_further_tables(data["tables"], folder) if "tables" in data else (),
+        read_features(data["features"]) if "features" in data else (),
     )
 
 

@@ -24,7 +24,7 @@ from whosin.release.column_expressions import (
 from whosin.release.conditions import unknown_column
 from whosin.release.domains import Dates, Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.files import collect_lazy
+from whosin.release.engines.base import collect_lazy
 from whosin.release.features import read_features
 from whosin.release.hierarchies import Parents
 from whosin.release.related_tables import Database, read_tables
@@ -92,9 +92,11 @@ class Table:
             raise invalid_value("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
         # A lazy frame is run once: what is fingerprinted is what is scanned.
-        self.source, self.tables = collect_lazy(source), read_tables(tables)
-        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in self.tables)
-        self.features, self.of_people = read_features(features), False
+        self.source = collect_lazy(source)
+        further = read_tables(tables) if tables != () else ()
+        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in further)
+        self.features = read_features(features) if features != () else ()
+        self.of_people = False
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())

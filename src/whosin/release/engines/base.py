@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ RowCounter = Callable[[Iterable[Any]], Array]
 FILE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW_KINDS = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 FILE_ENDINGS = FILE_KINDS | ARROW_KINDS
+ACCEPTED_FRAMES = "a path, a pyarrow Table, or a pandas or Polars frame"
 ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
 
 
@@ -158,6 +161,71 @@ def list_drafts(folder: Path, owner: str) -> dict[Path, str]:
     """The drafts of an owner in a folder of this machine, with the beginnings of their digests."""
     found = folder.glob(f".*.{owner}.*.draft")
     return {each: each.name.rsplit(".", 2)[-2] for each in found}
+
+
+POSTGRES_SCHEMES = ("postgresql", "postgres")
+ADBC_PREFIX = "adbc:"
+SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(source: str) -> bool:
+    """Whether a source names a database that is read through a driver."""
+    if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
+        return True
+    path, mark, _ = source.partition("::")
+    return bool(mark) and is_sqlite(path)
+
+
+def is_sqlite(path: str | Path) -> bool:
+    """Whether a file is an SQLite database, by how it begins."""
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    except OSError:
+        return False
+
+
+LAZY_FRAME = ("polars", "LazyFrame")
+
+
+def collect_lazy(source: Any) -> Any:
+    """A lazy frame of Polars as a frame, and any other source as it is.
+
+    Raises:
+        InvalidInput: Polars cannot run it; its words may quote a value.
+    """
+    kind = type(source)
+    if (kind.__module__.partition(".")[0], kind.__name__) != LAZY_FRAME:
+        return source
+    with contextlib.suppress(Exception):
+        return source.collect()
+    raise InvalidInput("Polars cannot collect this LazyFrame", field="table", value=kind.__name__)
+
+
+def require_plain(source: object, ours: Sequence[Any]) -> bool:
+    """Whether a source is an Ibis table that an engine of ours opened.
+
+    Raises:
+        InvalidInput: an Ibis table of another database, or an expression: it could hold anything,
+            also what fails on some rows.
+    """
+    if type(source).__module__.partition(".")[0] != "ibis":
+        return False
+    import ibis
+    from ibis.expr.operations import DatabaseTable
+
+    if isinstance(source, ibis.Table) and isinstance(source.op(), DatabaseTable):
+        backend = source.get_backend()
+        if any(backend is each for each in ours):
+            return True
+    raise InvalidInput(
+        "an Ibis expression is not read as a table",
+        field="table",
+        value=type(source).__name__,
+        hint=f"give what its to_pyarrow() returns, or {ACCEPTED_FRAMES}",
+    )
 
 
 def file_kind(path: str) -> str:
@@ -524,3 +592,16 @@ def require_unchanged(known: object, now: object) -> None:
     if now != known:
         changed = "the table has other columns than when it was opened"
         raise SourceChanged(f"{changed}: {name_difference(known, now)}")
+
+
+def sql_literal(value: object) -> str:
+    """A value in SQL."""
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    text = str(value).replace("'", "''")
+    return f"'{text}'"
+
+
+def sql_identifier(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'

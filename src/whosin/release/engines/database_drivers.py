@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
-from whosin.release.engines.base import require_different, split_name
+from whosin.release.engines.base import require_different, split_name, sql_identifier, sql_literal
 from whosin.release.engines.database_tables import (
     PRESENT_OPERATOR,
     Address,
@@ -18,7 +18,7 @@ from whosin.release.engines.database_tables import (
     unusable_column,
 )
 from whosin.release.engines.databases import DatabaseTable
-from whosin.release.engines.files import NO_EXTENSIONS, holds_text, sql_identifier, sql_literal
+from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
 # PostgreSQL, through its ADBC driver, libpq: PGPASSWORD, ~/.pgpass and services work.
 #

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from whosin.errors import InvalidInput
-from whosin.release.engines.files import sql_identifier
+from whosin.release.engines.base import ADBC_PREFIX, sql_identifier
 
 # Where a table of a database is, as a source says it.
 #
@@ -22,9 +21,6 @@ from whosin.release.engines.files import sql_identifier
 
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
-POSTGRES_SCHEMES = ("postgresql", "postgres")
-ADBC_PREFIX = "adbc:"
-SQLITE_MAGIC = b"SQLite format 3\0"
 ADDRESS_FORMS = "postgresql://host/database::schema.table, file::table or adbc:driver:uri::table"
 CONNECTION_PARAMETERS = frozenset(
     {
@@ -63,14 +59,12 @@ class Address:
         return self.system != SQLITE or not self.known
 
 
-def read_address(source: object) -> Address | None:
-    """The address of a table in a database; None for other sources, DuckDB's own among them.
+def read_address(source: str) -> Address:
+    """The address of a table in a database, which `is_database` knows by its form.
 
     Raises:
         InvalidInput: a source like one, which is none.
     """
-    if not isinstance(source, str) or not is_database(source):
-        return None
     database, mark, table = source.rpartition("::")
     if not mark or not table or table.startswith("1]"):  # an IPv6 address, and no table
         raise InvalidInput(
@@ -88,25 +82,6 @@ def read_address(source: object) -> Address | None:
         _check_url(database)
         return Address(POSTGRESQL, database, table)
     return Address(SQLITE, str(Path(database).resolve()), table)
-
-
-def is_database(source: str) -> bool:
-    """Whether a source names a database that is read through a driver."""
-    if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
-        return True
-    path, mark, _ = source.partition("::")
-    return bool(mark) and is_sqlite(path)
-
-
-def is_sqlite(path: str | Path) -> bool:
-    """Whether a file is an SQLite database, by how it begins."""
-    try:
-        if not os.path.isfile(path):
-            return False
-        with open(path, "rb") as file:
-            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    except OSError:
-        return False
 
 
 def _check_url(url: str) -> None:

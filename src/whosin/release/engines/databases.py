@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from whosin.errors import SourceChanged, SourceUnreachable, WhosinError
 from whosin.extras import require_extras
-from whosin.release.engines.base import require_unchanged
+from whosin.release.engines.base import require_unchanged, sql_identifier
 from whosin.release.engines.database_tables import (
     POSTGRESQL,
     SQLITE,
@@ -24,7 +24,6 @@ from whosin.release.engines.database_tables import (
     row_conditions,
     select_sql,
 )
-from whosin.release.engines.files import sql_identifier
 
 __all__ = [
     "Address",

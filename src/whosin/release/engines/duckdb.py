@@ -26,16 +26,19 @@ from whosin.release.engines.base import (
     WrittenFile,
     file_kind,
     further_source,
+    is_database,
+    is_sqlite,
     list_files,
     memory_tables,
     refuse_unreadable,
     require_local,
+    require_plain,
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.database_tables import SQLITE, is_sqlite
+from whosin.release.engines.database_tables import SQLITE
 from whosin.release.engines.databases import Address, list_tables, open_table, read_address
-from whosin.release.engines.files import arrow_table, require_plain, require_sound
+from whosin.release.engines.files import arrow_table, require_sound
 
 # Where rows that do not fit into memory go: see `plain_files`.
 
@@ -138,9 +141,8 @@ class DuckDB(Engine):
         if not isinstance(source, str):
             require_plain(source, ())
             return home.frame(arrow_table(source)), []
-        address = read_address(source)
-        if address is not None:
-            return home.fetched_table(open_table(address, views=self._views)), []
+        if is_database(source):
+            return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
         if "::" in source:
             path, _, name = source.partition("::")
@@ -187,7 +189,7 @@ class DuckDB(Engine):
         home.require_same()
 
         def fetched() -> Any:
-            with home.fetched.filled(expression):
+            with home.filled(expression):
                 return work(home, expression)
 
         return run_interruptibly(fetched, home.interrupt, lambda: _report_progress(home, progress))

@@ -19,16 +19,20 @@ from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, inval
 from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (
+    ACCEPTED_FRAMES,
     BYTE_ORDER_MARK,
     CUT_CHARACTER,
     DIGEST_LETTERS,
     MAX_LINE_LENGTH,
     Header,
     WrittenFile,
+    collect_lazy,
     draft_name,
     read_header,
     refuse_unreadable,
     require_different,
+    sql_identifier,
+    sql_literal,
 )
 
 # Frames in memory as Arrow tables.
@@ -42,22 +46,6 @@ from whosin.release.engines.base import (
 
 
 SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, datetime.time)
-ACCEPTED_SOURCES = "a path, a pyarrow Table, or a pandas or Polars frame"
-LAZY_FRAME = ("polars", "LazyFrame")
-
-
-def collect_lazy(source: Any) -> Any:
-    """A lazy frame of Polars as a frame, and any other source as it is.
-
-    Raises:
-        InvalidInput: Polars cannot run it; its words may quote a value.
-    """
-    kind = type(source)
-    if (kind.__module__.partition(".")[0], kind.__name__) != LAZY_FRAME:
-        return source
-    with contextlib.suppress(Exception):
-        return source.collect()
-    raise InvalidInput("Polars cannot collect this LazyFrame", field="table", value=kind.__name__)
 
 
 def arrow_table(source: Any) -> Any:
@@ -69,7 +57,7 @@ def arrow_table(source: Any) -> Any:
         source = pa.Table.from_batches([source])
     if not isinstance(source, pa.Table):
         if getattr(source, "__arrow_c_stream__", None) is None:
-            raise invalid_value("table", ACCEPTED_SOURCES, type(source).__name__)
+            raise invalid_value("table", ACCEPTED_FRAMES, type(source).__name__)
         try:
             source = _arrow_from_pandas(source) if hasattr(source, "dtypes") else pa.table(source)
         except InvalidInput:
@@ -92,30 +80,6 @@ def arrow_table(source: Any) -> Any:
             column = source.column(index).cast(pa.timestamp(field.type.unit))
             source = source.set_column(index, field.name, column)
     return source
-
-
-def require_plain(source: object, ours: Sequence[Any]) -> bool:
-    """Whether a source is an Ibis table that an engine of ours opened.
-
-    Raises:
-        InvalidInput: an Ibis table of another database, or an expression: it could hold anything,
-            also what fails on some rows.
-    """
-    if type(source).__module__.partition(".")[0] != "ibis":
-        return False
-    import ibis
-    from ibis.expr.operations import DatabaseTable
-
-    if isinstance(source, ibis.Table) and isinstance(source.op(), DatabaseTable):
-        backend = source.get_backend()
-        if any(backend is each for each in ours):
-            return True
-    raise InvalidInput(
-        "an Ibis expression is not read as a table",
-        field="table",
-        value=type(source).__name__,
-        hint=f"give what its to_pyarrow() returns, or {ACCEPTED_SOURCES}",
-    )
 
 
 def _arrow_from_pandas(frame: Any) -> Any:
@@ -362,19 +326,6 @@ def find_broken_lines(files: Sequence[str]) -> BrokenLines:
     kinds.pop("TOO MANY COLUMNS", None)  # what follows U+001F
     unreadable = sum(kinds.values()) + int(longer)
     return BrokenLines(encoding, unreadable, short, long, quotes)
-
-
-def sql_literal(value: object) -> str:
-    """A value in SQL."""
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    text = str(value).replace("'", "''")
-    return f"'{text}'"
-
-
-def sql_identifier(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _row_lines_sql(

@@ -31,6 +31,7 @@ from whosin.release.engines.base import (
     Schema,
     WrittenFile,
     file_kind,
+    is_database,
     list_files,
     memory_tables,
     one_schema,
@@ -38,11 +39,12 @@ from whosin.release.engines.base import (
     parse_header,
     read_header,
     refuse_unreadable,
+    require_plain,
 )
 from whosin.release.engines.database_tables import needed_columns, row_conditions
 from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
 from whosin.release.engines.duckdb import SpillFolder
-from whosin.release.engines.files import arrow_table, require_plain
+from whosin.release.engines.files import arrow_table
 from whosin.release.engines.spark_workers import (
     CODE,
     LONGEST_LINE,
@@ -403,9 +405,8 @@ class Spark(Engine):
             return self._frame(source)
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
-        address = read_address(source)
-        if address is not None:
-            return self._database(address)
+        if is_database(source):
+            return self._database(read_address(source))
         kind = file_kind(source)
         if kind == "arrow":
             raise InvalidInput(
