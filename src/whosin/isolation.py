@@ -1,5 +1,19 @@
 """Run functions in processes of their own, with a deadline and a memory limit: once, or in a worker
 pool.
+
+What goes to a process and what comes back. Tasks go out pickled. Answers come back as plain data in
+frames of a known length, read by an unpickler that knows no class; errors come back by name and are
+made anew here.
+
+The side of the process that works. It hears neither Ctrl-C nor other people's streams (a foreign
+library may print rows), leaves no copy of its memory on disk when it crashes, since that may hold
+rows too, and ends when the process that started it ends.
+
+A process that has imported everything, and forks itself for each task. Each task has a process of
+its own, made in some milliseconds, and nothing of it is left when it is over, neither memory nor
+temporary files; what a killed server leaves of them goes with the next one that starts. The pool
+has one thread, so that forking is safe, and ends, with all that it forked, when this process ends.
+It is started again if it is gone.
 """
 
 from __future__ import annotations
@@ -42,13 +56,6 @@ __all__ = [
     "WorkerPool",
     "run_isolated",
 ]
-
-
-# What goes to a process and what comes back.
-#
-# Contract: tasks go out pickled. Answers come back as plain data in frames of a known length, read
-# by
-# an unpickler that knows no class; errors come back by name and are made anew here.
 
 
 LENGTH_STRUCT = struct.Struct("!Q")
@@ -161,9 +168,6 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
     return chosen(number, words, file)
 
 
-# How long a task may take and how much memory it may hold, and the waiting for its answer.
-
-
 POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
@@ -268,9 +272,6 @@ def inherit_memory_limit(memory: int | None) -> None:
     own_memory = memory
 
 
-# A new interpreter for one task.
-
-
 QUIET_ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -324,13 +325,6 @@ def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subpro
         start_new_session=True,
         env=os.environ | QUIET_ENVIRONMENT,
     )
-
-
-# The side of the process that works.
-#
-# Contract: it hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
-# leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
-# the process that started it ends.
 
 
 JOB_STRUCT = struct.Struct("!cQ")
@@ -424,15 +418,6 @@ def _die_with_parent() -> None:
 
 def _dump_nothing() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-# A process that has imported everything, and forks itself for each task.
-#
-# Contract: each task has a process of its own, made in some milliseconds, and nothing of it is left
-# when it is over, neither memory nor temporary files; what a killed server leaves of them goes with
-# the next one that starts. The pool has one thread, so that forking is
-# safe, and ends, with all that it forked, when this process ends. It is started again if it is
-# gone.
 
 
 FIRST_SECONDS = 60.0

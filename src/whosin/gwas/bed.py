@@ -1,4 +1,18 @@
-"""PLINK's .bed files: two bits a genotype, memory-mapped, counted by popcount."""
+"""PLINK's .bed files: two bits a genotype, memory-mapped, counted by popcount.
+
+After three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where stride = ⌈people/4⌉,
+the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one copy, 11 none. A file
+that is not exactly that long, or not of this kind, is refused by name before anything is counted.
+
+Genotype counts of cases and controls, by popcounts of packed words. One kernel for files, processes
+and Spark; counts are exact, whatever the padding bits hold. With h and l the high and low bit of a
+genotype: both set means no copy of A1, h alone one, l alone missing, neither two. So three
+popcounts per group are enough, and the controls' are those of everyone who is counted less the
+cases'.
+
+A row is cut in two halves and their bits are merged, so that one word holds the low (or high) bits
+of 64 people: half as many words to mask and to count.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +30,6 @@ from whosin.validation import read_path
 
 if TYPE_CHECKING:
     from whosin.exact import Array
-
-
-# PLINK's .bed files: two bits per genotype, SNP-major, memory-mapped.
-#
-# Contract: after three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where
-# stride = ⌈people/4⌉, the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one
-# copy, 11 none. A file that is not exactly that long, or not of this kind, is refused by name
-# before
-# anything is counted.
 
 
 BED_MAGIC = b"\x6c\x1b"
@@ -172,18 +177,6 @@ def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
 
 def _format_hex(data: bytes) -> str:
     return data.hex(" ") or "an empty file"
-
-
-# Genotype counts of cases and controls, by popcounts of packed words.
-#
-# Contract: one kernel for files, processes and Spark; counts are exact, whatever the padding bits
-# hold. With h and l the high and low bit of a genotype: both set means no copy of A1, h alone one,
-# l alone missing, neither two. So three popcounts per group are enough, and the controls' are
-# those of everyone who is counted less the cases'.
-#
-# A row is cut in two halves and their bits are merged, so that one word holds the low (or high)
-# bits
-# of 64 people: half as many words to mask and to count.
 
 
 CHUNK_BYTES = 1 << 19

@@ -1,4 +1,22 @@
-"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over."""
+"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over.
+
+Genotype tables: reading counts that a caller hands over. Counts are SNPs × 6, people with 0, 1, 2
+copies of A1 among cases, then among controls. Rows may have fewer people than the groups (missing
+genotypes), never more.
+
+Who is a case and who is a control: PLINK's .fam file, or a phenotype file. 2 is a case, 1 a
+control, 0, -9 and words are missing, as in PLINK; people whose phenotype is missing are left out.
+Another number would be a quantitative trait, which is refused. PLINK also leaves out people of
+unknown sex unless it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set.
+Messages never quote a person.
+
+Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
+Order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in some people, so
+their genotypes are not three classes; `autosomal` says which SNPs may be counted.
+
+What a caller hands over, read or refused by name. Whatever its type, a wrong argument becomes one
+message that names the parameter, what is accepted and what was received.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +34,6 @@ from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
 from whosin.validation import read_path, read_whole
-
-# Genotype tables: reading counts that a caller hands over.
-#
-# Contract: counts are SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls.
-# Rows may have fewer people than the groups (missing genotypes), never more.
-
 
 MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
@@ -112,16 +124,6 @@ def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> t
 def most_imputed(people: int) -> int:
     """How many genotypes of a group are imputed at most, where genotypes are the secret."""
     return people // MOST_IMPUTED
-
-
-# Who is a case and who is a control: PLINK's .fam file, or a phenotype file.
-#
-# Contract: 2 is a case, 1 a control, 0, -9 and words are missing, as in PLINK; people whose
-# phenotype
-# is missing are left out. Another number would be a quantitative trait, which is refused. PLINK
-# also
-# leaves out people of unknown sex unless it is told `--allow-no-sex`; here they count, unless
-# `leave_out_no_sex` is set. Messages never quote a person.
 
 
 CASE, CONTROL = 2, 1
@@ -239,13 +241,6 @@ def _read_status(word: str, source: str) -> int:
     )
 
 
-# Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
-#
-# Contract: order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in
-# some
-# people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
-
-
 HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
 
 
@@ -308,13 +303,6 @@ def count_lines(path: Path) -> int:
     if b"\n\n" in data or b"\r" in data:
         return sum(1 for line in data.splitlines() if line.strip())
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-
-
-# What a caller hands over, read or refused by name.
-#
-# Contract: whatever its type, a wrong argument becomes one message that names the parameter, what
-# is
-# accepted and what was received.
 
 
 T = TypeVar("T")

@@ -1,4 +1,27 @@
-"""A private release of a study: what it costs, what it is registered as, and what is published."""
+"""A private release of a study: what it costs, what it is registered as, and what is published.
+
+What a release would do and cost, from public facts alone: nothing here looks at a genotype. The
+plan's ε is spent whole, in whole units of the ledger: all of it on the choice of SNPs, or half on
+the choice and half on numbers about them.
+
+A study as a budget is bound to it: see `whosin.ledger.binding`. Sizes and the list of SNPs are
+public and kept as they are; counts are recognised by fingerprints, which the ledger seals. They are
+the same in whatever file the study lies, in whatever order its people and SNPs are, and whichever
+of its two alleles is A1.
+
+*Label swaps* protect who is a case: the budget is for the counts of cases and controls. *Genotype
+changes* protect genomes, which the same people have under every phenotype: the budget is for the
+pooled counts of everybody who was genotyped, so all phenotypes share it.
+
+A private release: the most associated SNPs, and numbers about them. A plan says how much may be
+learnt, the ledger is debited before noise is drawn, and the answer is stored before it is shown; a
+retry with the same request shows the same answer. Which genotypes are missing is private: distances
+leave them out, as PLINK does, and published numbers impute them (`tables.imputed_copies`), so that
+groups have public sizes. Errors depend on public things only.
+
+Under genotype changes the secret is a genome, which is the same under every phenotype: a study of
+people who have such a budget under another name is paid from that one.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +64,6 @@ from whosin.ledger.binding import PEOPLE_KIND, Registration
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registry import describe_copy
 from whosin.validation import read_whole
-
-# What a release would do and cost, from public facts alone: nothing here looks at a genotype.
-#
-# Contract: the plan's ε is spent whole, in whole units of the ledger: all of it on the choice of
-# SNPs, or half on the choice and half on numbers about them.
-
 
 NUMBER_KINDS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
@@ -215,18 +232,6 @@ def _number_noise(
     return steps / epsilon, CHI2_STEP
 
 
-# A study as a budget is bound to it: see `whosin.ledger.binding`.
-#
-# Contract: sizes and the list of SNPs are public and kept as they are; counts are recognised by
-# fingerprints, which the ledger seals. They are the same in whatever file the study lies, in
-# whatever
-# order its people and SNPs are, and whichever of its two alleles is A1.
-#
-# *Label swaps* protect who is a case: the budget is for the counts of cases and controls. *Genotype
-# changes* protect genomes, which the same people have under every phenotype: the budget is for the
-# pooled counts of everybody who was genotyped, so all phenotypes share it.
-
-
 PRIVACY_UNIT = "person"
 DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
@@ -270,18 +275,6 @@ def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
         total += int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
         many += 1
     return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
-
-
-# A private release: the most associated SNPs, and numbers about them.
-#
-# Contract: a plan says how much may be learnt, the ledger is debited before noise is drawn, and the
-# answer is stored before it is shown; a retry with the same request shows the same answer. Which
-# genotypes are missing is private: distances leave them out, as PLINK does, and published numbers
-# impute them (`tables.imputed_copies`), so that groups have public sizes. Errors depend on public
-# things only.
-#
-# Under genotype changes the secret is a genome, which is the same under every phenotype: a study of
-# people who have such a budget under another name is paid from that one.
 
 
 RELATIVES_WARNING = (

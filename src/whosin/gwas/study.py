@@ -1,5 +1,19 @@
 """A study from whatever file holds it: .bed, VCF or tables of counts; counting in shards, on Spark
 too.
+
+The same counts whatever the number of processes. A worker gets a range of SNPs and the groups,
+never rows of the file; Spark (`whosin.gwas.study`) runs the same shards.
+
+`counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and `controls`
+people, fewer where genotypes are missing.
+
+Equal to `count_bed`. Executors open the file themselves, so its path must be one that they all can
+read (a shared disk, or local mode); only ranges travel to them and counts back.
+
+Counting a VCF file, through cyvcf2 (the extra `vcf`). A1 is the alternate allele and A2 the
+reference, as PLINK reads a VCF with `--keep-allele-order`; a genotype with an unknown allele is
+missing. Only variants with one alternate allele have three genotypes; others are left out and their
+number is returned. The file is read in a process of its own: a damaged one can crash its reader.
 """
 
 from __future__ import annotations
@@ -34,12 +48,6 @@ from whosin.gwas.people import (
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
 from whosin.validation import read_path, read_whole
-
-# Counting a .bed file: shards are byte ranges, counts of shards are stacked.
-#
-# Contract: the same counts whatever the number of processes. A worker gets a range of SNPs and the
-# groups, never rows of the file; Spark (`whosin.gwas.study`) runs the same shards.
-
 
 SHARD_BYTES = 32 << 20
 ONE_PROCESS = 2 << 30
@@ -126,12 +134,6 @@ def _worker_count(bed: Bed, processes: int | None) -> int:
         size = bed.snps * bed.stride
         return 1 if size < ONE_PROCESS else os.cpu_count() or 1
     return read_whole(processes, "processes", 1)
-
-
-# A study: its SNPs, genotype counts and sizes of groups, from whatever file holds them.
-#
-# Contract: `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and
-# `controls` people, fewer where genotypes are missing.
 
 
 PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")
@@ -327,12 +329,6 @@ def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     return int(cases[0]), int(controls[0])
 
 
-# Counting a .bed file over Spark, with the same kernel and the same shards.
-#
-# Contract: equal to `count_bed`. Executors open the file themselves, so its path must be one that
-# they all can read (a shared disk, or local mode); only ranges travel to them and counts back.
-
-
 def count_bed_spark(
     path: str | Path,
     session: Any,
@@ -358,15 +354,6 @@ def count_bed_spark(
     result = context.parallelize(ranges, max(1, len(ranges))).map(count).collect()
     shared.unpersist()
     return np.concatenate([part for _, part in sorted(result, key=lambda each: each[0])])
-
-
-# Counting a VCF file, through cyvcf2 (the extra `vcf`).
-#
-# Contract: A1 is the alternate allele and A2 the reference, as PLINK reads a VCF with
-# `--keep-allele-order`; a genotype with an unknown allele is missing. Only variants with one
-# alternate allele have three genotypes; others are left out and their number is returned. The file
-# is
-# read in a process of its own: a damaged one can crash its reader.
 
 
 READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)

@@ -1,4 +1,10 @@
-"""What an answer costs, how costs compose, and what a plan allows in all."""
+"""What an answer costs, how costs compose, and what a plan allows in all.
+
+What state a dataset is in: what may still be asked of it. A dataset is open, complete (it had a
+release that allows no other) or closed, and on top of that it may be halted: an engine failed after
+a debit, and nothing is drawn until the curator has looked. Halting and resuming never change the
+state underneath.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +32,6 @@ from whosin.ledger import encoding
 from whosin.ledger.binding import RegisteredTable, Registration, read_binding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
 from whosin.notebook_display import Displayed
-
-# What an answer costs, before it is drawn. Plain data.
-
 
 NEIGHBOUR_RELATIONS = ("add-remove", "replace")
 COUNTED_NOTION = "counted"
@@ -177,24 +180,20 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 #
 # *Why "one of them" is enough.* Fix two neighbours; P and Q are the distributions of the whole
 # transcript. An (εᵢ, δᵢ)-DP answer is, with probability 1 − δᵢ, one of an εᵢ-DP pair (Bun and
-# Steinke
-# 2016, section 8), so P = P' + a part of mass at most δ/4, and P' = w·P₀, Q ≥ w·Q₀ with the same
-# weight w(transcript) ≤ 1, where P₀ and Q₀ have no δᵢ. Readings only grow, so a transcript on which
-# a
-# reading holds at the end is one on which it held throughout. Let A be the transcripts on which the
-# pure reading holds and B the others. On A, P₀ ≤ e^ε Q₀ at every transcript. On B our mechanism
-# agrees with the one that stops where the concentrated reading ends, which is (ε, δ/2)-DP. For
-# every
-# event S, P[S] ≤ δ/4 + P'[S∩A] + P'[S∩B] ≤ δ/4 + e^ε Q[S∩A] + e^ε Q[S∩B] + δ/2 ≤ e^ε Q[S] + δ.
+# Steinke 2016, section 8), so P = P' + a part of mass at most δ/4, and P' = w·P₀, Q ≥ w·Q₀ with the
+# same weight w(transcript) ≤ 1, where P₀ and Q₀ have no δᵢ. Readings only grow, so a transcript on
+# which a reading holds at the end is one on which it held throughout. Let A be the transcripts on
+# which the pure reading holds and B the others. On A, P₀ ≤ e^ε Q₀ at every transcript. On B our
+# mechanism agrees with the one that stops where the concentrated reading ends, which is (ε,
+# δ/2)-DP. For every event S, P[S] ≤ δ/4 + P'[S∩A] + P'[S∩B] ≤ δ/4 + e^ε Q[S∩A] + e^ε Q[S∩B] + δ/2 ≤
+# e^ε Q[S] + δ.
 #
 # *What was spent so far* is a stronger claim: it is made at a time that the analyst chose, about an
-# ε
-# that depends on the answers. The pure sum may be read at any time, since the argument for A holds
-# at
-# every transcript with that transcript's own Σ εᵢ. A ρ may not, but levels fixed in advance may:
-# level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1)) below, δ/4 in all.
-# With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives P[S] ≤ ∫_S e^(ε
-# of the transcript) dQ + δ/4 + δ/2 + δ/4.
+# ε that depends on the answers. The pure sum may be read at any time, since the argument for A
+# holds at every transcript with that transcript's own Σ εᵢ. A ρ may not, but levels fixed in
+# advance may: level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1)) below,
+# δ/4 in all. With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives
+# P[S] ≤ ∫_S e^(ε of the transcript) dQ + δ/4 + δ/2 + δ/4.
 
 
 CERTIFYING_BITS = 200
@@ -290,9 +289,6 @@ def _log_down(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-# What a plan allows in all, and what is left of it.
-
-
 @dataclass(frozen=True)
 class Budget:
     """A total (ε, δ) between neighbours of one relation, in units.
@@ -362,9 +358,6 @@ def _plan_total(plan: Plan) -> tuple[int, int]:
         encoding.budget_units(plan.epsilon, "epsilon of the plan"),
         encoding.budget_units(plan.dp_delta, "delta of the plan", encoding.DELTA_UNITS),
     )
-
-
-# Where a dataset stands: what was spent, what is left, what it all allows anyone to believe.
 
 
 @dataclass(frozen=True)
@@ -537,15 +530,6 @@ def _finite_or_text(value: float) -> float | str:
 
 def _float_down(value: int) -> float:
     return round_down(Fraction(value, encoding.EPSILON_UNITS))
-
-
-# What state a dataset is in: what may still be asked of it.
-#
-# Contract: a dataset is open, complete (it had a release that allows no other) or closed, and on
-# top
-# of that it may be halted: an engine failed after a debit, and nothing is drawn until the curator
-# has
-# looked. Halting and resuming never change the state underneath.
 
 
 SUSPENDED_MARK = "halted"

@@ -1,4 +1,9 @@
-"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names."""
+"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names.
+
+Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18. What is spent is
+rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands for a cost that a reading
+cannot express (Gaussian noise has no pure ε), and sums stop there.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,6 @@ from typing import Any
 
 from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import rational
-
-# Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18.
-#
-# Contract: what is spent is rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands
-# for a cost that a reading cannot express (Gaussian noise has no pure ε), and sums stop there.
-
 
 EPSILON_UNITS = 10**12
 DELTA_UNITS = 10**18
@@ -67,9 +66,6 @@ def _scale_value(value: object, field: str, units: int) -> Fraction:
     return result * units
 
 
-# A history that shows when it was rewritten: each entry's digest covers the one before it.
-
-
 FIRST_HEAD = "0" * 64
 
 
@@ -101,9 +97,6 @@ def digest_text(text: str) -> str:
 def link_digest(previous: str, entry: Mapping[str, Any]) -> str:
     """The digest of an entry that follows another."""
     return digest_text(f"{previous}\n{canonical_json(entry)}")
-
-
-# Names of datasets, requests and people: printable, and in one spelling.
 
 
 LONGEST_NAME = 200

@@ -1,4 +1,14 @@
-"""Entries of a history: their tables, rows and running sums."""
+"""Entries of a history: their tables, rows and running sums.
+
+The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums. Format
+2: every entry holds the sums after it and the digest of the dataset's terms (see `running`).
+
+Running sums in every entry, so that the chain of digests covers what a debit relies on. An entry's
+body has the `running_sums` of its dataset after it (what was spent, how many debits, the state) and
+`terms_digest`, the digest of what is fixed (the budget, the plan, the binding). A row of the table
+of datasets that says anything else than the last entry is a `BrokenHistory`, and each writer looks
+before it changes anything.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +43,6 @@ from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding
 from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget, BudgetState, Cost
-
-# Entries of a history, as data.
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,6 @@ class Debit:
     new: bool
     answer: str | None
     body: Mapping[str, Any] = field(default_factory=dict)
-
-
-# The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums.
-#
-# Format 2: every entry holds the sums after it and the digest of the dataset's terms (see
-# `running`).
 
 
 FORMAT_VERSION = 2
@@ -144,9 +146,6 @@ answers = Table(
     Column("request", String(200), primary_key=True),
     Column("answer", Text, nullable=False),
 )
-
-
-# Rows of the tables as objects. A row that no ledger writes is a `BrokenHistory`.
 
 
 DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
@@ -274,14 +273,6 @@ def _plan(text: str) -> Plan:
     if encoding.canonical_json(plan.to_dict()) != text:
         raise ValueError("another plan")
     return plan
-
-
-# Running sums in every entry, so that the chain of digests covers what a debit relies on.
-#
-# Contract: an entry's body has the `running_sums` of its dataset after it (what was spent, how many
-# debits, the state) and `terms_digest`, the digest of what is fixed (the budget, the plan, the
-# binding). A row of the table of datasets that says anything else than the last entry is a
-# `BrokenHistory`, and each writer looks before it changes anything.
 
 
 SUM_COLUMNS = {

@@ -1,4 +1,10 @@
-"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history."""
+"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history.
+
+Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
+`survey_ledger` raises a `BrokenHistory` for a trigger, rule, view, policy or foreign table in the
+way of ours, changed columns or functions, an index that does not fit its table, entries or answers
+of a dataset that is not there, and a dataset that was noted beside the file and is gone.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +26,6 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
-
-# Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
-#
-# Contract: `survey_ledger` raises a `BrokenHistory` for a trigger, rule, view, policy or foreign
-# table in the way of ours, changed columns or functions, an index that does not fit its table,
-# entries or answers of a dataset that is not there, and a dataset that was noted beside the file
-# and is gone.
-
 
 TABLE_NAMES = sorted(ledger_entries.metadata.tables)
 
@@ -301,9 +299,6 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
     if not all(isinstance(each, Charge) for each in result):
         raise invalid_value("charges", "a list of one Charge or more", repr(charges))
     return cast(tuple[Charge, ...], result)
-
-
-# Is the history the one that was written? The chain, the sums and the answers, recomputed.
 
 
 ENTRY_KINDS = ("debit", "answer", "amended", "halted", "resumed", "closed")

@@ -1,4 +1,20 @@
-"""Where a ledger's file is, for its owner only, and the heads kept beside it."""
+"""Where a ledger's file is, for its owner only, and the heads kept beside it.
+
+SQLite keeps its log beside the name by which a file was opened. Two names for one file would have
+two logs, and each could spend the whole budget; so a file with hard links, a mount of the single
+file, and a file that was moved or replaced while it was open are refused. Symbolic links lead to
+the one place. The file is opened through SQLite only: whoever else closes it drops the locks that
+SQLite holds in the same process.
+
+The last head of every dataset, kept beside a ledger's file: what an older copy lacks. A head is
+noted here after its entry is on disk, so the note never runs ahead. A ledger whose history ends
+before the note, or does not run through it, has lost entries: its log was deleted, an older copy
+was put back, or it was rewritten. Each dataset has a line of its own, of a fixed length and written
+in one piece, so that a killed process leaves no half of one and a full disk is no hindrance. A file
+that is damaged, or is no plain file, is not the same as none: nothing is debited until it is put
+back, or removed by someone who knows why. It is never opened through a link. The file belongs to
+the ledger: copy both.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +35,6 @@ from urllib.parse import quote
 from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import entries
 from whosin.plain_files import link_new, open_plain
-
-# Where a ledger's file is: one place, by one name, for its owner only.
-#
-# Contract: SQLite keeps its log beside the name by which a file was opened. Two names for one file
-# would have two logs, and each could spend the whole budget; so a file with hard links, a mount of
-# the single file, and a file that was moved or replaced while it was open are refused. Symbolic
-# links
-# lead to the one place. The file is opened through SQLite only: whoever else closes it drops the
-# locks that SQLite holds in the same process.
-
 
 PRIVATE_MODE = 0o600
 MOUNT_TABLE = Path("/proc/self/mountinfo")
@@ -171,18 +177,6 @@ def _make_file(path: Path) -> None:
 
 def _file_identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-# The last head of every dataset, kept beside a ledger's file: what an older copy lacks.
-#
-# Contract: a head is noted here after its entry is on disk, so the note never runs ahead. A ledger
-# whose history ends before the note, or does not run through it, has lost entries: its log was
-# deleted, an older copy was put back, or it was rewritten. Each dataset has a line of its own, of a
-# fixed length and written in one piece, so that a killed process leaves no half of one and a full
-# disk is no hindrance. A file that is damaged, or is no plain file, is not the same as none:
-# nothing
-# is debited until it is put back, or removed by someone who knows why. It is never opened through a
-# link. The file belongs to the ledger: copy both.
 
 
 MAX_LINE_BYTES = 1024

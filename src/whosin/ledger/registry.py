@@ -1,4 +1,17 @@
-"""The datasets of a ledger: registering, refusing, suspending and resuming."""
+"""The datasets of a ledger: registering, refusing, suspending and resuming.
+
+`Registry`: the datasets of a ledger: which there are, whose budget they have, for which table. A
+budget is set once. The table that it is for may be amended as long as whom it protects stays the
+same. Where an engine failed after a debit the dataset is halted until its curator resumes it. Each
+registration, amendment, halt, resumption and closing is an entry of the history.
+
+What follows when an engine fails after a debit: the dataset is halted, and people are told. Whether
+an engine runs out of memory may depend on one person's rows, so a failure tells something that no
+debit paid for. Contract: the words are the same whatever the reason was, and nothing of the
+engine's own is repeated, not even as a context, since it may quote rows; the failure counts, as an
+entry; and nothing more is drawn, so that it cannot be tried again, until the curator resumes the
+dataset. Someone who stops the work, and a source whose columns were replaced, tell nothing of rows.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +48,6 @@ from whosin.ledger.encoding import current_user, read_name
 from whosin.ledger.entries import Debit, Entry, datasets
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
-
-# New datasets in a ledger: their first row, and other names for the same rows.
-
 
 COPY_POLICIES = ("warn", "refuse")
 """What to do about rows that have a budget under another name."""
@@ -84,9 +94,6 @@ def describe_copy(name: str, other: str) -> str:
         f"the rows of {name!r} are those of dataset {other!r}, which has a budget of its own: two "
         "budgets for the same people promise less than either says"
     )
-
-
-# When a ledger says no. Each rule raises `BudgetRefused` with its reason; nothing was spent.
 
 
 def open_for_debits(standing: BudgetState) -> None:
@@ -322,15 +329,6 @@ def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Co
         f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "
         "nothing was spent"
     )
-
-
-# `Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
-#
-# Contract: a budget is set once. The table that it is for may be amended as long as whom it
-# protects
-# stays the same. Where an engine failed after a debit the dataset is halted until its curator
-# resumes
-# it. Each registration, amendment, halt, resumption and closing is an entry of the history.
 
 
 class Registry:
@@ -592,18 +590,6 @@ def _read_budget(plan: object) -> Budget:
     if not isinstance(plan, Plan):
         raise invalid_value("plan", "a Plan", repr(plan))
     return Budget.of(plan)
-
-
-# What follows when an engine fails after a debit: the dataset is halted, and people are told.
-#
-# Whether an engine runs out of memory may depend on one person's rows, so a failure tells something
-# that no debit paid for. Contract: the words are the same whatever the reason was, and nothing of
-# the
-# engine's own is repeated, not even as a context, since it may quote rows; the failure counts, as
-# an
-# entry; and nothing more is drawn, so that it cannot be tried again, until the curator resumes the
-# dataset. Someone who stops the work, and a source whose columns were replaced, tell nothing of
-# rows.
 
 
 T = TypeVar("T")

@@ -1,4 +1,10 @@
-"""The database behind a ledger: SQLite in one file or PostgreSQL, its connections and failures."""
+"""The database behind a ledger: SQLite in one file or PostgreSQL, its connections and failures.
+
+`writing` is one durable transaction that sees the latest state and excludes other writers of the
+same dataset; it is committed to disk when the block ends, or nothing happened. `reading` is one
+consistent view. Every failure of the store is a `StoreFailed` with one clear line, which never
+shows a password. Threads may share a store, and a forked process opens connections of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +48,6 @@ from whosin.ledger import entries, transaction
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger_file import Heads, LedgerFile
 from whosin.ledger.transaction import FUNCTION_ARGUMENTS, Transaction
-
-# Engines for the two databases: how a connection is made, waits and reports its loss.
-
 
 CHECKPOINT_ATTEMPTS = 5
 
@@ -142,9 +145,6 @@ def postgres_engine(url: URL, wait: float) -> Engine:
     return engine
 
 
-# What went wrong with a store, in one line for people: no statement, no values, no password.
-
-
 LOCKED_REASON = "it is locked by another program"
 NO_LOCKS = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
 
@@ -233,17 +233,6 @@ def describe_failure(error: BaseException) -> str:
             return reason
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
-
-
-# The database behind a ledger: SQLite in one file, or PostgreSQL.
-#
-# Contract: `writing` is one durable transaction that sees the latest state and excludes other
-# writers
-# of the same dataset; it is committed to disk when the block ends, or nothing happened. `reading`
-# is
-# one consistent view. Every failure of the store is a `StoreFailed` with one clear line, which
-# never
-# shows a password. Threads may share a store, and a forked process opens connections of its own.
 
 
 T = TypeVar("T")

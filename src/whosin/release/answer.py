@@ -1,4 +1,13 @@
-"""Answers as data, and the mark for those too noisy to read."""
+"""Answers as data, and the mark for those too noisy to read.
+
+Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by. This
+looks at an answer that was paid for and at nothing else. Amounts (counts, sums) are measured by
+themselves, as statistical offices do: a relative standard error above 30%, taken as how far the
+farther end of the interval is from the value, over 1.96. That is a little more than Laplace noise
+has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points of a
+column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
+declared range, of which their interval may cover at most a quarter.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +28,6 @@ from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
-
-# Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by.
-#
-# Contract: this looks at an answer that was paid for and at nothing else. Amounts (counts, sums)
-# are
-# measured by themselves, as statistical offices do: a relative standard error above 30%, taken as
-# how
-# far the farther end of the interval is from the value, over 1.96. That is a little more than
-# Laplace
-# noise has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points
-# of a column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
-# declared range, of which their interval may cover at most a quarter.
-
 
 NOISY_LEVEL = 0.3
 """The relative standard error above which a cell is marked."""
@@ -74,9 +70,6 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     if of_range:
         why = "the interval covers more than a quarter of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
-
-
-# Answers: what may be shown, with its error and its price.
 
 
 SEVERAL_TABLES_NOTE = (

@@ -1,4 +1,17 @@
-"""How a budget is split over a batch, and what the batch costs."""
+"""How a budget is split over a batch, and what the batch costs.
+
+A batch whose budget is divided so that the expected error is least: the split "optimal". Only
+public numbers decide. What is lowered is Σ worth · variance of a number, over the queries whose
+error is known beforehand; it is never more than under the split by weights, at the same price. A
+query's worth is its weight, over its magnitude squared where all have magnitudes; otherwise errors
+of sums count relative to the most that one row can add, so that units play no part. Queries whose
+error is not known beforehand (means, variances, quantiles, selections, synthetic tables) keep the
+part of the budget that their weight gives them.
+
+Counts and group-bys that are tables of one workload are measured at once (`queries.together`). The
+variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least Σ
+V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its square root.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +31,6 @@ from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
 from whosin.release.queries.together import JointMeasurement, merge_key
 from whosin.release.table import Table
-
-# A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
-# the split "optimal".
-
 
 OPTIMAL_SPLIT = "optimal"
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
@@ -174,21 +183,6 @@ def _query_sensitivity(
         return 0.0, offer.error / magnitude * math.sqrt(probe)
     steps = float(noisy.scale * probe)
     return steps, steps * float(noisy.part.unit) / magnitude
-
-
-# A batch whose budget is divided so that the expected error is least: the split "optimal".
-#
-# Contract: only public numbers decide. What is lowered is Σ worth · variance of a number, over the
-# queries whose error is known beforehand; it is never more than under the split by weights, at the
-# same price. A query's worth is its weight, over its magnitude squared where all have magnitudes;
-# otherwise errors of sums count relative to the most that one row can add, so that units play no
-# part. Queries whose error is not known beforehand (means, variances, quantiles, selections,
-# synthetic tables) keep the part of the budget that their weight gives them.
-#
-# Counts and group-bys that are tables of one workload are measured at once (`queries.together`).
-# The
-# variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least
-# Σ V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its square root.
 
 
 MIN_PART = 1e-6
@@ -349,9 +343,6 @@ def _improve_parts(
     for number in free:
         result[number] = whole * max(result[number] / wanted, MIN_PART)
     return result
-
-
-# The price of a batch, before anything runs: no ledger is written, no row is read.
 
 
 WORTH_SAYING = 1.1

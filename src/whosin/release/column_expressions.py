@@ -1,4 +1,18 @@
-"""Columns made of columns: calendar parts, decades, upper levels, and numbers of groups."""
+"""Columns made of columns: calendar parts, decades, upper levels, and numbers of groups.
+
+Columns of our own beside a table's, whatever these are called. A name that we add is one that no
+column of the table has, in whatever letters, since engines take names that differ only in small and
+capital letters for one. Columns are handed to Ibis with their names inside, never as Python's
+keywords: a column may be called self.
+
+An upper level of a column as cells: by = "canton", where rows have a municipality. A row's parent
+follows from its value alone, in the engine, by looking the value up. A value outside the domain is
+outside at every level: in "other", dropped, or at the parent of the value as which it counts.
+
+Cells made from a declared column by a function: month(visit), decade(age). The cells follow from
+the declared domain alone. A row is placed by looking at it alone; what is outside the column's
+domain is outside here, and goes where that domain says.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +39,6 @@ from whosin.release.domains import (
 )
 from whosin.release.hierarchies import Parents
 from whosin.release.row_values import number_value
-
-# Columns of our own beside a table's, whatever these are called.
-#
-# Contract: a name that we add is one that no column of the table has, in whatever letters, since
-# engines take names that differ only in small and capital letters for one. Columns are handed to
-# Ibis
-# with their names inside, never as Python's keywords: a column may be called self.
 
 
 def fold_name(name: str) -> str:
@@ -70,13 +77,6 @@ def join_columns(
     return joined.select(
         select_columns(kept | {name: joined[ours[at]] for name, at in columns.items()})
     )
-
-
-# An upper level of a column as cells: by = "canton", where rows have a municipality.
-#
-# Contract: a row's parent follows from its value alone, in the engine, by looking the value up. A
-# value outside the domain is outside at every level: in "other", dropped, or at the parent of the
-# value as which it counts.
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,6 @@ def root_column(domains: Mapping[str, Domain], name: str) -> str:
     """The column whose level this is; any other name is itself the column."""
     known = declared_levels(domains)
     return known[name][0] if name not in domains and name in known else name
-
-
-# Cells made from a declared column by a function: month(visit), decade(age).
-#
-# Contract: the cells follow from the declared domain alone. A row is placed by looking at it alone;
-# what is outside the column's domain is outside here, and goes where that domain says.
 
 
 DECADE_FUNCTION = "decade"
@@ -329,8 +323,8 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
 # The number of a value's cell in its domain, found inside the engine.
 #
 # The number comes from a join with the list of declared values, which is hashed once, so that a row
-# costs the same however long the list is. Processor time to number and count the cells of 10^6
-# rows of Parquet on DuckDB, beside a CASE with a branch per value, which it replaces:
+# costs the same however long the list is. Processor time to number and count the cells of 10^6 rows
+# of Parquet on DuckDB, beside a CASE with a branch per value, which it replaces:
 #
 #     declared values      3     20    100   1,000   10,000
 #     join, s           0.03   0.03   0.03    0.05     0.05

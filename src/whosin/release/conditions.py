@@ -1,4 +1,19 @@
-"""`where`: conditions on one row, alike on every engine, that no row can make fail."""
+"""`where`: conditions on one row, alike on every engine, that no row can make fail.
+
+Constants of a condition: numbers, texts, patterns, and lists of them. As for `predicate`; what
+engines could read in different ways is refused.
+
+Letters in conditions: small and capital ones, and what `trim` takes off. Engines follow different
+editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a letter changes if it and its
+counterpart are each other's only one and lie in U+0000 to U+052F or U+1E00 to U+1EFF: Latin, Greek
+and Cyrillic, which no edition changes any more. Others stay.
+
+`where`: a condition on one row, in SQL's words, translated node by node to Ibis. Only what is
+listed here is accepted (no subqueries, aggregates, windows, files, functions that are not listed,
+or options of a listed one that its rule does not read), and every operation is total: arithmetic is
+in doubles, what has no value (a division by zero, a bad cast, a missing value, NaN) is unknown, as
+NULL is in SQL, and rows count where the condition is true.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +43,6 @@ from whosin.release.row_values import (
     truncated_remainder,
     unify_values,
 )
-
-# Constants of a condition: numbers, texts, patterns, and lists of them.
-#
-# Contract: as for `predicate`; what engines could read in different ways is refused.
 
 
 def is_number(node: Any) -> bool:
@@ -120,13 +131,6 @@ def plain_text(text: str) -> str:
     return text
 
 
-# Letters in conditions: small and capital ones, and what `trim` takes off.
-#
-# Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
-# letter changes if it and its counterpart are each other's only one and lie in U+0000 to U+052F or
-# U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others stay.
-
-
 LETTER_RANGES = (range(0x0530), range(0x1E00, 0x1F00))
 SPACE_CHARACTERS = r" \t\n\r\x0b\x0c"
 """White space as in a pattern: each engine's SQL spells these letters in its own way."""
@@ -176,17 +180,6 @@ def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
     import ibis
 
     return ibis.cases((value.re_search(NON_ASCII_PATTERN), value.translate(old, new)), else_=plain)
-
-
-# `where`: a condition on one row, in SQL's words, translated node by node to Ibis.
-#
-# Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files,
-# functions
-# that are not listed, or options of a listed one that its rule does not read), and every operation
-# is
-# total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a missing
-# value,
-# NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
 
 
 MAX_CONDITION_LENGTH = 10_000

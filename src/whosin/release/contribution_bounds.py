@@ -1,4 +1,13 @@
-"""Contribution bounding and clamping, inside the engine; sensitivities; cost warnings."""
+"""Contribution bounding and clamping, inside the engine; sensitivities; cost warnings.
+
+What of the rows counts in an answer, and what to be careful about before asking. Everything here is
+declared, nothing comes from the rows. An answer's interval is about its noise; what bounding and
+clamping leave out of the answer is said here, in words, because no interval covers it.
+
+No entity counts for more than its share: bounding inside the engine, rows chosen at random. What
+these expressions return changes with one entity by no more than `Part.sensitivity` says, because
+each entity's rows are chosen by looking at that entity alone (`choosing`).
+"""
 
 from __future__ import annotations
 
@@ -23,13 +32,6 @@ from whosin.release.row_values import (
 from whosin.release.row_values import clamp_value as clamp_value
 from whosin.release.row_values import sample_rows as sample_rows
 from whosin.release.table import Table
-
-# What of the rows counts in an answer, and what to be careful about before asking.
-#
-# Contract: everything here is declared, nothing comes from the rows. An answer's interval is about
-# its noise; what bounding and clamping leave out of the answer is said here, in words, because no
-# interval covers it.
-
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 
@@ -214,12 +216,6 @@ def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[s
     """The columns that were not declared to be the same in all rows of an entity."""
     own = dict.fromkeys(column_behind(domains, name) for name in columns)
     return tuple(name for name in own if name not in domains or not domains[name].constant)
-
-
-# No entity counts for more than its share: bounding inside the engine, rows chosen at random.
-#
-# Contract: what these expressions return changes with one entity by no more than `Part.sensitivity`
-# says, because each entity's rows are chosen by looking at that entity alone (`choosing`).
 
 
 UNIT_COLUMN = "entity"

@@ -1,4 +1,9 @@
-"""From a share of the budget to noise, and from noise to its cost under each relation."""
+"""From a share of the budget to noise, and from noise to its cost under each relation.
+
+Whether a plan's δ is of any use to a batch. A plan with a δ promises less, and yet allows a smaller
+ε: its ε is the one of Gaussian noise, which needs the δ. Answers whose noise is pure, such as
+Laplace noise, would keep the stronger promise with the larger ε of the plan without a δ.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +29,6 @@ from whosin.noise import (
     top_k,
 )
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
-
-# From a share of the budget to noise, and from noise to its price under each relation.
-
 
 CONFIDENCE_LEVEL = 0.95
 LARGEST_SCALE = 2**52
@@ -292,14 +294,6 @@ def _root_up(value: Fraction) -> float:
     while Fraction(root) ** 2 < value:
         root = math.nextafter(root, math.inf)
     return root
-
-
-# Whether a plan's δ is of any use to a batch.
-#
-# A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise,
-# which
-# needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
-# with the larger ε of the plan without a δ.
 
 
 def caution_unused_delta(plan: Plan, offers: Sequence[CostEstimate]) -> list[CostEstimate]:

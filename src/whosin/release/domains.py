@@ -1,4 +1,11 @@
-"""Public domains of columns: values, ranges of numbers, and dates."""
+"""Public domains of columns: values, ranges of numbers, and dates.
+
+Public domains: what a column may hold, declared before anyone looks at the rows. Answers have the
+shape that the domains say, whatever the rows hold. A number outside its range is clamped where it
+is summed. Where rows are put into cells, a value outside is in the cell "other", or, in a closed
+domain, where `outside` says: each row is placed by looking at it alone, so nobody is in more cells
+than before.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +24,6 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten
 from whosin.exact import rational, read_ranged
 from whosin.release.hierarchies import Parents, lowest_values, read_parents
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
-
-# Public domains: what a column may hold, declared before anyone looks at the rows.
-#
-# Contract: answers have the shape that the domains say, whatever the rows hold. A number outside
-# its
-# range is clamped where it is summed. Where rows are put into cells, a value outside is in the cell
-# "other", or, in a closed domain, where `outside` says: each row is placed by looking at it alone,
-# so
-# nobody is in more cells than before.
-
 
 OTHER_LABEL = "other"
 DROP, CLAMP = "drop", "clamp"

@@ -1,4 +1,18 @@
-"""Features of a person, computed from that person's rows alone."""
+"""Features of a person, computed from that person's rows alone.
+
+What a feature computes over the rows of one entity, in the engine. Total, and the same on every
+engine. Missing values, NaN and what cannot be read do not count. Without any rows `any` is false,
+`count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole steps
+of the feature's declared range; each value is rounded to a step that is at most 10^9 steps from 0.
+Sums of doubles would depend on the order of rows, and engines differ.
+
+Lists of named things, as people write them: the objects themselves, or keys of a scenario file. A
+name stands once, in whatever letters; errors say which entry they are about.
+
+A person's own features: numbers of visits, total days, the last ward. A feature is computed for
+each entity from that entity's rows alone, so it is the same in all of them: one value a person.
+Nothing here looks at rows.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +33,6 @@ from whosin.release.row_values import (
     whole_steps,
 )
 from whosin.validation import shorten_value
-
-# What a feature computes over the rows of one entity, in the engine.
-#
-# Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
-# count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
-# missing. Numbers are summed as whole steps of the feature's declared range; each value is rounded
-# to
-# a step that is at most 10^9 steps from 0. Sums of doubles would depend on the order of rows, and
-# engines differ.
 
 
 @dataclass(frozen=True)
@@ -203,11 +208,6 @@ def _blank_value(kind: Any) -> Any:
     return ibis_module().literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
 
 
-# Lists of named things, as people write them: the objects themselves, or keys of a scenario file.
-#
-# Contract: a name stands once, in whatever letters; errors say which entry they are about.
-
-
 LONGEST_NAME = 100
 
 
@@ -264,13 +264,6 @@ def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
     needed = [each.name for each in fields(kind) if each.default is MISSING]
     if missing := [name for name in needed if name not in given]:
         raise InvalidInput(f"{field} needs {', '.join(missing)}", field=field, value=missing)
-
-
-# A person's own features: numbers of visits, total days, the last ward.
-#
-# Contract: a feature is computed for each entity from that entity's rows alone, so it is the same
-# in
-# all of them: one value a person. Nothing here looks at rows.
 
 
 MOST_FEATURES = 500

@@ -1,4 +1,11 @@
-"""The groups of a group-by, and column expressions to group by."""
+"""The groups of a group-by, and column expressions to group by.
+
+What a name among the columns of a table means: the cells of a column or of a function of one, the
+parents of a level, or sums of these in their order: cumulative(age), ranges(age). Everything that
+is asked of one column is sums over the same cells, so that it agrees before noise and after. A form
+lists its cells in an order in which every sum is a run of them. The cell "other" is in no range and
+in no cumulative count.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +31,6 @@ from whosin.release.column_expressions import (
 from whosin.release.domains import MOST_CELLS, Dates, Range, read_day
 from whosin.release.engines.base import whole_numbers
 from whosin.release.table import Table
-
-# The cells of a group-by: all combinations of declared values, in their declared order.
 
 
 @dataclass(frozen=True)
@@ -179,15 +184,6 @@ def free_column_name(column: str, taken: Sequence[str]) -> str:
     while column in taken:
         column += "_"
     return column
-
-
-# What a name among the columns of a table means: the cells of a column or of a function of
-# one, the parents of a level, or sums of these in their order: cumulative(age), ranges(age).
-#
-# Contract: everything that is asked of one column is sums over the same cells, so that it agrees
-# before noise and after. A form lists its cells in an order in which every sum is a run of them.
-# The
-# cell "other" is in no range and in no cumulative count.
 
 
 CUMULATIVE, RANGES = "cumulative", "ranges"

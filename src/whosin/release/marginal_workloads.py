@@ -1,4 +1,20 @@
-"""Many marginals in one release: what was asked, the noise, the estimate."""
+"""Many marginals in one release: what was asked, the noise, the estimate.
+
+The noise of each measured table: from a share of the budget to exact noise, and to its price.
+Prices are exact rationals that add up to at most the share, and the noise is drawn for exactly the
+price that was paid. Samplers keep tables for each width of noise, which take longer to make than a
+table of noise to draw, so there are few widths: parts of ε are put on a few levels, and variances
+on multiples of a common one by powers of 2^(1/8).
+
+Tables as they were asked, and the cells that are measured for them. Cells of a column that no table
+tells apart are measured as one: a workload that asks for two ranges of a hundred ages has three
+cells for them, and one that asks for cantons alone counts cantons. Whatever is asked of a column is
+then sums of these parts (`Sums`).
+
+The answer of many tables, from what was measured. From here on no row plays a part; everything is
+arithmetic on noisy numbers and on public ones. Sums of cells, and their whole version, come from
+the same estimate as the cells.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +55,6 @@ from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
 from whosin.release.groups import ColumnExpression, GroupGrid
-
-# The noise of each measured table: from a share of the budget to exact noise, and to its price.
-#
-# Contract: prices are exact rationals that add up to at most the share, and the noise is drawn for
-# exactly the price that was paid. Samplers keep tables for each width of noise, which take longer
-# to
-# make than a table of noise to draw, so there are few widths: parts of ε are put on a few levels,
-# and
-# variances on multiples of a common one by powers of 2^(1/8).
-
 
 LEVEL_COUNT = 16
 FINEST_LOG_RATIO = math.log(1.02)
@@ -204,14 +210,6 @@ def _round_to_grid(value: float) -> Fraction:
     return Fraction(round(2 ** (eighths / GRID_STEPS) * 2**24), 2**24) * Fraction(4) ** fours
 
 
-# Tables as they were asked, and the cells that are measured for them.
-#
-# Contract: cells of a column that no table tells apart are measured as one: a workload that asks
-# for
-# two ranges of a hundred ages has three cells for them, and one that asks for cantons alone counts
-# cantons. Whatever is asked of a column is then sums of these parts (`Sums`).
-
-
 @dataclass(frozen=True)
 class MarginalRequest:
     """What is asked, over what is measured.
@@ -359,13 +357,6 @@ def _run_names(cells: list[int], labels: tuple[str | int, ...]) -> str:
         for run in runs
     ]
     return " and ".join(said)
-
-
-# The answer of many tables, from what was measured.
-#
-# Contract: from here on no row plays a part; everything is arithmetic on noisy numbers and on
-# public
-# ones. Sums of cells, and their whole version, come from the same estimate as the cells.
 
 
 ANSWER_DIGITS = 6

@@ -1,4 +1,14 @@
-"""A table as a budget is registered for it: fingerprints of its rows, and its description."""
+"""A table as a budget is registered for it: fingerprints of its rows, and its description.
+
+Fingerprints of a source, so that the same rows are recognised under another name. They are for the
+ledger, which seals them; nobody else sees them, and no error depends on what they are made of. They
+are cheap: files above 16 MB are sampled, rows are only looked at where there are few. Equal files
+have equal `bytes`, wherever they lie and whatever they are called; equal rows have equal `rows` in
+a file, a database or memory, in any order, as long as their values are spelled alike. Where neither
+can be had, there is the `place`. For a table on a server this says which server, database and table
+it is, by whatever name it is reached; `table` is the number under which the server keeps it,
+whatever it is called and whatever becomes of its rows.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +32,6 @@ from whosin.release.engines.databases import Address, describe_table, read_addre
 from whosin.release.queries import Query
 from whosin.release.related_tables import Further, FurtherTable
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
-
-# Fingerprints of a source, so that the same rows are recognised under another name.
-#
-# Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends
-# on
-# what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at
-# where
-# there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called;
-# equal
-# rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
-# spelled alike. Where neither can be had, there is the `place`. For a table on a server this says
-# which server, database and table it is, by whatever name it is reached; `table` is the number
-# under
-# which the server keeps it, whatever it is called and whatever becomes of its rows.
-
 
 MAX_WHOLE_BYTES = 16 << 20
 """Bytes of a source that are all read."""
@@ -179,9 +174,6 @@ def _sum_digests(data: Any, names: list[str]) -> Any:
 
 def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-# A table as a budget is bound to it: see `whosin.ledger.binding`.
 
 
 COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")

@@ -1,4 +1,18 @@
-"""Further tables of the same people, public lookup tables, and their joins."""
+"""Further tables of the same people, public lookup tables, and their joins.
+
+A private table is joined on the entity and on nothing else, so that what comes to a person's row is
+that person's own. A public table is looked up by a column whose values are unique in it. Nothing
+here looks at rows.
+
+Public tables, held in memory: each row is found by its key. The rows are no secret, so errors may
+quote them. They are read once, when the table is opened: keys that were unique then stay so, and no
+row of a person can ever be doubled.
+
+A table with everything that belongs to it, as rows with more columns. What comes to a row is found
+by its entity alone, or by a public list; so one person's rows in all tables move that person's rows
+here, and nobody else's. No row of the table itself is lost by a join: whoever is missing in a
+further table has missing values there. Only what a question names is joined.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +39,6 @@ from whosin.release.features import (
 )
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.validation import read_whole
-
-# Further tables: of the same people, or public.
-#
-# Contract: a private table is joined on the entity and on nothing else, so that what comes to a
-# person's row is that person's own. A public table is looked up by a column whose values are unique
-# in it. Nothing here looks at rows.
-
 
 MOST_TABLES = 50
 MOST_ROWS = 10**9
@@ -142,12 +149,6 @@ def _table_from_keys(data: Mapping[str, Any]) -> Further:
     return kind(**{key: value for key, value in data.items() if key != "public"})
 
 
-# Public tables, held in memory: each row is found by its key.
-#
-# Contract: the rows are no secret, so errors may quote them. They are read once, when the table is
-# opened: keys that were unique then stay so, and no row of a person can ever be doubled.
-
-
 MOST_KEYS = 1_000_000
 
 
@@ -253,15 +254,6 @@ def _fit_key(key: Any, held: Any) -> Any:
         value=str(kind),
         hint="use text or whole numbers in both",
     )
-
-
-# A table with everything that belongs to it, as rows with more columns.
-#
-# Contract: what comes to a row is found by its entity alone, or by a public list; so one person's
-# rows in all tables move that person's rows here, and nobody else's. No row of the table itself is
-# lost by a join: whoever is missing in a further table has missing values there. Only what a
-# question
-# names is joined.
 
 
 @dataclass(eq=False)

@@ -1,5 +1,25 @@
 """Rows and their values in the engine: casts, comparisons and random choices that no row can make
-fail."""
+fail.
+
+Casts that mean the same on every engine, and never fail: what cannot be cast is missing. Engines
+differ in what they read as a number (1_000, 1d, 0x10, Infinity), a date or a truth, and in how they
+round. So texts are cast only where they have a plain form, and fractions are rounded to the nearest
+whole number, halves up.
+
+As for `predicate`; what has no value is missing, and refusals name types and what was asked, never
+a row.
+
+Choose a few rows of each group at random: contribution bounding. Each group's rows are chosen by
+looking at that group alone, every set of the allowed size being as likely as any other. A random
+column, the lots, is made first and ordered by afterwards, since engines refuse, or repeat, random
+numbers inside a window. The columns of `sample_rows` and `sum_sampled_rows` have names of ours,
+which differ from the names that are added here; those of `whole_rows` may have any.
+
+One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
+holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
+that, so where a group has very many, those with large lots, which have no chance, are left out
+before (`_thin_large_homes`). Spark spills by itself.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +32,6 @@ from math import sqrt
 from typing import Any
 
 from whosin.errors import InvalidInput
-
-# Casts that mean the same on every engine, and never fail: what cannot be cast is missing.
-#
-# Engines differ in what they read as a number (1_000, 1d, 0x10, Infinity), a date or a truth, and
-# in
-# how they round. So texts are cast only where they have a plain form, and fractions are rounded to
-# the nearest whole number, halves up.
-
 
 # \z is the end; $ would be so before a last line break too, in some engines. Digits have an end,
 # since other engines try all ways to divide a long row of them.
@@ -103,12 +115,6 @@ def is_usable(kind: Any) -> bool:
         or kind.is_date()
         or kind.is_timestamp()
     )
-
-
-# Values of rows in conditions: numbers, moments, comparisons, by rules that no row can fail.
-#
-# Contract: as for `predicate`; what has no value is missing, and refusals name types and what was
-# asked, never a row.
 
 
 MOST_NESTED = 5
@@ -391,20 +397,6 @@ def ibis_module() -> Any:
     import ibis
 
     return ibis
-
-
-# Choose a few rows of each group at random: contribution bounding.
-#
-# Contract: each group's rows are chosen by looking at that group alone, every set of the allowed
-# size being as likely as any other. A random column, the lots, is made first and ordered by
-# afterwards, since engines refuse, or repeat, random numbers inside a window. The columns of
-# `sample_rows` and `sum_sampled_rows` have names of ours, which differ from the names that are
-# added here; those of `whole_rows` may have any.
-#
-# One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
-# holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory
-# for that, so where a group has very many, those with large lots, which have no chance, are left
-# out before (`_thin_large_homes`). Spark spills by itself.
 
 
 LOT_COLUMN = "lot"

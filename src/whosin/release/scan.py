@@ -1,4 +1,21 @@
-"""The exact counts of many marginals in one scan, in this process or by an engine's workers."""
+"""The exact counts of many marginals in one scan, in this process or by an engine's workers.
+
+A row is a few whole numbers that hold the numbers of its values, some bits each, and adds 1 to one
+cell of each block. What `make_row_counter` returns holds numbers alone, and pickled by value needs
+NumPy where it runs, and not this package.
+
+Every row of the source is read once, and the rows of an entity that count are chosen once, so that
+all tables are of the same people. A row is put into a few larger tables that hold the measured ones
+(`covers`), and margins are summed here.
+
+The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers, and
+these are counted a batch at a time (`make_row_counter`): in this process where the rows are here,
+else by Spark's workers, so that only counts come here. That takes a fifth of the time in which
+DuckDB counts ten cells a row, and half of Spark's. Processor time for 91 tables of 13 columns of
+Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a row of each person is chosen, instead of 1.8
+and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to 85. Workers hold all cells: where these are
+very many, the engine counts by itself.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +34,6 @@ from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.engines.base import Progress, RowCounter, whole_numbers
 from whosin.release.groups import GroupGrid
 from whosin.release.table import Table
-
-# Counting packed rows, in this process or by an engine's workers.
-#
-# Contract: a row is a few whole numbers that hold the numbers of its values, some bits each, and
-# adds 1 to one cell of each block. What `make_row_counter` returns holds numbers alone, and pickled
-# by value needs NumPy where it runs, and not this package.
-
 
 CODE_BITS = 63
 """Bits that a packed number holds."""
@@ -102,22 +112,6 @@ def make_row_counter(layout: PackedRows) -> RowCounter:
 def _bit_width(size: int) -> int:
     """How many bits a number below this one takes."""
     return max(1, (size - 1).bit_length())
-
-
-# The exact counts of many tables in one scan.
-#
-# Contract: every row of the source is read once, and the rows of an entity that count are chosen
-# once, so that all tables are of the same people. A row is put into a few larger tables that hold
-# the
-# measured ones (`covers`), and margins are summed here.
-#
-# The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers,
-# and these are counted a batch at a time (`make_row_counter`): in this process where the rows are
-# here, else by Spark's workers, so that only counts come here. That takes a fifth of the time in
-# which DuckDB counts ten cells a row, and half of Spark's. Processor time for 91 tables of 13
-# columns of Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a row of each person is chosen,
-# instead of 1.8 and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to 85. Workers hold all cells:
-# where these are very many, the engine counts by itself.
 
 
 MOST_COUNTED = 2**18

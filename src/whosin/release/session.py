@@ -1,4 +1,11 @@
-"""`Session`: ask, estimate, debit, scan, publish; and answers that were stored."""
+"""`Session`: ask, estimate, debit, scan, publish; and answers that were stored.
+
+`Session`: questions to a table under a plan, paid for in a ledger. A batch is checked against the
+schema, priced, debited in one transaction, and only then scanned; its answers are stored before
+they are returned, and a stored one is returned with the question that it was stored for. No error,
+message or refusal depends on the rows. An error after the debit names the request that continues
+without paying again.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +37,6 @@ from whosin.release.registration import register_question, register_table
 from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
-# Answers as the ledger stores them, to the questions as they were paid for.
-
 
 def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
     """The answer of a debit, or those of all questions that were paid for at once.
@@ -60,14 +65,6 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
             asked, answers, apportion_cost(whole, len(asked)), strict=True
         )
     ]
-
-
-# `Session`: questions to a table under a plan, paid for in a ledger.
-#
-# Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
-# scanned; its answers are stored before they are returned, and a stored one is returned with the
-# question that it was stored for. No error, message or refusal depends on the rows. An error after
-# the debit names the request that continues without paying again.
 
 
 LONGEST_REQUEST = 100

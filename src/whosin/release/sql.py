@@ -1,4 +1,10 @@
-"""SQL as a way to ask: one SELECT becomes the queries that a scenario would name."""
+"""SQL as a way to ask: one SELECT becomes the queries that a scenario would name.
+
+One SELECT as queries: what is read of it, clause by clause. A clause that is not read here is
+refused by name; none is dropped. SELECT lists columns of GROUP BY and aggregates, and each
+aggregate is a query; `SELECT DISTINCT column` is the query `keys`, and `ORDER BY COUNT(DISTINCT
+entity) DESC LIMIT k` of columns alone is `top`.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +36,6 @@ from whosin.release.table import Table
 __all__ = [
     "parse_queries",
 ]
-
-
-# One SELECT as queries: what is read of it, clause by clause.
-#
-# Contract: a clause that is not read here is refused by name; none is dropped. SELECT lists columns
-# of GROUP BY and aggregates, and each aggregate is a query; `SELECT DISTINCT column` is the query
-# `keys`, and `ORDER BY COUNT(DISTINCT entity) DESC LIMIT k` of columns alone is `top`.
 
 
 READ_CLAUSES = {

@@ -1,4 +1,14 @@
-"""Names, aggregates and joins in SQL, and what SQL has that no query answers."""
+"""Names, aggregates and joins in SQL, and what SQL has that no query answers.
+
+JOIN in a SELECT: the joins that the scenario declares, and no others. A table of the same people is
+joined on the entity, as `[[tables]]` joins it: LEFT JOIN keeps everyone, and JOIN those who have a
+row there, which a condition says. A public table is looked up by its key, and keeps every row.
+Everything else is refused with the reason.
+
+`COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the number
+of rows; the sample's variance is refused, since it is another number.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +37,6 @@ from whosin.release.queries.base import LONGEST_NAME
 from whosin.release.related_tables import JOIN_REASON, PrivateTable
 from whosin.release.row_values import describe_node, short_text
 from whosin.release.table import Table
-
-# What SQL has and no query answers: each with the nearest that can be asked.
-
 
 POST_PROCESSING_HINT = "the answers are yours to sort, filter and join, which costs nothing"
 FEATURES_HINT = "compute what is about each person as a feature: [[features]] in the scenario"
@@ -112,13 +119,6 @@ def _column_refusals() -> Any:
     from sqlglot import exp
 
     return exp.Column(this=exp.to_identifier("x"))
-
-
-# JOIN in a SELECT: the joins that the scenario declares, and no others.
-#
-# Contract: a table of the same people is joined on the entity, as `[[tables]]` joins it: LEFT JOIN
-# keeps everyone, and JOIN those who have a row there, which a condition says. A public table is
-# looked up by its key, and keeps every row. Everything else is refused with the reason.
 
 
 JOIN_KINDS = {("", ""): True, ("", "INNER"): True, ("LEFT", ""): False, ("LEFT", "OUTER"): False}
@@ -218,9 +218,6 @@ def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called
         return False
     compared = {(each.table.lower(), each.name.lower()) for each in both}
     return any(compared == {(own, first), (called, second)} for own in main)
-
-
-# Names in SQL: those of the table, of its columns, and of cells to group by.
 
 
 DEFAULT_SCHEMAS = ("main", "public")
@@ -384,14 +381,6 @@ def resolve_names(
     own = {table.name, table.name.rpartition(".")[2], alias, *known}
     tables = frozenset(name.lower() for name in own if name)
     return NameScope(table, tables, tuple(joined_tables(list(joins), table, tables)))
-
-
-# Aggregates of SQL as queries.
-#
-# `COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
-# scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the
-# number
-# of rows; the sample's variance is refused, since it is another number.
 
 
 IGNORED_OPTIONS = {"big_int", "quoted", "is_string", "safe"}

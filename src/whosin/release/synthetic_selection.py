@@ -1,4 +1,21 @@
-"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST)."""
+"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST).
+
+What the ways of choosing tables have in common. A way is made from a share of the budget before
+anything is read, and its price is known then, whatever it will choose. It is given exact counts,
+and lets noisy tables out, nothing else.
+
+From a share of the budget to the noise of every part of a learned table, and to its price. All
+prices are exact rationals, or OpenDP's own figure for a choice, which is rounded up; together they
+are within the share. What is chosen later does not change them: every table of counts costs the
+same whichever columns it has.
+
+Which pairs of columns to count: a tree that spans them all, chosen privately (MST; McKenna, Miklau
+and Sheldon 2021). The score of a pair is how far its table is from what its columns' noisy counts
+say if they had nothing to do with each other. In each round the best pair that joins two groups of
+columns is chosen by the exponential mechanism and joins them, as Kruskal's algorithm would. Every
+round reads scores whose sensitivity is that of `distances`, and is paid for; what was chosen before
+is public.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +55,6 @@ from whosin.release.synthetic_models import (
     rows_known,
     table_distance,
 )
-
-# What the ways of choosing tables have in common.
-#
-# Contract: a way is made from a share of the budget before anything is read, and its price is known
-# then, whatever it will choose. It is given exact counts, and lets noisy tables out, nothing else.
-
 
 Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]
@@ -86,15 +97,6 @@ def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
     return noisy, np.asarray(exact + noisy.draw(exact.shape))
-
-
-# From a share of the budget to the noise of every part of a learned table, and to its price.
-#
-# Contract: all prices are exact rationals, or OpenDP's own figure for a choice, which is rounded
-# up;
-# together they are within the share. What is chosen later does not change them: every table of
-# counts
-# costs the same whichever columns it has.
 
 
 QUALITY_SHARE = Fraction(1, 50)
@@ -214,19 +216,15 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 #
 # *The price.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
 # of the part for choosing, its measurement u/units of the part for measuring. The rounds go on
-# until
-# the last unit is spent, so what they cost together is fixed before the first, whichever way they
-# go.
-# How many units a round takes depends on noisy numbers. Its cost given all that came before is then
-# ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any course of rounds in
-# two neighbouring worlds differ by a product of factors of at most e^(ε_t) each, which is at most
-# e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the first t rounds and
-# M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi divergence of order α
-# of
-# at most αρ_t, the mean of M_t given the past, in the second world, is at most M_{t−1}; so the mean
-# of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi divergence of all rounds is at
-# most
-# αρ, which is ρ-zCDP.
+# until the last unit is spent, so what they cost together is fixed before the first, whichever way
+# they go. How many units a round takes depends on noisy numbers. Its cost given all that came
+# before is then ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any
+# course of rounds in two neighbouring worlds differ by a product of factors of at most e^(ε_t)
+# each, which is at most e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the
+# first t rounds and M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi
+# divergence of order α of at most αρ_t, the mean of M_t given the past, in the second world, is at
+# most M_{t−1}; so the mean of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi
+# divergence of all rounds is at most αρ, which is ρ-zCDP.
 #
 # *The sensitivity of a score.* W·(D − b), where W is a whole weight of at most `WEIGHT_STEPS`, D
 # the distance of the counts from what the model expects (`distances`) and b is public: a person
@@ -407,17 +405,6 @@ def too_many(workload: Workload) -> bool:
     return len(seen) > MOST_CANDIDATES
 
 
-# Which pairs of columns to count: a tree that spans them all, chosen privately (MST; McKenna,
-# Miklau and Sheldon 2021).
-#
-# The score of a pair is how far its table is from what its columns' noisy counts say if they had
-# nothing to do with each other. In each round the best pair that joins two groups of columns is
-# chosen by the exponential mechanism and joins them, as Kruskal's algorithm would. Every round
-# reads
-# scores whose sensitivity is that of `distances`, and is paid for; what was chosen before is
-# public.
-
-
 Pair = tuple[int, int]
 
 
@@ -444,10 +431,6 @@ def spanning_tree(
 def spanning_rounds(columns: int) -> int:
     """How many choices a spanning tree takes; two columns leave none."""
     return columns - 1 if columns > 2 else 0
-
-
-# `choose = "tree"`: a tree of pairs that spans all columns (MST; McKenna, Miklau and Sheldon
-# 2021). One model at the end, so it is quick.
 
 
 FIRST_SHARE = Fraction(1, 4)

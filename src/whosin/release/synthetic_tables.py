@@ -1,4 +1,10 @@
-"""A synthetic table from noisy marginals: measure, fit, draw."""
+"""A synthetic table from noisy marginals: measure, fit, draw.
+
+A learned synthetic table: what is measured for it, and how it is made. The budget has up to four
+parts: the tables of single columns, which others to count (`ways`), the tables that were chosen,
+and how far the finished table is from the rows. Without choosing, the first three are one part,
+spent on the asked tables as `marginals` does.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +43,6 @@ from whosin.release.synthetic_selection import (
     too_many,
 )
 from whosin.release.table import Table
-
-# A learned synthetic table: what is measured for it, and how it is made.
-#
-# The budget has up to four parts: the tables of single columns, which others to count (`ways`), the
-# tables that were chosen, and how far the finished table is from the rows. Without choosing, the
-# first three are one part, spent on the asked tables as `marginals` does.
-
 
 MOST_VALUES = 10**8
 """Drawn rows times columns."""

@@ -18,9 +18,6 @@ import numpy as np
 from whosin.errors import InvalidInput, SourceChanged, at
 from whosin.exact import Array
 
-# What an engine must do. Contract: whatever it raises about rows never reaches a user.
-
-
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
 RowCounter = Callable[[Iterable[Any]], Array]
@@ -381,8 +378,8 @@ def _chunk_numbers(chunk: Any) -> Array:
 # CSV files: what their first line says, and how every engine reads the others.
 #
 # Contract: a row is one line, whatever is on it, and no line changes how another one is read or
-# makes
-# a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do not carry over.
+# makes a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do not carry
+# over.
 #
 # - Names and separator come from the first line alone; a later line that repeats it is no row.
 # - Every column is text. An empty field is missing, whether it is quoted or not.
@@ -471,9 +468,6 @@ def _read_header(file: str) -> Header:
             value=Path(file).name,
         ) from None
     return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
-
-
-# Whether several files are one table, by what they say about their columns and never by rows.
 
 
 def require_different(names: Iterable[str]) -> None:

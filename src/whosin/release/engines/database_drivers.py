@@ -1,4 +1,11 @@
-"""Drivers of databases: PostgreSQL, SQLite, and any other through ADBC."""
+"""Drivers of databases: PostgreSQL, SQLite, and any other through ADBC.
+
+Any database that has an ADBC driver: `adbc:driver:uri::table`. The driver says which columns there
+are, and their Arrow types; the needed ones are selected by their names, and nothing is computed
+there. How a driver reads its rows is up to the driver: one that fails on some of them makes a
+release fail after its debit, and halts the dataset. A name and a password for it come from the
+environment.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +30,7 @@ from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 # PostgreSQL, through its ADBC driver, libpq: PGPASSWORD, ~/.pgpass and services work.
 #
 # Contract: a scan is one statement in one read-only transaction, which also looks whether the
-# columns
-# are still the ones that they were. What a column becomes depends on its type:
+# columns are still the ones that they were. What a column becomes depends on its type:
 #
 # - whole numbers, doubles, truths, dates and moments are themselves; a moment with a zone is as it
 #   is
@@ -405,15 +411,6 @@ def _rows_sqlite(connection: Any, sql: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall()) if cursor.description else []
-
-
-# Any database that has an ADBC driver: `adbc:driver:uri::table`.
-#
-# Contract: the driver says which columns there are, and their Arrow types; the needed ones are
-# selected by their names, and nothing is computed there. How a driver reads its rows is up to the
-# driver: one that fails on some of them makes a release fail after its debit, and halts the
-# dataset.
-# A name and a password for it come from the environment.
 
 
 CREDENTIAL_VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWORD"}

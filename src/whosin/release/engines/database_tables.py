@@ -1,4 +1,18 @@
-"""Tables of databases: their addresses, columns, and which of these an expression needs."""
+"""Tables of databases: their addresses, columns, and which of these an expression needs.
+
+Where a table of a database is, as a source says it. Three forms,
+`postgresql://host/database::schema.table`, `file.sqlite::table` and `adbc:driver:uri::table`. Who
+asks is known from the environment or the client's own files: a source with a password in it is
+refused, and the refusal repeats nothing of it.
+
+A column of a database: what it is asked for as, what it arrives as, what it becomes. Neither the
+database's expression nor DuckDB's fails on any value: what has no value in the column's type is
+missing.
+
+Columns are found from the end, operation by operation; an operation that is not listed here needs
+all of them. A row may be left out where it lies only if the expression drops it first of all,
+whoever reads the table: conditions here are weaker than the ones that DuckDB still applies.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +25,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from whosin.errors import InvalidInput
 from whosin.release.engines.base import ADBC_PREFIX, sql_identifier
-
-# Where a table of a database is, as a source says it.
-#
-# Contract: three forms, `postgresql://host/database::schema.table`, `file.sqlite::table` and
-# `adbc:driver:uri::table`. Who asks is known from the environment or the client's own files: a
-# source
-# with a password in it is refused, and the refusal repeats nothing of it.
-
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 ADDRESS_FORMS = "postgresql://host/database::schema.table, file::table or adbc:driver:uri::table"
@@ -119,12 +125,6 @@ def _refuse_secrets(uri: str, secret: bool = False) -> None:
         )
 
 
-# A column of a database: what it is asked for as, what it arrives as, what it becomes.
-#
-# Contract: neither the database's expression nor DuckDB's fails on any value: what has no value in
-# the column's type is missing.
-
-
 UNUSABLE_TYPE = "VARCHAR[]"
 """What a column becomes whose type nobody may ask about; it is never read."""
 
@@ -181,14 +181,6 @@ def empty_table_sql(columns: Sequence[DatabaseColumn]) -> str:
     """DuckDB's query for a table with these columns and no rows."""
     listed = (f"CAST(NULL AS {each.kind}) AS {sql_identifier(each.name)}" for each in columns)
     return f"SELECT {', '.join(listed)} WHERE false"
-
-
-# Which columns of a table an expression needs, and which rows it certainly does not.
-#
-# Contract: columns are found from the end, operation by operation; an operation that is not listed
-# here needs all of them. A row may be left out where it lies only if the expression drops it first
-# of
-# all, whoever reads the table: conditions here are weaker than the ones that DuckDB still applies.
 
 
 PRESENT_OPERATOR = "present"

@@ -1,4 +1,9 @@
-"""DuckDB inside this process, the default engine, and its spill folders."""
+"""DuckDB inside this process, the default engine, and its spill folders.
+
+Each source, or each set of tables that belong together, has a database of its own, which can reach
+nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
+(`spilling`).
+"""
 
 from __future__ import annotations
 
@@ -40,8 +45,6 @@ from whosin.release.engines.database_tables import SQLITE
 from whosin.release.engines.databases import Address, list_tables, open_table, read_address
 from whosin.release.engines.files import arrow_table, require_sound
 
-# Where rows that do not fit into memory go: see `plain_files`.
-
 
 class SpillFolder(PrivateFolder):
     """A new folder to spill to.
@@ -57,14 +60,6 @@ class SpillFolder(PrivateFolder):
                 f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
             )
         super().__init__(SPILL, home)
-
-
-# DuckDB inside this process: the default engine.
-#
-# Each source, or each set of tables that belong together, has a database of its own, which can
-# reach
-# nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
-# (`spilling`).
 
 
 BATCH_ROWS = 1_000_000

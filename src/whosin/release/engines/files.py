@@ -1,4 +1,26 @@
-"""Files and frames: Arrow, Parquet drafts, pandas, Polars, and the lines of CSV files."""
+"""Files and frames: Arrow, Parquet drafts, pandas, Polars, and the lines of CSV files.
+
+What types the columns have, and whether a frame is accepted, depends on its own types and never on
+its values; no message quotes one. Where a frame does not say what a column holds (the type "object"
+of pandas), the column is text: numbers, truths and dates as Python writes them, other things
+missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
+
+Arrow files that can be read without harm. Pyarrow trusts the lengths and offsets of an Arrow file,
+and a damaged one can crash the process. So a file is read whole and validated in a process of its
+own before anything else reads it, once for as long as it stays the same file.
+
+Writing a Parquet file in two steps: a draft under a hidden name, then its public one. A draft is
+whole, and its digest names it. It gets the public name after the ledger has stored that digest, and
+only where nothing has the name: a table that was drawn and not stored is never published, one that
+was stored is still there after a crash, and no file is replaced. What a killed process leaves is
+for its owner only. Drafts are locked by the process that wrote them, so that those whose process is
+gone, and which no ledger knows, can be removed.
+
+The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them. A
+release reads what it can and says nothing about the rest. `find_broken_lines` counts exactly the
+lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private, and never part
+of a release.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +56,6 @@ from whosin.release.engines.base import (
     sql_identifier,
     sql_literal,
 )
-
-# Frames in memory as Arrow tables.
-#
-# Contract: what types the columns have, and whether a frame is accepted, depends on its own types
-# and
-# never on its values; no message quotes one. Where a frame does not say what a column holds (the
-# type
-# "object" of pandas), the column is text: numbers, truths and dates as Python writes them, other
-# things missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
-
 
 SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, datetime.time)
 
@@ -147,13 +159,6 @@ def _decode_text(value: bytes | None) -> str | None:
         return None
 
 
-# Arrow files that can be read without harm.
-#
-# Contract: pyarrow trusts the lengths and offsets of an Arrow file, and a damaged one can crash the
-# process. So a file is read whole and validated in a process of its own before anything else reads
-# it, once for as long as it stays the same file.
-
-
 READER_LIMITS = TaskLimits(86400.0, 8 << 30)
 MOST_KEPT = 10_000
 
@@ -181,15 +186,6 @@ def require_sound(files: Sequence[str]) -> None:
 def _file_identity(file: str) -> tuple[str, int, int, int]:
     about = os.stat(file)
     return os.path.realpath(file), about.st_ino, about.st_size, about.st_mtime_ns
-
-
-# Writing a Parquet file in two steps: a draft under a hidden name, then its public one.
-#
-# Contract: a draft is whole, and its digest names it. It gets the public name after the ledger has
-# stored that digest, and only where nothing has the name: a table that was drawn and not stored is
-# never published, one that was stored is still there after a crash, and no file is replaced. What a
-# killed process leaves is for its owner only. Drafts are locked by the process that wrote them, so
-# that those whose process is gone, and which no ledger knows, can be removed.
 
 
 PARTIAL_SUFFIX = ".partial"
@@ -256,13 +252,6 @@ def _file_digest(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, InvalidInput):
         return None
-
-
-# The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them.
-#
-# Contract: a release reads what it can and says nothing about the rest. `find_broken_lines` counts
-# exactly the lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private,
-# and never part of a release.
 
 
 ENCODING_ERROR = "INVALID ENCODING"

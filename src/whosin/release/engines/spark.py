@@ -1,4 +1,15 @@
-"""Spark through the same Ibis expressions: the engine and its sessions."""
+"""Spark through the same Ibis expressions: the engine and its sessions.
+
+Spark sessions: which settings they have, where they spill, what they must not write, and how far
+they are. Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
+local session listens to this machine alone. Answers do not depend on the settings of a program or a
+machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
+the meaning of an expression or of a file is as Spark has it by default, or as we need it. A program
+whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
+
+The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
+cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
+"""
 
 from __future__ import annotations
 
@@ -62,18 +73,6 @@ from whosin.release.engines.spark_workers import (
     valid_texts,
 )
 from whosin.validation import check_kind
-
-# Spark sessions: which settings they have, where they spill, what they must not write, and how far
-# they are.
-#
-# Contract: nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
-# local session listens to this machine alone. Answers do not depend on the settings of a program or
-# a
-# machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
-# the meaning of an expression or of a file is as Spark has it by default, or as we need it. A
-# program
-# whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
-
 
 QUOTING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that quote values of failed expressions."""
@@ -320,12 +319,6 @@ def watch_progress(tracker: Any, group: str, progress: Progress, done: threading
             finished = sum(stage.numCompletedTasks for stage in stages if stage)
             share = max(share, finished / tasks if tasks else 0.0)
             progress(share)
-
-
-# Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
-#
-# The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
-# cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
 
 
 MAX_DRIVER_BYTES = 50_000_000

@@ -1,4 +1,9 @@
-"""What every query has and must do; sums over rows in groups."""
+"""What every query has and must do; sums over rows in groups.
+
+A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
+how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
+shape the domains fix. The ledger's debit comes between the two.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +44,6 @@ from whosin.release.engines.base import Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
-
-# What every query has, and what a query must do.
-#
-# A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
-# how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
-# shape the domains fix. The ledger's debit comes between the two.
-
 
 LONGEST_NAME = 120
 MAX_FACTOR = 10**9
@@ -272,9 +270,6 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain_json(each) for key, each in value.items()}
     return value if isinstance(value, str | int | bool | None) else str(value)
-
-
-# What queries that sum over rows have in common: cells, bounds, parts, noise, intervals.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,17 @@
-"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups."""
+"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups.
+
+Counts by keys that were not declared: a key shows only if many entities have it. Each entity is in
+at most g keys. Noise a^|k| is added to each count that is not 0, and keys with a noisy count of at
+least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where q = a^(τ−1)/(1+a) is the
+chance that a key of one entity alone is shown.
+
+*Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
+with one entity; i and j are at most g. Take any set of answers. Those that show one of the i keys
+have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first and
+at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
+excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j; so
+at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +55,6 @@ from whosin.release.groups import GroupGrid, free_column_name, group_domain
 from whosin.release.queries.base import Linear, Query
 from whosin.release.table import MOST_ROWS, Table
 from whosin.validation import read_whole
-
-# Counts: of entities, of rows, and histograms of a column.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,22 +154,6 @@ class Histogram(Count):
         by = GroupGrid.of(table, self.by).columns
         group_domain(table, self.column)  # by itself first: what is wrong with it is not about `by`
         return GroupGrid.of(table, (*by, self.column))
-
-
-# Counts by keys that were not declared: a key shows only if many entities have it.
-#
-# Each entity is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with
-# a
-# noisy count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where
-# q = a^(τ−1)/(1+a) is the chance that a key of one entity alone is shown.
-#
-# *Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
-# with one entity; i and j are at most g. Take any set of answers. Those that show one of the i keys
-# have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first
-# and
-# at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
-# excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j;
-# so at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,9 +258,6 @@ def _key_threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
     while _key_delta(scale, groups, result) > delta:
         result += 1
     return result
-
-
-# The most frequent cells: OpenDP's noisy top-k on counts of entities.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,17 @@
-"""Quantiles, medians and the repaired k-Max."""
+"""Quantiles, medians and the repaired k-Max.
+
+The points that a quantile can come out at, and where a value lies among them. The points are
+public: they come from the declared range, its step and the column's type. A value's position is
+three times that of the point below it, plus 0 on that point, 1 beyond it and nearer to it, 2 nearer
+to the next, so that one scan rounds down, to the nearest point, and up. A value within a millionth
+of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
+
+The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1). Against
+someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against anyone
+else it promises nothing, and its level does not add: it is a release of its own. It bounds one
+direction only: someone may learn for certain that a person is out. So no ε holds, and an attack
+advantage is 1 − 1/r, not (r−1)/(r+1).
+"""
 
 from __future__ import annotations
 
@@ -32,16 +45,6 @@ from whosin.release.groups import GroupGrid
 from whosin.release.queries.base import NAME, POINT, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
-
-# The points that a quantile can come out at, and where a value lies among them.
-#
-# Contract: the points are public: they come from the declared range, its step and the column's
-# type.
-# A value's position is three times that of the point below it, plus 0 on that point, 1 beyond it
-# and
-# nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A
-# value within a millionth of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
-
 
 MAX_POINTS = 10_000
 DEFAULT_POINTS = 1_001
@@ -164,28 +167,23 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 #
 # The whole budget selects the value (`points.score`, in whole numbers, b times rows for the
-# quantile
-# a/b); where an interval is asked for, half of it does and the other half selects how wide an
-# interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
-# priced
-# in ρ.
+# quantile a/b); where an interval is asked for, half of it does and the other half selects how wide
+# an interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
+# priced in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
-# and
-# the shift S above E. Some width has a score of at least 0, so the selected one has one of at least
-# −E, and f(w) ≥ S − E > 0: fewer than a·n/b rows, rounded down, lie below the lower end, while any
-# quantile Q, rounded down, has at least that many on or below it. So the lower end is not above Q,
-# and likewise the upper end is not below it. The last width is the whole range, which holds every
-# Q.
+# and the shift S above E. Some width has a score of at least 0, so the selected one has one of at
+# least −E, and f(w) ≥ S − E > 0: fewer than a·n/b rows, rounded down, lie below the lower end,
+# while any quantile Q, rounded down, has at least that many on or below it. So the lower end is not
+# above Q, and likewise the upper end is not below it. The last width is the whole range, which
+# holds every Q.
 #
 # *By cells* each cell has an answer of its own, and someone is in at most g of them, with `rows`
-# rows
-# in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those of 2g
-# cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by
-# b
-# a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are the worst
-# case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever costs more:
-# with some of both the price is linear in how many, and so between the two.
+# rows in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those
+# of 2g cells, g they leave and g they enter, each as an addition or removal does. A cell of both
+# moves by b a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are
+# the worst case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever
+# costs more: with some of both the price is linear in how many, and so between the two.
 
 
 MOST_POINTS = 10**7
@@ -401,15 +399,6 @@ class Median(RankQuery):
     @property
     def below(self) -> Fraction:
         return Fraction(1, 2)
-
-
-# The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
-#
-# Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
-# anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
-# one direction only: someone may learn for certain that a person is out. So no ε holds, and an
-# attack
-# advantage is 1 − 1/r, not (r−1)/(r+1).
 
 
 ONE_HALF = Fraction(1, 2)

@@ -1,4 +1,21 @@
-"""Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals."""
+"""Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals.
+
+Randomised answers for one row, exact, with their levels. Without a prior that is E_d (Wang14 eq.
+30). With one it is the best ε-private mechanism for that prior (T21): randomised response among the
+likeliest cells; a row of another cell is answered by any of these. E_i (Wang14 eq. 29), the best
+for a level of identifiability, has a DP level of up to ε + ε_X, and at the price of that level it
+changes more rows than E_d does.
+
+A synthetic table, by one of two methods. "responses": one randomised row for each entity. Its
+length is the number of entities, so it exists only where that is known: between neighbours that
+replace one entity. Each row is answered on its own: E_d keeps a cell with probability g/(g+m−1), g
+≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private mechanism
+for that prior (T21). What is charged is the DP level.
+
+"marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
+wanted, under any plan. What is charged is what the tables, the choices and the figure for its
+quality cost.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +56,6 @@ from whosin.release.synthetic_tables import (
 )
 from whosin.release.table import Table
 from whosin.validation import read_whole
-
-# Randomised answers for one row, exact, with their levels.
-#
-# Without a prior that is E_d (Wang14 eq. 30). With one it is the best ε-private mechanism for that
-# prior (T21): randomised response among the likeliest cells; a row of another cell is answered by
-# any
-# of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
-# ε + ε_X, and at the price of that level it changes more rows than E_d does.
 
 
 @dataclass(frozen=True)
@@ -134,21 +143,6 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
 def _epsilon_below(epsilon: Fraction) -> float:
     """A float so far below that a level computed from it and rounded up stays within ε."""
     return float(epsilon) * (1 - 2**-50) - 1e-13
-
-
-# A synthetic table, by one of two methods.
-#
-# "responses": one randomised row for each entity. Its length is the number of entities, so
-# it exists only where that is known: between neighbours that replace one entity. Each row is
-# answered
-# on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1
-# others;
-# with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
-# the DP level.
-#
-# "marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
-# wanted, under any plan. What is charged is what the tables, the choices and the figure for its
-# quality cost.
 
 
 MARGINALS_METHOD = "marginals"
