@@ -20,7 +20,7 @@ PEOPLE = 3000
 @pytest.mark.parametrize("held", [1, 3, 100])
 def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
     """Four rows each for most people, fewer for others: by ranks, by aggregates, and by both."""
-    monkeypatch.setattr(row_values, "MOST_HELD", max(held, 2))
+    monkeypatch.setattr(row_values, "MAX_RANKED_ROWS", max(held, 2))
     who = [person for person in range(PEOPLE) for _ in range(4 if person % 3 else 1 + person % 2)]
     seen: Counter[int] = Counter()
     place = []
@@ -84,7 +84,7 @@ def test_rows_without_a_chance_are_left_out_before_they_are_ranked(
 ) -> None:
     """A person of 40,000 rows, of which 3 are chosen, is thinned to about 120; as many as before
     are chosen, also of someone of whom one row is missing for that."""
-    monkeypatch.setattr(row_values, "MOST_HELD", 1000)
+    monkeypatch.setattr(row_values, "MAX_RANKED_ROWS", 1000)
     who = [0] * 40_000 + [1] * 1000 + [2] * 2 + [3]
     with DuckDB() as engine:
         data = engine.open(pa.table({"entity": who, "place": list(range(len(who)))}))

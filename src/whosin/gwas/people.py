@@ -39,7 +39,7 @@ MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
 COPY_STEP = Fraction(1, 256)
 """The grid of numbers of copies: the mean of a missing genotype is no whole number."""
-MOST_IMPUTED = 20
+IMPUTED_FRACTION_DIVISOR = 20
 """One in so many genotypes of a group is imputed at most; see `imputed_copies`."""
 
 
@@ -123,7 +123,7 @@ def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> t
 
 def most_imputed(people: int) -> int:
     """How many genotypes of a group are imputed at most, where genotypes are the secret."""
-    return people // MOST_IMPUTED
+    return people // IMPUTED_FRACTION_DIVISOR
 
 
 CASE, CONTROL = 2, 1

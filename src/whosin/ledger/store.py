@@ -146,7 +146,7 @@ def postgres_engine(url: URL, wait: float) -> Engine:
 
 
 LOCKED_REASON = "it is locked by another program"
-NO_LOCKS = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
+NO_LOCKS_REASON = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
 
 SQLITE_REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -158,9 +158,9 @@ SQLITE_REASONS = {
     "SQLITE_PERM": "permission denied",
     "SQLITE_NOTADB": "the file is damaged, or not a ledger",
     "SQLITE_CORRUPT": "the file is damaged",
-    "SQLITE_IOERR_LOCK": NO_LOCKS,
-    "SQLITE_IOERR_RDLOCK": NO_LOCKS,
-    "SQLITE_IOERR_SHMLOCK": NO_LOCKS,
+    "SQLITE_IOERR_LOCK": NO_LOCKS_REASON,
+    "SQLITE_IOERR_RDLOCK": NO_LOCKS_REASON,
+    "SQLITE_IOERR_SHMLOCK": NO_LOCKS_REASON,
     "SQLITE_IOERR": "the disk failed, or is full",
     "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
     "SQLITE_ERROR": "its tables are not those of a ledger",
@@ -207,7 +207,7 @@ SYSTEM_REASONS = {
     errno.EDQUOT: "the disk is full",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
-    errno.ENOLCK: NO_LOCKS,
+    errno.ENOLCK: NO_LOCKS_REASON,
     errno.EROFS: "the file or its folder cannot be written",
 }
 
@@ -536,7 +536,7 @@ class Store:
         except self._failures as error:
             reason = describe_failure(error)
             if reason == LOCKED_REASON and self.heads is not None and not self.heads.has_locks():
-                reason = NO_LOCKS
+                reason = NO_LOCKS_REASON
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 

@@ -32,7 +32,7 @@ from whosin.release.queries.base import POINT
 NOISY_LEVEL = 0.3
 """The relative standard error above which a cell is marked."""
 NORMAL_QUANTILE = 1.96
-MOST_OF_RANGE = 0.25
+MAX_RANGE_SHARE = 0.25
 """The share of a column's range above which the interval of a point of it is marked."""
 NOISY_MARK = "*"
 
@@ -55,7 +55,7 @@ def too_noisy(
     marks = []
     for value, low, high in ([row[index] for index in at] for row in rows):
         if ends is not None:
-            marks.append(high - low > MOST_OF_RANGE * (ends[1] - ends[0]))
+            marks.append(high - low > MAX_RANGE_SHARE * (ends[1] - ends[0]))
         else:
             marks.append(max(value - low, high - value) / NORMAL_QUANTILE > level * abs(value))
     return tuple(marks)
@@ -91,7 +91,7 @@ SYNTHETIC_NOTE = (
     "a table to be the true one, give or take {within} with 95% probability."
 )
 """What an answer with a learned table says about it."""
-MOST_NAMED = 12
+MAX_NAMED_TITLES = 12
 """Tables that the statement names; the details have all."""
 
 
@@ -323,6 +323,6 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     named = list(dict.fromkeys(" × ".join(each) for each in chosen if len(each) > 1))
     if not named:
         return ""
-    more = len(named) - MOST_NAMED
-    listed = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(named) - MAX_NAMED_TITLES
+    listed = ", ".join(named[:MAX_NAMED_TITLES]) + (f" and {more} more" if more > 0 else "")
     return f" Besides single columns it knows these tables, in the order of their choice: {listed}."

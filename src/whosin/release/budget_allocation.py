@@ -345,7 +345,7 @@ def _improve_parts(
     return result
 
 
-WORTH_SAYING = 1.1
+MIN_NOTED_RATIO = 1.1
 """How many times smaller noise has to be for a caution."""
 
 ROUNDING_UNITS = 10**3
@@ -394,7 +394,7 @@ def caution_smaller_noise(
     result = []
     for offer in offers:
         gain = _laplace_gain(table, unspent, offer)
-        if gain > WORTH_SAYING:
+        if gain > MIN_NOTED_RATIO:
             offer = replace(offer, cautions=(*offer.cautions, CostWarning("noise", times=gain)))
         result.append(offer)
     return result

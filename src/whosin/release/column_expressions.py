@@ -174,7 +174,7 @@ def root_column(domains: Mapping[str, Domain], name: str) -> str:
 
 
 DECADE_FUNCTION = "decade"
-MOST_DECADES = 1_000
+MAX_DECADES = 1_000
 FORM_PATTERN = re.compile(r"([a-z]+)\((.+)\)", re.DOTALL)
 
 
@@ -195,9 +195,9 @@ class Derived:
     def __post_init__(self) -> None:
         if isinstance(self.domain, Range):
             low, high = self.domain.bounds
-            if high // 10 - low // 10 >= MOST_DECADES:
+            if high // 10 - low // 10 >= MAX_DECADES:
                 raise InvalidInput(
-                    f"the range of {self.column} spans more than {MOST_DECADES} decades",
+                    f"the range of {self.column} spans more than {MAX_DECADES} decades",
                     field=f"domain of {self.column}",
                     hint="group by bins (edges) instead of decade()",
                 )
@@ -335,7 +335,7 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
 # and 0.067 s; 5: the same), and a hundred joins take seconds to write and to plan.
 
 
-MOST_BRANCHES = 12
+MAX_CASE_BRANCHES = 12
 """Values of a CASE on Spark, or of a list on DuckDB."""
 VALUE, NUMBER = "whosin_value", "whosin_number"
 
@@ -387,7 +387,7 @@ def listed_cell_number(key: Any, domain: Cellular, backend: str) -> Any | None:
     import ibis
 
     inner = domain.domain if isinstance(domain, MergedValues) else domain
-    if not isinstance(inner, Values) or len(inner.values) > MOST_BRANCHES:
+    if not isinstance(inner, Values) or len(inner.values) > MAX_CASE_BRANCHES:
         return None
     texts, beyond = key.type().is_string(), ibis.literal(domain.beyond, "int64")
     if backend == "pyspark" and texts:

@@ -24,7 +24,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release.row_values import (
-    MOST_NESTED,
+    MAX_NESTED_OPERATIONS,
     comparable_values,
     count_operations,
     decade_value,
@@ -184,14 +184,14 @@ def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
 
 MAX_CONDITION_LENGTH = 10_000
 MAX_CONDITION_DEPTH = 100
-MOST_NODES = 2_000
+MAX_CONDITION_NODES = 2_000
 MAX_OPERATIONS = 10_000
 """Operations on a row, each as often as an engine's SQL spells it."""
 MAX_SUBSTRING_DIGITS = 9
 MOMENT_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 ROW_EXPRESSIONS = "use comparisons, and/or/not, in, between, like, arithmetic, case and coalesce"
-MOST_CHANGES = 2
-SHORT_LIST = 20
+MAX_CASE_CHANGES = 2
+MAX_SHORT_LIST = 20
 TEXT_HINT = ", or a text in single quotes"
 IGNORED_OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
 """What the parser adds by itself, and has no meaning here."""
@@ -296,9 +296,10 @@ def check_size(root: Any, refused: Callable[[str, object, str], InvalidInput]) -
     level, nodes, depth = [root], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1
-        if nodes > MOST_NODES or depth > MAX_CONDITION_DEPTH:
+        if nodes > MAX_CONDITION_NODES or depth > MAX_CONDITION_DEPTH:
             raise refused(
-                f"more than {MAX_CONDITION_DEPTH} levels or {MOST_NODES} terms are not read",
+                f"more than {MAX_CONDITION_DEPTH} levels or {MAX_CONDITION_NODES} terms are not "
+                "read",
                 None,
                 "simplify it",
             )
@@ -418,9 +419,9 @@ def _check_shallow(node: Any, table: Any) -> Any:
     """A text whose letters are about to change: its expression is named three times."""
     from sqlglot import exp
 
-    if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MOST_CHANGES:
+    if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MAX_CASE_CHANGES:
         raise refuse_condition(
-            f"where nests lower and upper more than {MOST_CHANGES} deep: {describe_node(node)}"
+            f"where nests lower and upper more than {MAX_CASE_CHANGES} deep: {describe_node(node)}"
         )
     return _translate_text(node.this, table)
 
@@ -484,9 +485,10 @@ def _arithmetic_rule(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 def _translate_quotient(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
-    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_NESTED:
+    if sum(1 for _ in node.expression.find_all(exp.Div)) > MAX_NESTED_OPERATIONS:
         raise refuse_condition(
-            f"where nests more than {MOST_NESTED} divisions in a divisor: {describe_node(node)}"
+            f"where nests more than {MAX_NESTED_OPERATIONS} divisions in a divisor: "
+            f"{describe_node(node)}"
         )
     return _arithmetic_rule(lambda a, b: a / b.nullif(0.0))(node, table)
 
@@ -535,9 +537,10 @@ def _translate_in(node: Any, table: Any) -> Any:
             f"where has {describe_node(node)}",
             hint="write IN with a list of values, such as ('A', 'B')",
         )
-    if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
+    if len(node.expressions) > MAX_SHORT_LIST and not isinstance(node.this, exp.Column):
         raise refuse_condition(
-            f"where has a list of more than {SHORT_LIST} values after {describe_node(node.this)}",
+            f"where has a list of more than {MAX_SHORT_LIST} values after "
+            f"{describe_node(node.this)}",
             hint="a list that long needs a plain column before it",
         )
     known = (node.this, _translate_node(node.this, table))

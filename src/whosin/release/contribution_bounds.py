@@ -23,7 +23,7 @@ from whosin.release.conditions import parse_condition
 from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import (
-    MOST_HELD,
+    MAX_RANKED_ROWS,
     double_value,
     rows_with_unit,
     sum_sampled_rows,
@@ -219,7 +219,7 @@ def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[s
 
 
 UNIT_COLUMN = "entity"
-MOST_SUM = 2**62
+MAX_SUM = 2**62
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def sum_rows(
     if not table.one_row:
         each = _choose_groups(each, cells, bounds)
     # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
-    ends = -MOST_SUM, MOST_SUM
+    ends = -MAX_SUM, MAX_SUM
     sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
     if not cells.columns:
         return each.aggregate(**sums)
@@ -372,7 +372,7 @@ def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> A
     """A few cells of each entity, at random; all of them where there are no more."""
     if bounds.groups >= cells.count:
         return each
-    return sample_rows(each, [UNIT_COLUMN], bounds.groups, crowded=cells.count > MOST_HELD)
+    return sample_rows(each, [UNIT_COLUMN], bounds.groups, crowded=cells.count > MAX_RANKED_ROWS)
 
 
 def centre_range(domain: Range) -> tuple[int, Aggregate]:

@@ -31,8 +31,8 @@ from whosin.noise import (
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
 CONFIDENCE_LEVEL = 0.95
-LARGEST_SCALE = 2**52
-SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
+MAX_NOISE_SCALE = 2**52
+SELECTION_MARGIN = 1 + Fraction(1, 2**40)
 """Noise of a selection, so that its price, a float rounded up, stays within the share."""
 
 
@@ -133,8 +133,8 @@ class SelectionNoise:
             scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
         else:
             scale = times * change / share.epsilon
-        scale *= SLIGHTLY_MORE
-        if scale > LARGEST_SCALE:
+        scale *= SELECTION_MARGIN
+        if scale > MAX_NOISE_SCALE:
             raise InvalidInput(
                 "the noise would need a scale above 2^52, which is not drawn",
                 field="noise",
@@ -233,7 +233,7 @@ def noisy_parts(
 
 def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
     """Noise that the samplers can draw; what they cannot is refused before any debit."""
-    if noisy.scale > LARGEST_SCALE:
+    if noisy.scale > MAX_NOISE_SCALE:
         raise InvalidInput(
             f"the noise would need a scale of {float(noisy.scale):.3g} steps; at most 2^52 is "
             "drawn",

@@ -62,8 +62,8 @@ def other_label(values: Sequence[object]) -> str:
     return name
 
 
-MOST_CELLS = 10**7
-MOST_VALUES = 10_000
+MAX_GROUP_COUNT = 10**7
+MAX_VALUES = 10_000
 MAX_STEPS = 10**6
 """How many steps a range has by default, at the most; sums of 10^12 rows still fit 64 bits."""
 MAX_BOUND_STEPS = 10**9
@@ -94,10 +94,8 @@ class Values:
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
-        if len(self.values) > MOST_VALUES:
-            raise invalid_value(
-                "values", f"at most {MOST_VALUES:,} values", f"{len(self.values):,}"
-            )
+        if len(self.values) > MAX_VALUES:
+            raise invalid_value("values", f"at most {MAX_VALUES:,} values", f"{len(self.values):,}")
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
@@ -211,8 +209,8 @@ class Range:
         edges = list(map(float, exact))
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
             raise invalid_value("edges", "at least two numbers in rising order", list(self.edges))
-        if len(edges) > MOST_VALUES:
-            raise invalid_value("edges", f"at most {MOST_VALUES:,} numbers", f"{len(edges):,}")
+        if len(edges) > MAX_VALUES:
+            raise invalid_value("edges", f"at most {MAX_VALUES:,} numbers", f"{len(edges):,}")
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)
@@ -281,7 +279,7 @@ class Range:
         return bins if self.outside is not None else (*bins, OTHER_LABEL)
 
 
-MOST_DAYS = 100_000
+MAX_DAYS = 100_000
 CALENDAR_UNITS: dict[str, Callable[[date], str]] = {
     "day": lambda day: day.isoformat(),
     "isoweek": lambda day: "{}-W{:02}".format(*day.isocalendar()[:2]),
@@ -329,9 +327,9 @@ class Dates:
             raise InvalidInput(
                 f"lower is {first}, not before upper, {last}", field="lower", value=str(first)
             )
-        if (last - first).days >= MOST_DAYS:
+        if (last - first).days >= MAX_DAYS:
             raise InvalidInput(
-                f"upper is {last}, more than {MOST_DAYS:,} days after lower",
+                f"upper is {last}, more than {MAX_DAYS:,} days after lower",
                 field="upper",
                 value=str(last),
             )

@@ -208,7 +208,7 @@ def _blank_value(kind: Any) -> Any:
     return ibis_module().literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
 
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 class NamedEntry(Protocol):
@@ -223,9 +223,9 @@ Entry = TypeVar("Entry", bound=NamedEntry)
 
 def check_name(name: str, field: str) -> None:
     """A name of a column or a table of ours."""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name.strip() != name:
+    if not 0 < len(name) <= MAX_NAME_LENGTH or not name.isprintable() or name.strip() != name:
         raise invalid_value(
-            field, f"a printable name of 1 to {LONGEST_NAME} characters", shorten_value(name)
+            field, f"a printable name of 1 to {MAX_NAME_LENGTH} characters", shorten_value(name)
         )
 
 
@@ -266,7 +266,7 @@ def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
         raise InvalidInput(f"{field} needs {', '.join(missing)}", field=field, value=missing)
 
 
-MOST_FEATURES = 500
+MAX_FEATURES = 500
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class Feature:
 def read_features(given: object) -> tuple[Feature, ...]:
     """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
     return read_named(
-        given, "features", "or Feature(…)", MOST_FEATURES, (Feature,), _feature_from_keys
+        given, "features", "or Feature(…)", MAX_FEATURES, (Feature,), _feature_from_keys
     )
 
 

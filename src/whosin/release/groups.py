@@ -28,7 +28,7 @@ from whosin.release.column_expressions import (
     listed_cell_number,
     root_column,
 )
-from whosin.release.domains import MOST_CELLS, Dates, Range, read_day
+from whosin.release.domains import MAX_GROUP_COUNT, Dates, Range, read_day
 from whosin.release.engines.base import whole_numbers
 from whosin.release.table import Table
 
@@ -59,9 +59,9 @@ class GroupGrid:
             )
         check_one_level(table, by, "by")
         result = cls(tuple(by), domains)
-        if result.count > MOST_CELLS:
+        if result.count > MAX_GROUP_COUNT:
             raise InvalidInput(
-                f"by makes {result.count:,} groups; at most {MOST_CELLS:,} are answered",
+                f"by makes {result.count:,} groups; at most {MAX_GROUP_COUNT:,} are answered",
                 field="by",
                 value=result.count,
                 hint="group by fewer columns, or declare fewer values or bins",
@@ -187,7 +187,7 @@ def free_column_name(column: str, taken: Sequence[str]) -> str:
 
 
 CUMULATIVE, RANGES = "cumulative", "ranges"
-MOST_RANGES = 1_000
+MAX_RANGES = 1_000
 Span = tuple[int, int]
 
 
@@ -297,8 +297,8 @@ def _span_label(base: ColumnExpression, first: int, end: int) -> str:
 
 def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]:
     """Ranges as people write them: [18, 29] or "18..29"."""
-    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_RANGES:
-        accepted = f'a list of 1 to {MOST_RANGES:,} ranges, such as [18, 29] or "18..29"'
+    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MAX_RANGES:
+        accepted = f'a list of 1 to {MAX_RANGES:,} ranges, such as [18, 29] or "18..29"'
         raise invalid_value(name, accepted, repr(listed)[:80])
     result = [_read_one(base, name, each) for each in listed]
     for index, each in enumerate(result):

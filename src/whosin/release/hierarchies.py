@@ -12,7 +12,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, at, invalid_value, shorten
 
-MOST_LEVELS = 20
+MAX_LEVELS = 20
 Value = str | int
 PARENTS_EXAMPLE = 'a table such as { ZH = ["Zürich", "Winterthur"], BE = ["Bern"] }'
 
@@ -71,8 +71,8 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
         raise invalid_value(
             "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
         )
-    if len(data) > MOST_LEVELS:
-        raise invalid_value("parents", f"at most {MOST_LEVELS} levels", len(data))
+    if len(data) > MAX_LEVELS:
+        raise invalid_value("parents", f"at most {MAX_LEVELS} levels", len(data))
     listed = {}
     for name, level in data.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:

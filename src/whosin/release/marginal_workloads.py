@@ -53,7 +53,7 @@ from whosin.marginals.estimation import estimate_table
 from whosin.marginals.workload import MOST_CELLS, Attributes
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.column_expressions import Cellular, MergedValues
-from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
+from whosin.release.cost import CONFIDENCE_LEVEL, MAX_NOISE_SCALE, Share, noise_variance
 from whosin.release.groups import ColumnExpression, GroupGrid
 
 LEVEL_COUNT = 16
@@ -115,7 +115,7 @@ def noisy_tables(
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
         widths = _laplace_scales(spending, sizes, share, rows)
-    if max(widths) > (LARGEST_SCALE**2 if spending.noise == "gaussian" else LARGEST_SCALE):
+    if max(widths) > (MAX_NOISE_SCALE**2 if spending.noise == "gaussian" else MAX_NOISE_SCALE):
         raise InvalidInput(
             f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
             field="noise",
@@ -361,7 +361,7 @@ def _run_names(cells: list[int], labels: tuple[str | int, ...]) -> str:
 
 ANSWER_DIGITS = 6
 """Decimals of an estimate."""
-MOST_LISTED = 1_000
+MAX_LISTED_CELLS = 1_000
 """Sums of a table whose standard errors are listed one by one."""
 CELL_HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
 
@@ -379,7 +379,7 @@ def table_errors(
         if number in sums:
             each = np.sqrt(sums[number]).ravel()
             one |= {"least_error": float(each.min()), "largest_error": float(each.max())}
-            if each.size <= MOST_LISTED:
+            if each.size <= MAX_LISTED_CELLS:
                 one["standard_errors"] = each.tolist()
         result.append(one)
     return result

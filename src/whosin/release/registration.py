@@ -37,7 +37,7 @@ MAX_WHOLE_BYTES = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
-MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
+MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
 FINGERPRINT_MEMORY = "1GB"
 HEX_DIGITS = 8
@@ -65,7 +65,7 @@ def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, s
     files = _local_files(path)
     result = {} if path is None else fingerprint_of_source(path)
     if files:
-        rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
+        rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
     if rows or not files:
         counted = _digest_rows(table, source)
         if counted is not None:
@@ -82,7 +82,7 @@ def _fingerprint_server(
     result = {"place": _digest_text(facts.identity)}
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
-    if rows and facts.size is not None and facts.size <= MOST_BYTES:
+    if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
         counted = _digest_rows(table, source)
         if counted is not None:
             result["rows"] = counted
@@ -151,7 +151,7 @@ def _digest_rows(table: Table, source: object) -> str | None:
             names = sorted(data.columns, key=lambda name: (name.lower(), name))
             count = data.count().name("rows").as_table()
             many = engine.run(count).column("rows")[0].as_py()
-            if many * max(1, len(names)) > MOST_CELLS:
+            if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
                 return None
             row = engine.run(_sum_digests(data, names)).to_pylist()[0]
     except Exception:  # it may say something about rows; without this print there are the others

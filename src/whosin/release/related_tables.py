@@ -24,7 +24,7 @@ from typing import Any, ClassVar, TypeAlias
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
-from whosin.release.domains import MOST_VALUES, Domain, Range
+from whosin.release.domains import MAX_VALUES, Domain, Range
 from whosin.release.engines.base import Engine
 from whosin.release.features import (
     FEATURE_AGGREGATES,
@@ -40,8 +40,8 @@ from whosin.release.features import (
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.validation import read_whole
 
-MOST_TABLES = 50
-MOST_ROWS = 10**9
+MAX_TABLES = 50
+MAX_ROWS = 10**9
 JOIN_REASON = (
     "the entity alone, since any other join lets one person's rows meet another's, who could then "
     "move more than their own; a table that is no secret may be public = true"
@@ -69,7 +69,7 @@ class FurtherTable:
 
     def __post_init__(self) -> None:
         _check_texts(self, ("name", "entity"))
-        read_whole(self.rows, "rows", 1, MOST_ROWS)
+        read_whole(self.rows, "rows", 1, MAX_ROWS)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def read_tables(given: object) -> tuple[Further, ...]:
     """Further tables as people write them: `FurtherTable(…)`, `LookupTable(…)`, or the keys of a
     scenario file."""
     kinds, written = (FurtherTable, LookupTable), "FurtherTable(…) or LookupTable(…)"
-    return read_named(given, "tables", written, MOST_TABLES, kinds, _table_from_keys)
+    return read_named(given, "tables", written, MAX_TABLES, kinds, _table_from_keys)
 
 
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
@@ -149,7 +149,7 @@ def _table_from_keys(data: Mapping[str, Any]) -> Further:
     return kind(**{key: value for key, value in data.items() if key != "public"})
 
 
-MOST_KEYS = 1_000_000
+MAX_LOOKUP_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +191,9 @@ class Lookup:
                 hint=f"it has {', '.join(known)}",
             )
         distinct = self.rows.column(column).unique().drop_null().to_pylist()
-        if not distinct or len(distinct) > MOST_VALUES or not isinstance(distinct[0], str | int):
+        if not distinct or len(distinct) > MAX_VALUES or not isinstance(distinct[0], str | int):
             raise InvalidInput(
-                f"the column {column!r} cannot be a domain, which has 1 to {MOST_VALUES:,} "
+                f"the column {column!r} cannot be a domain, which has 1 to {MAX_VALUES:,} "
                 "values: text, "
                 "whole numbers, or true and false",
                 field="values",
@@ -215,16 +215,17 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
     known = opened.select(select_columns({key: _fit_key(opened[declared.key], held)} | kept))
     known = known.filter(known[key].notnull())
     try:
-        rows = engine.run(known.limit(MOST_KEYS + 1))
+        rows = engine.run(known.limit(MAX_LOOKUP_ROWS + 1))
     except InvalidInput:
         raise
     except Exception:
         raise InvalidInput(
             f"the public table {declared.name!r} cannot be read", field="source"
         ) from None
-    if len(rows) > MOST_KEYS:
+    if len(rows) > MAX_LOOKUP_ROWS:
         raise InvalidInput(
-            f"the public table {declared.name!r} has more than {MOST_KEYS:,} rows", field="source"
+            f"the public table {declared.name!r} has more than {MAX_LOOKUP_ROWS:,} rows",
+            field="source",
         )
     counts = rows.column(key).value_counts()
     twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)

@@ -117,7 +117,7 @@ def is_usable(kind: Any) -> bool:
     )
 
 
-MOST_NESTED = 5
+MAX_NESTED_OPERATIONS = 5
 """Divisions in a divisor, and casts in a cast."""
 SQL_CASTS = {
     "INT": "int64",
@@ -372,8 +372,10 @@ def _nearest_whole(node: Any, value: Any) -> Any:
     hold it, since Ibis casts what it rounds."""
     from sqlglot import exp
 
-    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_NESTED:
-        raise refuse_condition(f"where nests more than {MOST_NESTED} casts: {describe_node(node)}")
+    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MAX_NESTED_OPERATIONS:
+        raise refuse_condition(
+            f"where nests more than {MAX_NESTED_OPERATIONS} casts: {describe_node(node)}"
+        )
     fits = (value > -(2.0**62)) & (value < 2.0**62)
     return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
@@ -402,7 +404,7 @@ def ibis_module() -> Any:
 LOT_COLUMN = "lot"
 RANK_COLUMN = "rank"
 SIZE_COLUMN = "whosin_rows"
-MOST_HELD = 100_000
+MAX_RANKED_ROWS = 100_000
 """Rows of a group that are ranked together, besides those that are chosen."""
 
 
@@ -502,7 +504,7 @@ def _sample_one_row(base: Any, home: Sequence[str]) -> Any:
 def _thin_large_homes(base: Any, lots: Any, home: Sequence[str], most: int) -> Any:
     """Rows with their lots, without those of large homes that have no chance."""
     sizes = base.group_by(list(home)).aggregate(**{SIZE_COLUMN: base.count()})
-    large = sizes.filter(sizes[SIZE_COLUMN] > MOST_HELD)
+    large = sizes.filter(sizes[SIZE_COLUMN] > MAX_RANKED_ROWS)
     return _drop_hopeless_lots(_add_sizes(lots, large, home), most).select(*lots.columns)
 
 

@@ -39,7 +39,7 @@ CODE_BITS = 63
 """Bits that a packed number holds."""
 BATCH_ROWS = 2**16
 """Rows that are counted at a time: fewer pass over all cells too often, more leave the cache."""
-MOST_DENSE = 8
+MAX_CELLS_PER_ROW = 8
 """Cells for each row of a batch; where there are more, single cells are counted up."""
 
 
@@ -74,7 +74,7 @@ def make_row_counter(layout: PackedRows) -> RowCounter:
     counts = [prod(sizes[each] for each in block) for block in blocks]
     used = sorted({each for block in blocks for each in block})
     masks = {each: 2 ** _bit_width(sizes[each]) - 1 for each in used}
-    enough, dense = BATCH_ROWS, MOST_DENSE
+    enough, dense = BATCH_ROWS, MAX_CELLS_PER_ROW
 
     def together(batches: Iterable[Any]) -> Iterable[list[Any]]:
         waiting: list[list[Any]] = []
@@ -114,7 +114,7 @@ def _bit_width(size: int) -> int:
     return max(1, (size - 1).bit_length())
 
 
-MOST_COUNTED = 2**18
+MAX_COVER_CELLS = 2**18
 """Cells of a table that holds several measured ones."""
 CODE, ROWS = "code", "rows"
 
@@ -139,7 +139,7 @@ class TableScan:
     @cached_property
     def blocks(self) -> tuple[Attributes, ...]:
         """The tables that are counted."""
-        return cover_sets(self.sizes, sorted(set(self.sets)), MOST_COUNTED)
+        return cover_sets(self.sizes, sorted(set(self.sets)), MAX_COVER_CELLS)
 
     @cached_property
     def starts(self) -> list[int]:

@@ -67,7 +67,7 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
     ]
 
 
-LONGEST_REQUEST = 100
+MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
 
@@ -448,7 +448,7 @@ def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
 
 
 def _read_request(request: object) -> str:
-    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
-        accepted = f"text of at most {LONGEST_REQUEST} characters, without a slash"
+    if not isinstance(request, str) or not 0 < len(request) <= MAX_REQUEST_LENGTH or "/" in request:
+        accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)

@@ -51,7 +51,7 @@ READ_CLAUSES = {
 }
 STATEMENT_STARTS = ("SELECT", "WITH", "FROM", "(")
 """How a statement begins that may be a SELECT."""
-MOST_ASKED = 200
+MAX_AGGREGATES = 200
 """Aggregates of one statement."""
 
 
@@ -89,9 +89,10 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
         for node, alias in items
         if not _is_group(node, names, by)
     ]
-    if not 0 < len(asked) <= MOST_ASKED:
+    if not 0 < len(asked) <= MAX_AGGREGATES:
         raise refuse_statement(
-            f"sql asks for {len(asked)} aggregates; one statement may ask for 1 to {MOST_ASKED}",
+            f"sql asks for {len(asked)} aggregates; one statement may ask for 1 to "
+            f"{MAX_AGGREGATES}",
             len(asked),
             f"select {ANSWERED_AGGREGATES}",
         )

@@ -33,7 +33,7 @@ from whosin.release.queries import (
     Sum,
     Variance,
 )
-from whosin.release.queries.base import LONGEST_NAME
+from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.related_tables import JOIN_REASON, PrivateTable
 from whosin.release.row_values import describe_node, short_text
 from whosin.release.table import Table
@@ -408,7 +408,7 @@ def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
     """The query that answers an aggregate."""
     from sqlglot import exp
 
-    name = (name or describe_node(node)[1:-1])[:LONGEST_NAME]
+    name = (name or describe_node(node)[1:-1])[:MAX_NAME_LENGTH]
     more: tuple[str, ...] = ()
     if isinstance(node, exp.Filter):
         more, node = (asking.names.condition(node.expression.this),), node.this

@@ -286,8 +286,8 @@ def _spread_rows(group: Array, shares: Array, rng: np.random.Generator) -> Array
 
 
 MODEL_LIMITS = TaskLimits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
-ITERATIONS, FROM_AN_ESTIMATE = 1500, 300
-MOST_MODEL = 2**22
+ITERATIONS, WARM_ITERATIONS = 1500, 300
+MAX_MODEL_CELLS = 2**22
 """Cells of all tables of a model together."""
 
 
@@ -318,9 +318,10 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
         InvalidInput: there are too many.
     """
     cells = model_cells(sizes, sets)
-    if cells > MOST_MODEL:
+    if cells > MAX_MODEL_CELLS:
         raise InvalidInput(
-            f"the model of these tables would have {cells:,} cells; at most {MOST_MODEL:,} fit",
+            f"the model of these tables would have {cells:,} cells; at most {MAX_MODEL_CELLS:,} "
+            "fit",
             field=field,
             value=cells,
             hint="choose = true keeps it small",
@@ -386,7 +387,7 @@ def fit_and_draw(
     domain = Domain(tuple(range(len(sizes))), tuple(sizes))
     begin, iterations = None, ITERATIONS
     if start:
-        iterations = FROM_AN_ESTIMATE
+        iterations = WARM_ITERATIONS
         factors = {}
         for attributes, numbers in start:
             part = domain.project(attributes)

@@ -41,7 +41,7 @@ from whosin.noise import (
     selection_epsilon,
     selection_rho,
 )
-from whosin.release.cost import LARGEST_SCALE, SLIGHTLY_MORE, Share
+from whosin.release.cost import MAX_NOISE_SCALE, SELECTION_MARGIN, Share
 from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
@@ -156,7 +156,7 @@ class SelectionCost:
             scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * reach
         else:
             scale = 2 * reach * rounds / share.epsilon
-        return cls(bool(share.rho), scale * SLIGHTLY_MORE, rounds, rows)
+        return cls(bool(share.rho), scale * SELECTION_MARGIN, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
         """ε or ρ of all of them."""
@@ -196,7 +196,7 @@ def total_costs(
 
 def require_drawable(kind: str, *widths: Fraction) -> None:
     """Refuse noise that no sampler draws, before any debit."""
-    most = LARGEST_SCALE**2 if kind == "gaussian" else LARGEST_SCALE
+    most = MAX_NOISE_SCALE**2 if kind == "gaussian" else MAX_NOISE_SCALE
     if max(widths) > most:
         raise InvalidInput(
             f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
@@ -234,9 +234,9 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 UNIT_COUNT = 15
 """Units for each column, besides one for its own table."""
 WEIGHT_STEPS = 64
-MOST_CELLS = 2**17
+MAX_TREE_CELLS = 2**17
 """Cells of the model's tables in the last round; in earlier ones in proportion to what is spent."""
-MOST_CANDIDATES = 2_000
+MAX_CANDIDATES = 2_000
 MAX_DISTANCE = 2**52
 
 
@@ -263,7 +263,7 @@ class Adaptive:
         """What costs a share."""
         if too_many(workload):
             raise InvalidInput(
-                f'choose = "{cls.name}" would have more than {MOST_CANDIDATES:,} tables to '
+                f'choose = "{cls.name}" would have more than {MAX_CANDIDATES:,} tables to '
                 "choose from",
                 field="choose",
                 value=cls.name,
@@ -319,7 +319,7 @@ class Adaptive:
             exact = Fraction(math.isqrt(math.ceil(most**2 / (2 * price))) + 1)
         else:
             exact = 2 * most / price
-        return exact * SLIGHTLY_MORE
+        return exact * SELECTION_MARGIN
 
     def cost(self, relation: str, rows: int) -> Fraction:
         """The cost of all rounds, whichever way they go."""
@@ -364,7 +364,7 @@ class Adaptive:
     def small_enough(self, known: list[Attributes], spent: Fraction) -> list[Attributes]:
         """What may be chosen: the model stays small, in proportion to what is spent by then."""
         inside = {part for each in known for part in list_subsets(each)}
-        most = spent * MOST_CELLS
+        most = spent * MAX_TREE_CELLS
         return [
             each
             for each in self.counted
@@ -391,7 +391,7 @@ def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
     """Every table of one column or more that is inside a wanted one, and fits in a model; single
     columns always do."""
     inside = {part for each in workload.sets for part in list_subsets(each) if part}
-    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MOST_CELLS)
+    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MAX_TREE_CELLS)
     return tuple(sorted(fitting, key=lambda each: (len(each), each)))
 
 
@@ -399,10 +399,10 @@ def too_many(workload: Workload) -> bool:
     """Whether rounds would take too long."""
     seen: set[Attributes] = set()
     for each in workload.sets:
-        if 2 ** len(each) > 2 * MOST_CANDIDATES or len(seen) > MOST_CANDIDATES:
+        if 2 ** len(each) > 2 * MAX_CANDIDATES or len(seen) > MAX_CANDIDATES:
             return True
         seen.update(list_subsets(each))
-    return len(seen) > MOST_CANDIDATES
+    return len(seen) > MAX_CANDIDATES
 
 
 Pair = tuple[int, int]

@@ -44,7 +44,7 @@ from whosin.release.synthetic_selection import (
 )
 from whosin.release.table import Table
 
-MOST_VALUES = 10**8
+MAX_VALUES = 10**8
 """Drawn rows times columns."""
 SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
     each.name: each for each in (Adaptive, SpanningTree)
@@ -134,7 +134,7 @@ class SynthesisPlan:
         noisy, values = [each for each, _ in measurements], [each for _, each in measurements]
         sizes = self.workload.sizes
         total = _estimate_total(noisy, values)
-        most = MOST_VALUES // len(sizes)
+        most = MAX_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
             NoisyMarginal.of(each.measurement, result, each.variance)
@@ -212,8 +212,8 @@ def plan_learning(
         raise InvalidInput(f"sets has no table with {missing[0]!r}", field="sets", value=missing[0])
     if set(cells.columns) != set(columns):
         raise InvalidInput("sets names a column that is not among columns", field="sets")
-    if length is not None and length * len(columns) > MOST_VALUES:
-        most = MOST_VALUES // len(columns)
+    if length is not None and length * len(columns) > MAX_VALUES:
+        most = MAX_VALUES // len(columns)
         raise InvalidInput(
             f"length is {length:,}; {len(columns)} columns allow at most {most:,} rows",
             field="length",

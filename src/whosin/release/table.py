@@ -34,7 +34,7 @@ from whosin.validation import read_whole
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
-MOST_ROWS = 10**9
+MAX_ROWS = 10**9
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
@@ -83,7 +83,7 @@ class Table:
         given = {"rows": rows, "groups": groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.rows, self.groups = (
-            1 if value is None else read_whole(value, field, 1, MOST_ROWS)
+            1 if value is None else read_whole(value, field, 1, MAX_ROWS)
             for field, value in given.items()
         )
         if domains is not None and not isinstance(domains, Mapping):
@@ -200,7 +200,7 @@ class Table:
     def bound(self, field: str, own: int | None) -> int:
         """How many rows, or cells, of an entity count for a query that has a bound of its own, or
         the table's."""
-        result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MOST_ROWS)
+        result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MAX_ROWS)
         if self.by_row and result > 1:
             raise InvalidInput(
                 f"{field} is {result}, and each row is one person",

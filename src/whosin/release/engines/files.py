@@ -160,7 +160,7 @@ def _decode_text(value: bytes | None) -> str | None:
 
 
 READER_LIMITS = TaskLimits(86400.0, 8 << 30)
-MOST_KEPT = 10_000
+MAX_REMEMBERED_FILES = 10_000
 
 _sound: dict[tuple[str, int, int, int], None] = {}
 
@@ -179,7 +179,7 @@ def require_sound(files: Sequence[str]) -> None:
         except (Crashed, InvalidInput, OutOfMemory, TookTooLong):
             raise refuse_unreadable(file, "arrow") from None
         _sound[same] = None
-        if len(_sound) > MOST_KEPT:
+        if len(_sound) > MAX_REMEMBERED_FILES:
             _sound.pop(next(iter(_sound)))
 
 

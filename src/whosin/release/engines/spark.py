@@ -58,7 +58,7 @@ from whosin.release.engines.duckdb import SpillFolder
 from whosin.release.engines.files import arrow_table
 from whosin.release.engines.spark_workers import (
     CODE,
-    LONGEST_LINE,
+    LINE_LENGTH_SETTING,
     MAX_READ_LENGTH,
     ROWS,
     TALLY_SCHEMA,
@@ -325,7 +325,7 @@ MAX_DRIVER_BYTES = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
 SMALL_TABLE_ROWS = 100_000
 """Entries of a list that each worker gets whole, so that a join with it sends no rows around."""
-MOST_TALLIED = 2**24
+MAX_TALLIED_CELLS = 2**24
 """Cells that a worker holds: 128 MiB."""
 STOP_SECONDS = 10
 """Seconds that a cancelled job has to end."""
@@ -437,7 +437,7 @@ class Spark(Engine):
     def most_tallied(self) -> int:
         """Workers count where they can: those of a session of ours on this machine, and others that
         have Arrow and NumPy. It is tried before anything is spent."""
-        return MOST_TALLIED if self._folder is not None or can_tally(self.session) else 0
+        return MAX_TALLIED_CELLS if self._folder is not None or can_tally(self.session) else 0
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Each worker counts its rows, and Spark adds up what they found."""
@@ -673,7 +673,9 @@ class Spark(Engine):
         return parse_header("" if first is None else first[0].lstrip(BYTE_ORDER_MARK))
 
     def _lines(self) -> Any:
-        return self.session.read.options(**FILE_OPTIONS).option(LONGEST_LINE, MAX_READ_LENGTH)
+        return self.session.read.options(**FILE_OPTIONS).option(
+            LINE_LENGTH_SETTING, MAX_READ_LENGTH
+        )
 
 
 def _escape_path(path: str) -> str:

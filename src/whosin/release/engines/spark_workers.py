@@ -312,7 +312,7 @@ def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
+LINE_LENGTH_SETTING = "mapreduce.input.linerecordreader.line.maxlength"
 MAX_READ_LENGTH = MAX_LINE_LENGTH + 100
 """Bytes of a line that Hadoop hands on; it skips longer ones, so that none fills a worker."""
 

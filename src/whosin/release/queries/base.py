@@ -45,7 +45,7 @@ from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 MAX_FACTOR = 10**9
 STATISTIC_WORDS = (
     *("average", "avg", "max", "median", "min", "minimum", "mode", "percentile"),
@@ -102,8 +102,8 @@ class Query(ABC):
 
     def __post_init__(self) -> None:
         name = self.name
-        if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-            accepted = f"printable text of at most {LONGEST_NAME} characters"
+        if not isinstance(name, str) or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+            accepted = f"printable text of at most {MAX_NAME_LENGTH} characters"
             raise invalid_value("name of a query", accepted, repr(name)[:80])
         if rational(self.weight, "weight") <= 0:
             raise invalid_value("weight", "above 0", self.weight)

@@ -53,7 +53,7 @@ from whosin.release.cost import (
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid, free_column_name, group_domain
 from whosin.release.queries.base import Linear, Query
-from whosin.release.table import MOST_ROWS, Table
+from whosin.release.table import MAX_ROWS, Table
 from whosin.validation import read_whole
 
 
@@ -282,7 +282,7 @@ class Top(Query):
     def offer(self, table: Table, share: Share) -> CostEstimate:
         cells = self._cells(table)
         choices = len(self._named(cells))
-        if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
+        if read_whole(self.k, "k", 1, MAX_ROWS) > choices:
             raise InvalidInput(
                 f"k is {self.k}, and {choices} groups are declared", field="k", value=self.k
             )

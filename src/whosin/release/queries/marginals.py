@@ -38,7 +38,7 @@ from whosin.release.scan import TableScan
 from whosin.release.table import Table
 from whosin.validation import read_whole
 
-MOST_SHOWN = 2 * 10**6
+MAX_ANSWERED_CELLS = 2 * 10**6
 """Cells of all tables of an answer together."""
 
 
@@ -145,9 +145,10 @@ class Marginals(Query):
         weights = self._weights(sets)
         with at(field):
             result = asked_tables(forms, sets, weights, field)
-            if (count := result.workload.cells_in_all) > MOST_SHOWN:
+            if (count := result.workload.cells_in_all) > MAX_ANSWERED_CELLS:
                 raise InvalidInput(
-                    f"the tables have {count:,} cells in all; at most {MOST_SHOWN:,} are answered",
+                    f"the tables have {count:,} cells in all; at most {MAX_ANSWERED_CELLS:,} "
+                    "are answered",
                     field="tables",
                     value=count,
                     hint="ask for fewer tables, or of a lower order",

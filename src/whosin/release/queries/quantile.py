@@ -186,7 +186,7 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # costs more: with some of both the price is linear in how many, and so between the two.
 
 
-MOST_POINTS = 10**7
+MAX_SCORED_POINTS = 10**7
 """Points of all cells of an answer."""
 
 
@@ -309,9 +309,10 @@ class RankQuery(Query):
     def cells(self, table: Table) -> GroupGrid:
         """What the answer is grouped by."""
         cells = GroupGrid.of(table, self.by)
-        if cells.columns and (size := cells.count * self.grid(table).count) > MOST_POINTS:
+        if cells.columns and (size := cells.count * self.grid(table).count) > MAX_SCORED_POINTS:
             raise InvalidInput(
-                f"by makes {size:,} candidate values in all groups; at most {MOST_POINTS:,} are "
+                f"by makes {size:,} candidate values in all groups; at most "
+                f"{MAX_SCORED_POINTS:,} are "
                 "scored",
                 field="by",
                 value=size,

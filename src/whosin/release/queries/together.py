@@ -47,7 +47,7 @@ from whosin.release.marginal_workloads import (
     noisy_tables,
     table_costs,
 )
-from whosin.release.queries.base import LONGEST_NAME, Query, plain_number
+from whosin.release.queries.base import MAX_NAME_LENGTH, Query, plain_number
 from whosin.release.queries.counts import Count, Rows, planned_count
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
@@ -81,7 +81,7 @@ class JointMeasurement(Query):
 
     @property
     def title(self) -> str:
-        return ", ".join(each.title for each in self.members)[:LONGEST_NAME]
+        return ", ".join(each.title for each in self.members)[:MAX_NAME_LENGTH]
 
     @property
     def columns(self) -> tuple[str, ...]:
