@@ -1,19 +1,18 @@
 """Run functions in processes of their own, with a deadline and a memory limit: once, or in a worker
 pool.
 
-What goes to a process and what comes back. Tasks go out pickled. Answers come back as plain data in
-frames of a known length, read by an unpickler that knows no class; errors come back by name and are
-made anew here.
+Tasks go out pickled. Answers come back as plain data in frames of a known length, read by an
+unpickler that knows no class; errors come back by name and are made anew here.
 
-The side of the process that works. It hears neither Ctrl-C nor other people's streams (a foreign
-library may print rows), leaves no copy of its memory on disk when it crashes, since that may hold
-rows too, and ends when the process that started it ends.
+A worker process hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
+leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
+the process that started it ends.
 
-A process that has imported everything, and forks itself for each task. Each task has a process of
-its own, made in some milliseconds, and nothing of it is left when it is over, neither memory nor
-temporary files; what a killed server leaves of them goes with the next one that starts. The pool
-has one thread, so that forking is safe, and ends, with all that it forked, when this process ends.
-It is started again if it is gone.
+The worker pool is a process that has imported everything and forks itself for each task, which
+takes some milliseconds. Nothing of a task is left when it is over, neither memory nor temporary
+files; what a killed server leaves of them goes with the next one that starts. The pool has one
+thread, so that forking is safe, and ends, with all that it forked, when this process ends. It is
+started again if it is gone.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     for _ in range(5):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", query.bounds(data), True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", query.bounds(data), True)
 
 
 def test_sums_still_clamp_numbers_that_are_in_no_bin() -> None:

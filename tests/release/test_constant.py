@@ -54,7 +54,7 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
     for _ in range(3):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True)
 
 
 def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None:
@@ -72,7 +72,7 @@ def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None
     changes = vectors[:, None, :] - vectors[None, :, :]
     largest = {"add-remove": vectors.sum(1).max(), "replace": np.abs(changes).sum(2).max()}
     for relation in NEIGHBOUR_RELATIONS:
-        assert largest[relation] == PEOPLE_PART.sensitivity(relation, bounds, True)
+        assert largest[relation] == PEOPLE_PART.l1_sensitivity(relation, bounds, True)
 
 
 def test_nobody_is_left_out_where_the_declaration_is_true() -> None:

@@ -359,4 +359,4 @@ def test_a_person_moves_no_more_than_is_claimed() -> None:
     for _ in range(4):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True) == 6
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True) == 6

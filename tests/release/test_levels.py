@@ -98,11 +98,11 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
         vectors[str(seed)] = sorted(allowed)
     part, most = query.parts(data)[0], query.bounds(data)
     people = [each for some in vectors.values() for each in some]
-    assert max(map(sum, people)) <= part.sensitivity("add-remove", most, True)
+    assert max(map(sum, people)) <= part.l1_sensitivity("add-remove", most, True)
     moves = (
         sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in product(people, people)
     )
-    assert max(moves) <= part.sensitivity("replace", most, True)
+    assert max(moves) <= part.l1_sensitivity("replace", most, True)
 
 
 def test_conditions_name_a_level() -> None:

@@ -61,13 +61,13 @@ def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> No
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         parts = [
-            Fraction(noisy.part.sensitivity(each, bounds, grouped)) / noisy.scale
+            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.scale
             for noisy in priced(offer)
         ]
         assert offer.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
     assert sum(parts if relation == "replace" else [epsilon]) == epsilon
     assert offer.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
-    assert len({noisy.part.sensitivity(relation, bounds, grouped) / noisy.scale
+    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.scale
                 for noisy in offer.parts}) == 1, "an even split"  # fmt: skip
 
 
@@ -79,7 +79,8 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         total = sum(
-            Fraction(noisy.part.squared(each, bounds, grouped)) / (2 * noisy.scale**2)
+            Fraction(noisy.part.squared_l2_sensitivity(each, bounds, grouped))
+            / (2 * noisy.scale**2)
             for noisy in priced(offer)
         )
         cost = offer.charge.cost(each)

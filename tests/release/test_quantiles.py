@@ -104,7 +104,7 @@ def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
             for relation, change in changes.items():
                 largest[kind][relation] = max(largest[kind][relation], change)
     for relation in NEIGHBOUR_RELATIONS:
-        claimed = query.reach(data, relation)
+        claimed = query.rank_sensitivity(data, relation)
         unit = 1 if relation == "replace" else max(share, 1 - share)
         assert claimed == rows * share.denominator * unit == largest[0][relation]
         assert all(largest[kind][relation] <= claimed for kind in range(1, 5))

@@ -163,7 +163,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
             before, after = (exact(query, each) for each in tables)
             for part, one, two in zip(parts, before, after, strict=True):
                 moved = sum(abs(a - b) for a, b in zip(one, two, strict=True))
-                assert moved <= part.sensitivity("replace", bounds, grouped), query
+                assert moved <= part.l1_sensitivity("replace", bounds, grouped), query
 
 
 def _of_two(rows: pa.Table) -> pa.Table:

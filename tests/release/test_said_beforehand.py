@@ -152,7 +152,7 @@ def test_a_count_by_itself_has_the_error_that_the_panel_shows(tmp_path, target, 
         shown = noise_of_count(plan, noise)
         [offer] = session.dry_run(release.Count(), noise=noise)
         assert shown is not None
-        assert (shown.error, shown.reach()) == (offer.error, offer.within)
+        assert (shown.error, shown.radius()) == (offer.error, offer.within)
     assert noise_of_count(wi.calibrate(wi.Epsilon(1)), "gaussian") is None
 
 

@@ -52,8 +52,8 @@ def test_claimed_sensitivities_are_the_largest_changes(ends, rows, groups, cells
     }
     for relation in NEIGHBOUR_RELATIONS:
         one, two = largest[relation]
-        assert one == part.sensitivity(relation, bounds, grouped)
-        assert two == part.squared(relation, bounds, grouped)
+        assert one == part.l1_sensitivity(relation, bounds, grouped)
+        assert two == part.squared_l2_sensitivity(relation, bounds, grouped)
 
 
 @pytest.mark.parametrize(("rows", "groups", "cells"), [(1, 1, 1), (3, 1, 1), (2, 1, 2), (1, 2, 4)])
@@ -76,13 +76,13 @@ def test_paired_parts_move_together_by_no_more_than_one(rows, groups, cells) -> 
     }
     for relation in NEIGHBOUR_RELATIONS:
         at = relation, bounds, cells > 1
-        assert largest[relation] == (part.sensitivity(*at), part.squared(*at))
+        assert largest[relation] == (part.l1_sensitivity(*at), part.squared_l2_sensitivity(*at))
 
 
 def test_the_claims_can_fail() -> None:
     part, bounds = Aggregate("x", Fraction(1), -2, 3), ContributionBounds(2, 1)
     most = max(sum(map(abs, vector)) for vector in contributions(part, ContributionBounds(3, 1), 2))
-    assert most > part.sensitivity("add-remove", bounds, True)
+    assert most > part.l1_sensitivity("add-remove", bounds, True)
 
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": Range(-2, 3, step=1, edges=(-2, 0, 3))}
@@ -125,20 +125,20 @@ def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
         seen.append(found)
         for vector, part in zip(found, query.parts(data), strict=True):
             grouped = bool(query.cells(data).columns)
-            claimed = part.sensitivity("add-remove", query.bounds(data), grouped)
+            claimed = part.l1_sensitivity("add-remove", query.bounds(data), grouped)
             assert sum(map(abs, vector)) <= claimed
-            claimed = part.squared("add-remove", query.bounds(data), grouped)
+            claimed = part.squared_l2_sensitivity("add-remove", query.bounds(data), grouped)
             assert sum(x * x for x in vector) <= claimed
             worst["add-remove"] = max(worst["add-remove"], sum(map(abs, vector)))
     assert worst["add-remove"] > 0
     if query.kind == "mean":  # two parts that are one to pay for
-        claimed = query.parts(data)[0].sensitivity("add-remove", query.bounds(data), False)
+        claimed = query.parts(data)[0].l1_sensitivity("add-remove", query.bounds(data), False)
         assert max(sum(map(sum, found)) for found in seen) <= claimed
     for first, second in product(seen, seen):
         for one, other, part in zip(first, second, query.parts(data), strict=True):
             change = sum(abs(a - b) for a, b in zip(one, other, strict=True))
             grouped = bool(query.cells(data).columns)
-            assert change <= part.sensitivity("replace", query.bounds(data), grouped)
+            assert change <= part.l1_sensitivity("replace", query.bounds(data), grouped)
 
 
 def _columns(rows: list[dict]) -> dict:

@@ -1,26 +1,19 @@
 """A private release of a study: what it costs, what it is registered as, and what is published.
 
-What a release would do and cost, from public facts alone: nothing here looks at a genotype. The
-plan's ε is spent whole, in whole units of the ledger: all of it on the choice of SNPs, or half on
-the choice and half on numbers about them.
-
-A study as a budget is bound to it: see `whosin.ledger.binding`. Sizes and the list of SNPs are
-public and kept as they are; counts are recognised by fingerprints, which the ledger seals. They are
-the same in whatever file the study lies, in whatever order its people and SNPs are, and whichever
-of its two alleles is A1.
-
-*Label swaps* protect who is a case: the budget is for the counts of cases and controls. *Genotype
-changes* protect genomes, which the same people have under every phenotype: the budget is for the
-pooled counts of everybody who was genotyped, so all phenotypes share it.
-
-A private release: the most associated SNPs, and numbers about them. A plan says how much may be
-learnt, the ledger is debited before noise is drawn, and the answer is stored before it is shown; a
+The cost of a release follows from public facts alone. The plan's ε is spent whole, in whole units
+of the ledger: all of it on the choice of SNPs, or half on the choice and half on numbers about
+them. The ledger is debited before noise is drawn, and the answer is stored before it is shown; a
 retry with the same request shows the same answer. Which genotypes are missing is private: distances
-leave them out, as PLINK does, and published numbers impute them (`tables.imputed_copies`), so that
+leave them out, as PLINK does, and published numbers impute them (`people.imputed_copies`), so that
 groups have public sizes. Errors depend on public things only.
 
-Under genotype changes the secret is a genome, which is the same under every phenotype: a study of
-people who have such a budget under another name is paid from that one.
+A study is registered with its sizes and its list of SNPs, which are public, and with fingerprints
+of its counts, which the ledger seals. They are the same in whatever file the study lies, in
+whatever order its people and SNPs are, and whichever of its two alleles is A1. *Label swaps*
+protect who is a case: the budget is for the counts of cases and controls. *Genotype changes*
+protect genomes, which are the same under every phenotype: the budget is for the pooled counts of
+everybody who was genotyped, so all phenotypes share it, and a study of people who have such a
+budget under another name is paid from that one.
 """
 
 from __future__ import annotations
@@ -131,7 +124,7 @@ class Question:
 
 @dataclass(frozen=True)
 class StudyCostEstimate:
-    """The noise and the price of a release.
+    """The noise and the cost of a release.
 
     Attributes:
         snps: how many SNPs the study looked at.
@@ -468,7 +461,7 @@ def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
 
 
 def choose_snps(offered: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the offer prices."""
+    """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
     asked = offered.question
     sizes = offered.cases, offered.controls
     values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)

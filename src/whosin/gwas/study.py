@@ -1,17 +1,15 @@
 """A study from whatever file holds it: .bed, VCF or tables of counts; counting in shards, on Spark
 too.
 
-The same counts whatever the number of processes. A worker gets a range of SNPs and the groups,
-never rows of the file; Spark (`whosin.gwas.study`) runs the same shards.
-
 `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and `controls`
 people, fewer where genotypes are missing.
 
-Equal to `count_bed`. Executors open the file themselves, so its path must be one that they all can
-read (a shared disk, or local mode); only ranges travel to them and counts back.
+Counts are the same whatever the number of processes. A worker gets a range of SNPs and the groups,
+never rows of the file; Spark runs the same shards. Its executors open the file themselves, so its
+path must be one that they all can read (a shared disk, or local mode).
 
-Counting a VCF file, through cyvcf2 (the extra `vcf`). A1 is the alternate allele and A2 the
-reference, as PLINK reads a VCF with `--keep-allele-order`; a genotype with an unknown allele is
+In a VCF file, read through cyvcf2 (the extra `vcf`), A1 is the alternate allele and A2 the
+reference, as PLINK reads it with `--keep-allele-order`; a genotype with an unknown allele is
 missing. Only variants with one alternate allele have three genotypes; others are left out and their
 number is returned. The file is read in a process of its own: a damaged one can crash its reader.
 """

@@ -1,9 +1,8 @@
-"""What an answer costs, how costs compose, and what a plan allows in all.
+"""What an answer costs, how costs compose, what a plan allows, and a dataset's budget state.
 
-What state a dataset is in: what may still be asked of it. A dataset is open, complete (it had a
-release that allows no other) or closed, and on top of that it may be halted: an engine failed after
-a debit, and nothing is drawn until the curator has looked. Halting and resuming never change the
-state underneath.
+A dataset is open, complete (it had a release that allows no other) or closed, and on top of that it
+may be halted: an engine failed after a debit, and nothing is drawn until the curator has looked.
+Halting and resuming never change the state underneath.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Charge:
-    """A question and its price.
+    """A question and its cost.
 
     Attributes:
         what: the question, as plain JSON data; a retry must ask the same, except for
@@ -168,7 +167,7 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 
 # How debits compose, also for analysts who choose the next question after seeing answers.
 #
-# A dataset has a total (ε, δ). Two readings of a history count, and one of them must hold:
+# A dataset has a total (ε, δ). Two accountings of a history count, and one of them must hold:
 #
 # * *pure*: Σ εᵢ ≤ ε. Adding is right for adaptive analysts.
 # * *concentrated*: Σ ρᵢ ≤ ρ(ε, δ/2), where an ε-DP answer has ρ = ε²/2, a selection with Gumbel
@@ -320,7 +319,7 @@ class Budget:
         return replace(self, epsilon=epsilon, rho=rho, delta=delta)
 
     def holds(self, cost: Cost) -> bool:
-        """Whether a history of this total cost is within the budget, by one of the readings."""
+        """Whether a history of this total cost is within the budget, by one of the accountings."""
         pure = cost.epsilon <= self.epsilon
         concentrated = self.rho > 0 and cost.rho <= self.rho
         return cost.delta <= self.delta and (pure or concentrated)
@@ -390,7 +389,7 @@ class BudgetState(Displayed):
 
     @property
     def epsilon(self) -> float:
-        """The ε of all answers together, rounded up: the better of the two readings.
+        """The ε of all answers together, rounded up: the better of the two accountings.
 
         It may be read at any time, also by someone who chose the time after seeing answers (see
         `composition`).

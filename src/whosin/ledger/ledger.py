@@ -1,9 +1,10 @@
 """`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history.
 
-Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
-`survey_ledger` raises a `BrokenHistory` for a trigger, rule, view, policy or foreign table in the
-way of ours, changed columns or functions, an index that does not fit its table, entries or answers
-of a dataset that is not there, and a dataset that was noted beside the file and is gone.
+A debit is durable before noise is drawn (`transaction.Transaction.commit`), and an answer is stored
+before it is shown. `survey_ledger` looks at what belongs to no dataset: a trigger, rule, view,
+policy or foreign table in the way of ours, changed columns or functions, an index that does not fit
+its table, entries or answers of a dataset that is not there, and a dataset that was noted beside
+the file and is gone are each a `BrokenHistory`.
 """
 
 from __future__ import annotations

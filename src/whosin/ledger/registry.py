@@ -1,16 +1,14 @@
 """The datasets of a ledger: registering, refusing, suspending and resuming.
 
-`Registry`: the datasets of a ledger: which there are, whose budget they have, for which table. A
-budget is set once. The table that it is for may be amended as long as whom it protects stays the
-same. Where an engine failed after a debit the dataset is halted until its curator resumes it. Each
-registration, amendment, halt, resumption and closing is an entry of the history.
+A budget is set once. The table that it is for may be amended as long as whom it protects stays the
+same. Each registration, amendment, suspension, resumption and closing is an entry of the history.
+A refusal is a `BudgetRefused` with its reason, and nothing was spent.
 
-What follows when an engine fails after a debit: the dataset is halted, and people are told. Whether
-an engine runs out of memory may depend on one person's rows, so a failure tells something that no
-debit paid for. Contract: the words are the same whatever the reason was, and nothing of the
-engine's own is repeated, not even as a context, since it may quote rows; the failure counts, as an
-entry; and nothing more is drawn, so that it cannot be tried again, until the curator resumes the
-dataset. Someone who stops the work, and a source whose columns were replaced, tell nothing of rows.
+Whether an engine runs out of memory may depend on one person's rows, so a failure after a debit
+tells something that no debit paid for. The words are the same whatever the reason was, and nothing
+of the engine's own is repeated, not even as a context, since it may quote rows. The failure is an
+entry, and nothing more is drawn until the curator resumes the dataset, so that it cannot be tried
+again. Someone who stops the work, and a source whose columns were replaced, tell nothing of rows.
 """
 
 from __future__ import annotations
@@ -295,7 +293,7 @@ def distinguish_units(
 
 
 def _left_for_people(standing: BudgetState, needed: int) -> int:
-    """What is left, as people are told: dust is nothing, except next to a price like it."""
+    """What is left, as people are told: dust is nothing, except next to a cost like it."""
     return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
 
 
@@ -601,7 +599,7 @@ def describe_unanswered(request: str) -> str:
 
 
 def draw_or_suspend(ledger: Registry, debit: Debit, request: str, draw: Callable[[], T]) -> T:
-    """What `draw` draws for a debit.
+    """Run `draw` for a debit; if it fails, suspend the dataset.
 
     Args:
         request: what people continue.

@@ -1,19 +1,19 @@
 """One writer's transaction on a dataset in two round trips, and the functions of a PostgreSQL
 ledger.
 
-The functions of a ledger on PostgreSQL: the only way to write, and who may call which. Nobody but
-the owner of the tables may change them. Each function runs with the owner's rights, locks the
-dataset, computes the new sums itself from the entry's cost, sees that the budget holds, that the
-entry says these sums and these terms, and that its digest continues the chain; only then does it
-write. So whoever may only debit cannot set a sum back, raise a budget or forget an entry, whatever
-program is used. It trusts registrars to have computed a budget from its plan.
+`Transaction.commit` is where a debit becomes durable: it returns when the disk has the entry, the
+new sums and the answer, and otherwise nothing happened. `begin` waits until no other writer has the
+dataset and only then looks, each statement at the state of its own moment, so that what the last
+writer committed is seen. The statements are SQLAlchemy's, compiled once and run on the driver's own
+connection: on a server they travel together (psycopg's pipeline mode), since waiting for each costs
+more than the work.
 
-One dataset's turn to be written, in two round trips: lock and look, then change and commit. `begin`
-waits until no other writer has the dataset and only then looks, each statement at the state of its
-own moment, so that what the last writer committed is seen. Nothing is written before `commit`,
-which returns when the disk has everything, and otherwise nothing happened. The statements are
-SQLAlchemy's, compiled once and run on the driver's own connection: on a server they travel together
-(psycopg's pipeline mode), since waiting for each costs more than the work.
+On PostgreSQL its functions are the only way to write. Nobody but the owner of the tables may change
+them. Each function runs with the owner's rights, locks the dataset, computes the new sums itself
+from the entry's cost, sees that the budget holds, that the entry says these sums and these terms,
+and that its digest continues the chain; only then does it write. So whoever may only debit cannot
+set a sum back, raise a budget or forget an entry, whatever program is used. It trusts registrars to
+have computed a budget from its plan.
 """
 
 from __future__ import annotations

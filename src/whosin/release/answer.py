@@ -90,7 +90,7 @@ SYNTHETIC_NOTE = (
     "{tables} tables of up to {columns} columns, {distance} of the rows would have to move for "
     "a table to be the true one, give or take {within} with 95% probability."
 )
-"""What an answer with a learned table says about it."""
+"""What an answer with a synthetic table says about it."""
 MAX_NAMED_TITLES = 12
 """Tables that the statement names; the details have all."""
 
@@ -106,8 +106,8 @@ class Answer(Displayed):
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
         details: for an answer with several tables, the labels of their columns, what each is worth,
-            and what was measured, so that others can estimate again. For a learned table: what was
-            measured and chosen, at which price, how good it is, and the plan's promise.
+            and what was measured, so that others can estimate again. For a synthetic table: what
+            was measured and chosen, at which cost, how good it is, and the plan's promise.
     """
 
     title: str

@@ -2,7 +2,7 @@
 
 A batch whose budget is divided so that the expected error is least: the split "optimal". Only
 public numbers decide. What is lowered is Σ worth · variance of a number, over the queries whose
-error is known beforehand; it is never more than under the split by weights, at the same price. A
+error is known beforehand; it is never more than under the split by weights, at the same cost. A
 query's worth is its weight, over its magnitude squared where all have magnitudes; otherwise errors
 of sums count relative to the most that one row can add, so that units play no part. Queries whose
 error is not known beforehand (means, variances, quantiles, selections, synthetic tables) keep the
@@ -130,12 +130,12 @@ def _equal_errors(
     """
     weights = [rational(query.weight) for query in queries]
     parts = [Fraction(pot, encoding.EPSILON_UNITS) * weight / sum(weights) for weight in weights]
-    reaches = {
-        number: reach
+    sensitivities = {
+        number: sensitivity
         for number, query in enumerate(queries)
-        if (reach := _query_sensitivity(query, table, plan, gaussian)) is not None
+        if (sensitivity := _query_sensitivity(query, table, plan, gaussian)) is not None
     }
-    if not reaches:
+    if not sensitivities:
         raise InvalidInput(
             "split = relative-error needs a query whose error is known beforehand, and none of "
             "these "
@@ -144,18 +144,21 @@ def _equal_errors(
             value="relative-error",
             hint="split by weights",
         )
-    budget = float(sum(parts[number] for number in reaches))
+    budget = float(sum(parts[number] for number in sensitivities))
 
     def needed(error: float) -> list[float]:
         if gaussian:
-            return [(reach / error) ** 2 for _, reach in reaches.values()]
-        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches.values()]
+            return [(sensitivity / error) ** 2 for _, sensitivity in sensitivities.values()]
+        return [
+            steps * math.asinh(sensitivity / steps / error)
+            for steps, sensitivity in sensitivities.values()
+        ]
 
     low, high = 1e-300, 1e300
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
-    for number, part in zip(reaches, needed(high), strict=True):
+    for number, part in zip(sensitivities, needed(high), strict=True):
         parts[number] = Fraction(part)
     return parts
 
@@ -200,7 +203,7 @@ class _Unit:
 def least_error(
     queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
 ) -> list[CostEstimate]:
-    """An offer for each query; those that are measured at once have one `joint` offer."""
+    """A cost estimate for each query; those that are measured at once have one `joint`."""
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
     if any(offer.charge.alone for offer in evenly):
         return evenly
@@ -227,7 +230,7 @@ def least_error(
 def estimate_costs(
     queries: Sequence[Query], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The offers of queries with a share each; errors name the query."""
+    """The cost estimates of queries with a share each; errors name the query."""
     offers = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
@@ -275,7 +278,7 @@ def _query_weights(
             scale = float(rational(query.magnitude))
         else:
             part = offer.parts[0].part if len(offer.parts) == 1 else None
-            scale = 1.0 if part is None else float(part.most * part.unit)
+            scale = 1.0 if part is None else float(part.max_row_contribution * part.unit)
         worth = float(rational(query.weight)) / scale**2
         result.append(None if error is None else worth)
     return result
@@ -302,7 +305,7 @@ def _merge_queries(
 def _offers_by_query(
     units: Sequence[_Unit], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The offers of each query, in the order of the queries."""
+    """The cost estimates of each query, in the order of the queries."""
     offers: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
@@ -369,7 +372,7 @@ def estimate_batch_cost(
         spent: what was spent of the plan before.
         share: the part of the plan's budget for this batch, at most what is left; by default all
             that is left.
-        split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+        split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
             `least_error`).
         noise: "laplace" or "gaussian".
         capped: whether a share above what is left means what is left.
@@ -389,8 +392,8 @@ def estimate_batch_cost(
 def caution_smaller_noise(
     table: Table, unspent: RemainingBudget, offers: Sequence[CostEstimate]
 ) -> list[CostEstimate]:
-    """The offers priced in ρ, with a caution each where the same part of the pure ε would give an
-    answer less noise."""
+    """Cost estimates, with a caution for each with a cost in ρ to which the same part of the pure
+    ε would give less noise."""
     result = []
     for offer in offers:
         gain = _laplace_gain(table, unspent, offer)

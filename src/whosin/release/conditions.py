@@ -1,18 +1,15 @@
 """`where`: conditions on one row, alike on every engine, that no row can make fail.
 
-Constants of a condition: numbers, texts, patterns, and lists of them. As for `predicate`; what
-engines could read in different ways is refused.
+A condition is written in SQL and translated node by node to Ibis. Only what is listed here is
+accepted (no subqueries, aggregates, windows, files, functions that are not listed, or options of a
+listed one that its rule does not read), and what engines could read in different ways is refused.
+Every operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad
+cast, a missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is
+true.
 
-Letters in conditions: small and capital ones, and what `trim` takes off. Engines follow different
-editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a letter changes if it and its
-counterpart are each other's only one and lie in U+0000 to U+052F or U+1E00 to U+1EFF: Latin, Greek
-and Cyrillic, which no edition changes any more. Others stay.
-
-`where`: a condition on one row, in SQL's words, translated node by node to Ibis. Only what is
-listed here is accepted (no subqueries, aggregates, windows, files, functions that are not listed,
-or options of a listed one that its rule does not read), and every operation is total: arithmetic is
-in doubles, what has no value (a division by zero, a bad cast, a missing value, NaN) is unknown, as
-NULL is in SQL, and rows count where the condition is true.
+Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
+letter changes case if it and its counterpart are each other's only one and lie in U+0000 to U+052F
+or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others stay.
 """
 
 from __future__ import annotations

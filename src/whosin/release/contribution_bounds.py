@@ -1,12 +1,13 @@
 """Contribution bounding and clamping, inside the engine; sensitivities; cost warnings.
 
-What of the rows counts in an answer, and what to be careful about before asking. Everything here is
-declared, nothing comes from the rows. An answer's interval is about its noise; what bounding and
-clamping leave out of the answer is said here, in words, because no interval covers it.
+The contribution bounds are declared: at most `rows` rows of a person in each of at most `groups`
+groups. The engine keeps them by choosing each person's rows at random, looking at that person alone
+(`row_values.sample_rows`); so an aggregate changes with one person by no more than its L1
+sensitivity (`Aggregate.l1_sensitivity`), or its L2 sensitivity. A count of people or rows is
+`PEOPLE_PART` or `ROWS_PART`.
 
-No entity counts for more than its share: bounding inside the engine, rows chosen at random. What
-these expressions return changes with one entity by no more than `Part.sensitivity` says, because
-each entity's rows are chosen by looking at that entity alone (`choosing`).
+An interval is about the noise. What bounding and clamping leave out is said in words
+(`bounds_statement`), because no interval covers it.
 """
 
 from __future__ import annotations
@@ -224,7 +225,8 @@ MAX_SUM = 2**62
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
+    """Contribution bounds: at most `rows` rows of a person count in each of at most `groups`
+    groups."""
 
     rows: int
     groups: int
@@ -247,37 +249,49 @@ class Aggregate:
     high: int
     paired: bool = False
 
-    def sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """L1: how far one entity can move all cells together, in units."""
-        most, width = self._reach()
+    def l1_sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """The L1 sensitivity: how far one person can move all groups together, in units.
+
+        For a count of people under add-remove neighbours it is `bounds.groups`; for a count of rows
+        `bounds.rows` times that. Replacing a person counts twice where there are groups, since the
+        two persons may be in different ones.
+
+        Args:
+            relation: what neighbouring tables differ in, "add-remove" or "replace".
+            grouped: whether the aggregate is computed for each group.
+        """
+        most, width = self._contribution_range()
         if self.paired:
-            return bounds.rows * most * self._cells(relation, bounds, grouped)
+            return bounds.rows * most * self._affected_groups(relation, bounds, grouped)
         if relation == "replace":
             return bounds.rows * (2 * bounds.groups * most if grouped else width)
         return bounds.rows * most * (bounds.groups if grouped else 1)
 
-    def squared(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """L2, squared. Replaced entities share no cell, or all of them, whichever is worse."""
-        most, width = self._reach()
+    def squared_l2_sensitivity(
+        self, relation: str, bounds: ContributionBounds, grouped: bool
+    ) -> int:
+        """The squared L2 sensitivity. Replaced persons share no group, or all of them, whichever is
+        worse."""
+        most, width = self._contribution_range()
         if self.paired:  # the squares of a row's two numbers add up to no more than most²
-            return (bounds.rows * most) ** 2 * self._cells(relation, bounds, grouped)
+            return (bounds.rows * most) ** 2 * self._affected_groups(relation, bounds, grouped)
         if not grouped:
-            return self.sensitivity(relation, bounds, grouped) ** 2
+            return self.l1_sensitivity(relation, bounds, grouped) ** 2
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
         return bounds.groups * bounds.rows**2 * worst
 
     @property
-    def most(self) -> int:
-        """The most that one row can move the sum, in units."""
+    def max_row_contribution(self) -> int:
+        """The most that one row can add to the sum, or take from it, in units."""
         return max(abs(self.low), abs(self.high))
 
-    def _cells(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """In how many cells an entity adds something: it leaves as many as it enters, and where it
-        does both in one, it moves one part up and the other down."""
+    def _affected_groups(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """In how many groups a person adds something: a replaced one leaves as many as the other
+        enters, and where both are in one, one part rises and the other falls."""
         return (2 if relation == "replace" else 1) * (bounds.groups if grouped else 1)
 
-    def _reach(self) -> tuple[int, int]:
-        return self.most, max(self.high, 0) - min(self.low, 0)
+    def _contribution_range(self) -> tuple[int, int]:
+        return self.max_row_contribution, max(self.high, 0) - min(self.low, 0)
 
 
 PEOPLE_PART = Aggregate("people", Fraction(1), 1, 1)

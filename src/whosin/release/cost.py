@@ -1,8 +1,11 @@
 """From a share of the budget to noise, and from noise to its cost under each relation.
 
-Whether a plan's δ is of any use to a batch. A plan with a δ promises less, and yet allows a smaller
-ε: its ε is the one of Gaussian noise, which needs the δ. Answers whose noise is pure, such as
-Laplace noise, would keep the stronger promise with the larger ε of the plan without a δ.
+A `CostEstimate` is what a query would cost and how good its answer would be, before anything runs.
+Its noise follows from the share and the sensitivity of its aggregates (`contribution_bounds`).
+
+A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise, which
+needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
+with the larger ε of the plan without a δ; `CostEstimate.cautions` then says so.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from whosin.release.contribution_bounds import Aggregate, ContributionBounds, Co
 CONFIDENCE_LEVEL = 0.95
 MAX_NOISE_SCALE = 2**52
 SELECTION_MARGIN = 1 + Fraction(1, 2**40)
-"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
+"""Noise of a selection, so that its cost, a float rounded up, stays within the share."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +103,14 @@ class NoisyAggregate:
             return float(self.scale) * math.sqrt(2 / math.pi)
         return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
 
-    def reach(self, confidence: float = CONFIDENCE_LEVEL) -> float:
+    def radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
         """`within` in the part's own measure."""
         return float(self.within(confidence) * self.part.unit)
 
 
 @dataclass(frozen=True)
 class SelectionNoise:
-    """The noise of selections: exponential, priced in ε, or Gumbel's, priced in ρ.
+    """The noise of selections: exponential, with a cost in ε, or Gumbel's, with a cost in ρ.
 
     Attributes:
         scale: of the noise.
@@ -119,16 +122,16 @@ class SelectionNoise:
 
     @classmethod
     def from_share(
-        cls, share: Share, reach: int, times: int, *, monotonic: bool = False
+        cls, share: Share, sensitivity: int, times: int, *, monotonic: bool = False
     ) -> SelectionNoise:
         """The least noise for which selections cost no more than a share.
 
         Args:
-            reach: how far someone can move a score.
+            sensitivity: how far someone can move a score.
             times: how many selections someone's rows are in.
             monotonic: whether someone moves all scores the same way.
         """
-        change = reach if monotonic else 2 * reach
+        change = sensitivity if monotonic else 2 * sensitivity
         if share.rho:  # one selection costs (change/scale)²/8
             scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
         else:
@@ -143,13 +146,15 @@ class SelectionNoise:
         return cls(scale, bool(share.rho))
 
     def price(
-        self, reach: int, k: int = 1, *, monotonic: bool = False
+        self, sensitivity: int, k: int = 1, *, monotonic: bool = False
     ) -> tuple[Fraction, Fraction]:
         """(ε, ρ) of the selection of k positions; rounded up."""
-        epsilon = exact_fraction(selection_epsilon(reach, self.scale, k, monotonic=monotonic))
+        epsilon = exact_fraction(selection_epsilon(sensitivity, self.scale, k, monotonic=monotonic))
         if not self.gumbel:
             return epsilon, epsilon**2 / 2
-        return epsilon, exact_fraction(selection_rho(reach, self.scale, k, monotonic=monotonic))
+        return epsilon, exact_fraction(
+            selection_rho(sensitivity, self.scale, k, monotonic=monotonic)
+        )
 
     def select(self, scores: Array, k: int = 1) -> Array:
         """The positions of (nearly) the k largest scores, best first."""
@@ -171,7 +176,7 @@ class SelectionNoise:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """A query with its price and what to expect, before anything runs.
+    """A query with its cost and what to expect, before anything runs.
 
     Attributes:
         error: the expected absolute error of each number, if that is known beforehand.
@@ -184,10 +189,10 @@ class CostEstimate:
         cautions: what to decide before asking.
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
-        measured: what is measured for them, with how much noise and at which price.
+        measured: what is measured for them, with how much noise and at which cost.
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
-        joint: the offer that is debited and answered for this query and others at once.
+        joint: the cost estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
     """
 
@@ -211,7 +216,7 @@ class CostEstimate:
 
     @property
     def paid(self) -> CostEstimate:
-        """What is debited for this query: itself, or the offer that it is a part of."""
+        """What is debited for this query: itself, or the cost estimate that it is a part of."""
         return self.joint or self
 
 
@@ -222,12 +227,12 @@ def noisy_parts(
     result, number = [], 1 if parts[0].paired else len(parts)
     for part in parts:
         if share.rho:
-            square = Fraction(part.squared(share.relation, bounds, grouped))
+            square = Fraction(part.squared_l2_sensitivity(share.relation, bounds, grouped))
             variance = square * number / (2 * share.rho)
             result.append(NoisyAggregate(part, "gaussian", Fraction(_root_up(variance))))
         else:
-            reach = part.sensitivity(share.relation, bounds, grouped)
-            result.append(NoisyAggregate(part, "laplace", reach * number / share.epsilon))
+            sensitivity = part.l1_sensitivity(share.relation, bounds, grouped)
+            result.append(NoisyAggregate(part, "laplace", sensitivity * number / share.epsilon))
     return tuple(check_drawable(each) for each in result)
 
 
@@ -253,10 +258,10 @@ def noise_costs(
     for relation in NEIGHBOUR_RELATIONS:
         at = relation, bounds, grouped
         if parts[0].kind == "gaussian":
-            rhos = (each.part.squared(*at) / (2 * each.scale**2) for each in parts)
+            rhos = (each.part.squared_l2_sensitivity(*at) / (2 * each.scale**2) for each in parts)
             result[relation] = Cost.gaussian(sum(rhos, zero))
         else:
-            epsilons = (each.part.sensitivity(*at) / each.scale for each in parts)
+            epsilons = (each.part.l1_sensitivity(*at) / each.scale for each in parts)
             result[relation] = Cost.pure(sum(epsilons, zero))
     return result
 
@@ -297,8 +302,8 @@ def _root_up(value: Fraction) -> float:
 
 
 def caution_unused_delta(plan: Plan, offers: Sequence[CostEstimate]) -> list[CostEstimate]:
-    """The offers, with a caution each where none uses the plan's δ and the plan would allow more
-    without it."""
+    """Cost estimates, with a caution each where none uses the plan's δ and the plan would allow
+    more without it."""
     if not plan.delta or any(_uses_delta(offer.paid, plan.relation) for offer in offers):
         return list(offers)
     try:

@@ -1,17 +1,13 @@
-"""Features of a person, computed from that person's rows alone.
+"""Features of a person, computed from that person's rows alone: visits, total days, the last ward.
 
-What a feature computes over the rows of one entity, in the engine. Total, and the same on every
-engine. Missing values, NaN and what cannot be read do not count. Without any rows `any` is false,
-`count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole steps
-of the feature's declared range; each value is rounded to a step that is at most 10^9 steps from 0.
-Sums of doubles would depend on the order of rows, and engines differ.
+A feature has one value a person, the same in all of that person's rows. It is total, and the same
+on every engine: missing values, NaN and what cannot be read do not count. Without any rows `any` is
+false, `count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole
+steps of the feature's declared range, each rounded to a step that is at most 10^9 steps from 0:
+sums of doubles would depend on the order of rows, and engines differ.
 
-Lists of named things, as people write them: the objects themselves, or keys of a scenario file. A
-name stands once, in whatever letters; errors say which entry they are about.
-
-A person's own features: numbers of visits, total days, the last ward. A feature is computed for
-each entity from that entity's rows alone, so it is the same in all of them: one value a person.
-Nothing here looks at rows.
+`read_named` reads lists of named things, as objects or as keys of a scenario file. A name stands
+once, in whatever letters; errors say which entry they are about.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The groups of a group-by, and column expressions to group by.
 
-What a name among the columns of a table means: the cells of a column or of a function of one, the
-parents of a level, or sums of these in their order: cumulative(age), ranges(age). Everything that
-is asked of one column is sums over the same cells, so that it agrees before noise and after. A form
-lists its cells in an order in which every sum is a run of them. The cell "other" is in no range and
-in no cumulative count.
+A column expression is a column, a function of one, a level of a hierarchy, or sums of these in
+their order: cumulative(age), ranges(age). Everything that is asked of one column is sums over the
+same groups, so that it agrees before noise and after. An expression lists its groups in an order in
+which every sum is a run of them. The group "other" is in no range and in no cumulative count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Many marginals in one release: what was asked, the noise, the estimate.
 
-The noise of each measured table: from a share of the budget to exact noise, and to its price.
-Prices are exact rationals that add up to at most the share, and the noise is drawn for exactly the
-price that was paid. Samplers keep tables for each width of noise, which take longer to make than a
+The noise of each measured table: from a share of the budget to exact noise, and to its cost.
+Costs are exact rationals that add up to at most the share, and the noise is drawn for exactly the
+cost that was paid. Samplers keep tables for each width of noise, which take longer to make than a
 table of noise to draw, so there are few widths: parts of ε are put on a few levels, and variances
 on multiples of a common one by powers of 2^(1/8).
 
@@ -110,7 +110,7 @@ def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list
 def noisy_tables(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> tuple[NoisyTable, ...]:
-    """The measurements with noise whose price is within the share."""
+    """The measurements with noise whose cost is within the share."""
     if spending.noise == "gaussian":
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
@@ -130,7 +130,7 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
     ε²/2, added up: less than of one answer with all of the ε."""
     result = {}
     for relation in NEIGHBOUR_RELATIONS:
-        # Equal prices first: sums of few different denominators are short.
+        # Equal costs first: sums of few different denominators are short.
         prices = Counter(each.cost(sizes, relation, rows) for each in tables)
         total = sum((price * count for price, count in prices.items()), Fraction(0))
         if tables[0].kind == "gaussian":
@@ -397,7 +397,7 @@ def tables_answer(
     variances = [each.variance for each in noisy]
     residuals = estimate_residuals(workload, measurements, variances, values)
     tables = estimate_tables(workload, residuals)
-    reaches = interval_radii(
+    radii = interval_radii(
         workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
     )
     wholes = _whole_tables(workload, measurements, variances, residuals)
@@ -405,16 +405,16 @@ def tables_answer(
     described = []
     for number, forms in enumerate(asked.forms):
         title = ", ".join(form.name for form in forms) or "total"
-        reach, table = reaches[number], tables[number]
-        numbers = _cell_numbers(table.ravel(), reach, wholes[number].ravel())
+        radius, table = radii[number], tables[number]
+        numbers = _cell_numbers(table.ravel(), radius, wholes[number].ravel())
         for label, cell in zip(product(*(form.labels for form in forms)), numbers, strict=True):
             rows.append([title, ", ".join(map(str, label)), *cell])
         described.append(
             {
                 **errors[number],
                 "cells": int(table.size),
-                "within": float(np.max(reach.cell)),
-                "all_within": float(np.max(reach.table)),
+                "within": float(np.max(radius.cell)),
+                "all_within": float(np.max(radius.table)),
                 "adds_up": all(form.cells is not None for form in forms),
             }
         )
@@ -450,9 +450,9 @@ def _whole_tables(
     ]
 
 
-def _cell_numbers(values: Array, reach: IntervalRadii, wholes: Array) -> list[list[Any]]:
+def _cell_numbers(values: Array, radius: IntervalRadii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `CELL_HEADINGS` names them."""
-    cell, table = np.ravel(reach.cell), np.ravel(reach.table)
+    cell, table = np.ravel(radius.cell), np.ravel(radius.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]
     return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

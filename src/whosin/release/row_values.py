@@ -1,24 +1,20 @@
 """Rows and their values in the engine: casts, comparisons and random choices that no row can make
 fail.
 
-Casts that mean the same on every engine, and never fail: what cannot be cast is missing. Engines
-differ in what they read as a number (1_000, 1d, 0x10, Infinity), a date or a truth, and in how they
-round. So texts are cast only where they have a plain form, and fractions are rounded to the nearest
-whole number, halves up.
+What cannot be cast is missing. Engines differ in what they read as a number (1_000, 1d, 0x10,
+Infinity), a date or a truth, and in how they round. So text is cast only where it has a plain form,
+and fractions are rounded to the nearest whole number, halves up. Refusals name types and what was
+asked, never a row.
 
-As for `predicate`; what has no value is missing, and refusals name types and what was asked, never
-a row.
-
-Choose a few rows of each group at random: contribution bounding. Each group's rows are chosen by
-looking at that group alone, every set of the allowed size being as likely as any other. A random
-column, the lots, is made first and ordered by afterwards, since engines refuse, or repeat, random
-numbers inside a window. The columns of `sample_rows` and `sum_sampled_rows` have names of ours,
-which differ from the names that are added here; those of `whole_rows` may have any.
-
-One row of each group is chosen while rows are aggregated, by `arg_min(value, lot)`: one pass that
-holds one row a group. More are ranked by their lots. DuckDB holds all rows of a group in memory for
-that, so where a group has very many, those with large lots, which have no chance, are left out
-before (`_thin_large_homes`). Spark spills by itself.
+Contribution bounds are kept by choosing a few rows of each group at random, looking at that group
+alone, every set of the allowed size being as likely as any other. A random column, the lots, is
+made first and ordered by afterwards, since engines refuse, or repeat, random numbers inside a
+window. The columns of `sample_rows` and `sum_sampled_rows` have names of ours, which differ from
+the names that are added here; those of `whole_rows` may have any. One row of each group is chosen
+while rows are aggregated, by `arg_min(value, lot)`: one pass that holds one row a group. More are
+ranked by their lots. DuckDB holds all rows of a group in memory for that, so where a group has very
+many, those with large lots, which have no chance, are left out before (`_thin_large_homes`). Spark
+spills by itself.
 """
 
 from __future__ import annotations

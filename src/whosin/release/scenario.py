@@ -129,8 +129,8 @@ class Scenario:
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> Session:
-        """A session for the scenario's one batch, in its ledger or another one. The batch is priced
-        before a new request, so that what is wrong with it is found before a budget is opened."""
+        """A session for the scenario's one batch, in its ledger or another one. Its cost is
+        estimated before a new request, so that what is wrong is found before a budget is opened."""
         table = self.open_table()
         if request is None:
             self.price(table)

@@ -1,10 +1,9 @@
 """`Session`: ask, estimate, debit, scan, publish; and answers that were stored.
 
-`Session`: questions to a table under a plan, paid for in a ledger. A batch is checked against the
-schema, priced, debited in one transaction, and only then scanned; its answers are stored before
-they are returned, and a stored one is returned with the question that it was stored for. No error,
-message or refusal depends on the rows. An error after the debit names the request that continues
-without paying again.
+A batch is checked against the schema, its cost is estimated, it is debited in one transaction, and
+only then scanned. Answers are stored before they are returned, and a stored one is returned with
+the question that it was stored for. No error, message or refusal depends on the rows. An error
+after the debit names the request that continues without paying again.
 """
 
 from __future__ import annotations
@@ -197,7 +196,7 @@ class Session:
             share: the part of the plan's budget for this batch, such as "1/10"; more than what is
                 left is refused. By default the session's own, or what is left of it. A plan for one
                 query (`calibrate(…, query=…)`) needs none.
-            split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+            split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
@@ -310,8 +309,8 @@ class Session:
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
     ) -> list[CostEstimate] | None:
-        """The offers of a batch that failed before and is asked again; it continues where it was.
-        Another batch comes after what the failed one had paid."""
+        """The cost estimates of a batch that failed before and is asked again; it continues where
+        it was. Another batch comes after what the failed one had paid."""
         if not self._begun:
             return None
         try:
@@ -351,7 +350,7 @@ class Session:
         return self.release(query, share=share, noise=noise)[0]
 
     def _answers(self, debit: Debit, offer: CostEstimate, watch: Watch | None) -> list[Answer]:
-        """The answer of an offer, or those of all queries that it is for."""
+        """The answer of a cost estimate, or those of all queries that it is for."""
         result, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
             if offer.query.writes_file:
@@ -443,7 +442,7 @@ def describe_unnamed(dataset: str) -> str:
 
 
 def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
-    """What is debited for offers, each once."""
+    """What is debited for cost estimates, each once."""
     return list({id(offer.paid): offer.paid for offer in offers}.values())
 
 

@@ -1,9 +1,9 @@
 """A synthetic table from noisy marginals: measure, fit, draw.
 
-A learned synthetic table: what is measured for it, and how it is made. The budget has up to four
-parts: the tables of single columns, which others to count (`ways`), the tables that were chosen,
-and how far the finished table is from the rows. Without choosing, the first three are one part,
-spent on the asked tables as `marginals` does.
+The budget has up to four parts: the tables of single columns, which others to count
+(`synthetic_selection`), the tables that were chosen, and how far the finished table is from the
+rows. Without choosing, the first three are one part, spent on the asked tables as the query
+`marginals` does.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class SynthesisPlan:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """The price of everything."""
+        """The cost of everything."""
 
         def others(relation: str) -> Fraction:
             rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
@@ -146,7 +146,7 @@ class SynthesisPlan:
         return SyntheticRows(rows, tuple(noisy), tuple(values), total, far, within)
 
     def details(self, drawn: SyntheticRows, share: Share) -> dict[str, Any]:
-        """What was measured, at which price, how good the table is, and what it allows anyone to
+        """What was measured, at which cost, how good the table is, and what it allows anyone to
         believe."""
         names, sizes = self.cells.columns, self.workload.sizes
         word = "rho" if share.rho else "epsilon"
@@ -189,7 +189,7 @@ class SynthesisPlan:
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.reach / rows)
+        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.radius / rows)
 
 
 def plan_learning(

@@ -90,7 +90,7 @@ class Query(ABC):
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
     selects: ClassVar[bool] = False
-    """Whether the answer is selected, which has a price in ρ of its own."""
+    """Whether the answer is selected, which has a cost in ρ of its own."""
     about_rows: ClassVar[bool] = False
     """Whether it is about rows, also where it names a person's features alone."""
     scale: ClassVar[str] = AMOUNT
@@ -117,7 +117,7 @@ class Query(ABC):
 
     @abstractmethod
     def offer(self, table: Table, share: Share) -> CostEstimate:
-        """The price and the expected error. Raises for a query that does not fit the schema."""
+        """The cost and the expected error. Raises for a query that does not fit the schema."""
 
     @abstractmethod
     def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
@@ -336,7 +336,7 @@ class Linear(Query):
         if len(noisy) > 1:
             return offer
         error = noisy[0].error * float(noisy[0].part.unit)
-        return replace(offer, error=error, within=noisy[0].reach())
+        return replace(offer, error=error, within=noisy[0].radius())
 
     def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         cells = self.cells(table)

@@ -77,7 +77,7 @@ class Count(Linear):
         words = f"a count as planned against {share.plan.family.symbol}, {noise}"
         charge = self.charged_alone(table, share, words)
         expression = table.check(self.exact(table, self.cells(table)))
-        known = charge, noise, planned.error, planned.reach(), (planned,)
+        known = charge, noise, planned.error, planned.radius(), (planned,)
         return CostEstimate(self, share, *known, expression=expression)
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -189,18 +189,18 @@ class Keys(Query):
             )
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
-        reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
-        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", reach / share.epsilon))
+        sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
+        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", sensitivity / share.epsilon))
         threshold = _key_threshold(noisy.scale, bounds.groups, share.delta)
         failing = min(Fraction(1), _key_delta(noisy.scale, bounds.groups, threshold))
         costs = {
             relation: Cost.pure(
-                PEOPLE_PART.sensitivity(relation, bounds, True) / noisy.scale, failing
+                PEOPLE_PART.l1_sensitivity(relation, bounds, True) / noisy.scale, failing
             )
             for relation in NEIGHBOUR_RELATIONS
         }
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
-        known = Charge(self.asked(table), costs), words, noisy.error, noisy.reach(), parts
+        known = Charge(self.asked(table), costs), words, noisy.error, noisy.radius(), parts
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
 
     def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:

@@ -130,7 +130,7 @@ def _explains_noise(
     kind, units = noisy[0].kind, [float(each.part.unit) for each in noisy]
     if min(each.scale for each in noisy) < SMALL_SCALES[kind]:
         both = 1 - (1 - confidence) / 2
-        reach, slack = noisy[0].reach(both), noisy[1].reach(both)
+        reach, slack = noisy[0].radius(both), noisy[1].radius(both)
         return lambda distance, a, b: np.abs(distance) <= a * reach + b * slack
     scales = [float(each.scale * each.part.unit) for each in noisy]
     tail = _normal_tail if kind == "gaussian" else laplace_tail

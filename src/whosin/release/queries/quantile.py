@@ -169,7 +169,7 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # The whole budget selects the value (`points.score`, in whole numbers, b times rows for the
 # quantile a/b); where an interval is asked for, half of it does and the other half selects how wide
 # an interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
-# priced in ρ.
+# with a cost in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
 # and the shift S above E. Some width has a score of at least 0, so the selected one has one of at
@@ -182,8 +182,8 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # rows in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those
 # of 2g cells, g they leave and g they enter, each as an addition or removal does. A cell of both
 # moves by b a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are
-# the worst case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever
-# costs more: with some of both the price is linear in how many, and so between the two.
+# the worst case. In ρ, where costs go as squares, it is 2g cells or g cells of both, whichever
+# costs more: with some of both the cost is linear in how many, and so between the two.
 
 
 MAX_SCORED_POINTS = 10**7
@@ -300,10 +300,10 @@ class RankQuery(Query):
         """The worst cases of (how many cells one entity can move, by how much the scores of
         each)."""
         if not self.cells(table).columns:
-            return [(1, self.reach(table, relation))]
-        groups, apart = self.bounds(table).groups, self.reach(table, "add-remove")
+            return [(1, self.rank_sensitivity(table, relation))]
+        groups, apart = self.bounds(table).groups, self.rank_sensitivity(table, "add-remove")
         if relation == "replace":
-            return [(2 * groups, apart), (groups, self.reach(table, relation))]
+            return [(2 * groups, apart), (groups, self.rank_sensitivity(table, relation))]
         return [(groups, apart)]
 
     def cells(self, table: Table) -> GroupGrid:
@@ -325,7 +325,7 @@ class RankQuery(Query):
         groups = min(table.bound("groups", self.groups), self.cells(table).most)
         return ContributionBounds(self._rows(table), groups)
 
-    def reach(self, table: Table, relation: str) -> int:
+    def rank_sensitivity(self, table: Table, relation: str) -> int:
         """How far one entity can move a score: of one cell, where its rows are."""
         below, all_rows = self.below.numerator, self.below.denominator
         one = all_rows if relation == "replace" else max(below, all_rows - below)

@@ -3,7 +3,7 @@
 Randomised answers for one row, exact, with their levels. Without a prior that is E_d (Wang14 eq.
 30). With one it is the best ε-private mechanism for that prior (T21): randomised response among the
 likeliest cells; a row of another cell is answered by any of these. E_i (Wang14 eq. 29), the best
-for a level of identifiability, has a DP level of up to ε + ε_X, and at the price of that level it
+for a level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it
 changes more rows than E_d does.
 
 A synthetic table, by one of two methods. "responses": one randomised row for each entity. Its
@@ -297,7 +297,7 @@ class Synthetic(Query):
                 )
 
     def _asked(self) -> Marginals:
-        """The tables that a learned table should be good at."""
+        """The tables that a synthetic table should be good at."""
         sets = None if self.sets is None else list(self.sets)
         if self.choose == SpanningTree.name and sets is not None:
             raise InvalidInput(

@@ -4,7 +4,7 @@ Contract: no scenario names this kind; `least_error` makes it from counts and gr
 tables of one workload: the same condition, the same number of rows of an entity, the same rows left
 out by closed domains, and an entity in one cell at most. The rows of an entity that count are
 chosen once, the same for all of them. There is one charge, one scan, one draw of noise and one
-stored answer, which holds the answers of all; their price is divided evenly among them.
+stored answer, which holds the answers of all; their cost is divided evenly among them.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class JointMeasurement(Query):
         )
 
     def parts(self, table: Table, offer: CostEstimate) -> list[CostEstimate]:
-        """An offer for each member, whose prices add up to that of all."""
+        """A cost estimate for each member, whose costs add up to that of all."""
         _, workload, axes = self.workload(table)
         costs = offer.charge.costs.items()
         shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
@@ -206,7 +206,7 @@ class JointMeasurement(Query):
         tables = estimate_tables(
             workload, estimate_residuals(workload, measurements, variances, values)
         )
-        reaches = interval_radii(
+        radii = interval_radii(
             workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
         )
         answers = []
@@ -216,7 +216,7 @@ class JointMeasurement(Query):
                 tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _member_rows(member.cells(table), own.ravel(), reaches[index])
+                _member_rows(member.cells(table), own.ravel(), radii[index])
                 | {"details": {"standard_error": errors[index]}}
             )
         measured = [
@@ -251,9 +251,9 @@ def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _member_rows(cells: GroupGrid, values: Array, reach: IntervalRadii) -> dict[str, Any]:
+def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -reach.cell, reach.cell)]
+    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radius.cell, radius.cell)]
     rows = [
         [*label, *map(plain_number, numbers)]
         for label, *numbers in zip(cells.labels(), *sides, strict=True)
