@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from refusals import refused
 from spark_session import require_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
@@ -220,10 +221,10 @@ def test_vcf_is_counted(tmp_path):
     assert (found.snps.a1, found.snps.a2) == (["A", "C"], ["G", "T"])
     assert found.counts.tolist() == [[1, 1, 0, 0, 0, 2], [0, 0, 1, 1, 1, 1]]
     assert (found.cases, found.controls, found.left_out) == (2, 3, 2)
-    with pytest.raises(InvalidInput, match="phenotype file must be given"):
+    with refused("phenotype file"):
         gwas.read_study(tmp_path / "s.vcf")
     (tmp_path / "no.vcf").write_text("nothing")
-    with pytest.raises(InvalidInput, match=r"no\.vcf must be a VCF file"):
+    with refused("study"):
         gwas.read_study(tmp_path / "no.vcf", tmp_path / "labels")
 
 
@@ -401,10 +402,10 @@ def test_wrong_tables_are_refused(tmp_path, text, says):
 def test_more_refusals(tmp_path):
     path, *_ = random_study(tmp_path / "s", 10, 13)
     for processes in (0, True, 1.5):
-        with pytest.raises(InvalidInput, match="processes"):
+        with refused("processes"):
             gwas.count_bed(path, processes=processes)
     with pytest.raises(FileNotFoundError):
         gwas.count_bed(tmp_path / "nothing")
     (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
-    with pytest.raises(InvalidInput, match="one line a person"):
+    with pytest.raises(InvalidInput, match="more than once"):
         read_groups(bed.sibling_path(path, ".fam"), tmp_path / "twice")

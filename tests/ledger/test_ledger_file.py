@@ -42,7 +42,7 @@ def test_a_hard_link_is_refused_by_both_names(path, tmp_path):
     with wi.Ledger(path) as ledger:
         os.link(path, tmp_path / "other.db")
         for name in (path, tmp_path / "other.db"):
-            with pytest.raises(StoreFailed, match=r"has 2 names \(hard links\)"):
+            with pytest.raises(StoreFailed, match="has 2 hard links"):
                 wi.Ledger(name)
         with pytest.raises(StoreFailed, match="hard links"):
             ledger.answer("d", PRICE, lambda: 1, "r")
