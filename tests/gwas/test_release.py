@@ -485,18 +485,17 @@ def test_homers_statistic_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "field"),
     [
         ({"sizes": [0]}, "numbers of SNPs"),
-        ({"sizes": [4001]}, "numbers of SNPs must be from 1 to 4000"),
+        ({"sizes": [4001]}, "numbers of SNPs"),
         ({"sizes": [5], "rate": 0.0}, "false-positive rate"),
-        ({"sizes": [5], "rate": 0.001}, "controls must be at least 2000"),
+        ({"sizes": [5], "rate": 0.001}, "controls"),
     ],
 )
-def test_wrong_attacks_are_refused(crowd, arguments, says):
-    with pytest.raises(InvalidInput) as caught:
+def test_wrong_attacks_are_refused(crowd, arguments, field):
+    with refused(field):
         attack.attack_study(crowd, epsilon=1.0, **arguments)
-    assert says in str(caught.value)
 
 
 def test_the_experiment_shows_gain_and_price():

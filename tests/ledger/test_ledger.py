@@ -569,7 +569,7 @@ def test_names_of_every_kind(ledger):
         ledger.register(name, PLAIN)
         assert verify(ledger, name).dataset == name
     assert ledger.datasets() == sorted(names)
-    with refused("request", 201):
+    with refused("dataset", 201):
         ledger.register("a" * 201, PLAIN)
 
 
@@ -997,7 +997,7 @@ def test_wrong_types_are_one_clear_message_and_cost_nothing(ledger, wrong):
     price, paid = pure("0.1"), books.Debit("d", "r", True, None)
     calls = {
         "draw must be a function": lambda: ledger.answer("d", price, wrong),
-        "charges must be a list of Charges": lambda: ledger.check("d", wrong),
+        "charges must be a list of one Charge": lambda: ledger.check("d", wrong),
         "charge must be a Charge": lambda: ledger.debit("d", "r", wrong),
         "debit must be a Debit": lambda: ledger.store(wrong, 1),
         "ledger must be a Ledger": lambda: verify(wrong, "d"),
