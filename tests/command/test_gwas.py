@@ -151,7 +151,7 @@ def test_named_snps_are_published(inside, capsys):
     assert "2 SNPs, released privately" in (inside / "n.html").read_text()
     unknown = [*run[:4], "rs99999", *run[5:], "--epsilon", "1", "--ledger", "new.db"]
     assert main(unknown) == 2
-    assert "one of the study's 500" in capsys.readouterr().err
+    assert "no SNP 'rs99999' among its 500" in capsys.readouterr().err
 
 
 def test_attack_tells_exact_from_released(inside, capsys):
@@ -202,8 +202,8 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
             [*RELEASE, "--relation", "genotype", "--threshold", "4", "--significance", "0.1"],
             "--threshold must be left out",
         ),
-        (["gwas", "count", "kg.pgen"], "kg.pgen must be PLINK's .bed"),
-        (["gwas", "attack", "kg.bgen"], "kg.bgen must be PLINK's .bed"),
+        (["gwas", "count", "kg.pgen"], "kg.pgen is a PLINK 2 file"),
+        (["gwas", "attack", "kg.bgen"], "kg.bgen is a BGEN file"),
         ([*RELEASE, "--relation", "genotype", "--score", "x"], "score must be one of"),
         ([*RELEASE, "--relation", "genotype", "--numbers", "x"], "numbers must be one of"),
         ([*RELEASE, "--relation", "genotype", "--save", "x.txt"], "--save must be"),
@@ -230,9 +230,9 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
             ],
             "epsilon of the plan must be at least 1e-06",
         ),
-        (["gwas", "attack", "counts.tsv"], "study must be PLINK files"),
+        (["gwas", "attack", "counts.tsv"], "counts.tsv has no genotypes"),
         (["gwas", "attack", "study", "--snps", "a"], "--snps must be a whole number"),
-        (["gwas", "attack", "study", "--rate", "0.001"], "controls must be at least 2000"),
+        (["gwas", "attack", "study", "--rate", "0.001"], "needs at least 2000 controls"),
         (["gwas", "attack", "study", "--relation", "x"], "relation must be one of"),
         (["gwas", "experiment", "--score", "x"], "--score must be one of"),
         (["gwas", "experiment", "--people", "abc"], "--people must be a whole number"),

@@ -124,7 +124,8 @@ def test_an_empty_ledger(run, tmp_path):
     code, _, err = run("ledger show books.db hospital")
     assert (code, err) == (
         2,
-        "whosin: dataset must be registered first; the ledger is empty, not 'hospital'\n",
+        "whosin: dataset 'hospital' is not registered: the ledger is empty; register it with whosin "
+        "ledger create\n",
     )
 
 
@@ -165,18 +166,18 @@ def test_names_and_narrow_terminals(run, monkeypatch, name, width):
             "create new.db d --plan . --size-known",
             "--size-known must be left out with --plan, which has its own",
         ),
-        ("create none/new.db d --epsilon 1", "a folder that does not exist"),
-        ("create . d --epsilon 1", "ledger must be a file, not a folder"),
-        ("create notes.txt d --epsilon 1", "notes.txt, which is not one"),
-        ("create mysql://u:secret@h/x d --epsilon 1", "postgresql://…, not mysql://…"),
-        ("show new.db", "new.db, which does not exist"),
-        ("verify new.db", "new.db, which does not exist"),
-        ("export new.db", "new.db, which does not exist"),
-        ("close new.db d", "new.db, which does not exist"),
-        ("show notes.txt", "which is not one"),
+        ("create none/new.db d --epsilon 1", "the folder of the ledger new.db does not exist"),
+        ("create . d --epsilon 1", "is a folder, not a ledger file"),
+        ("create notes.txt d --epsilon 1", "notes.txt is not a ledger file"),
+        ("create mysql://u:secret@h/x d --epsilon 1", "cannot be kept in mysql://…"),
+        ("show new.db", "there is no ledger new.db"),
+        ("verify new.db", "there is no ledger new.db"),
+        ("export new.db", "there is no ledger new.db"),
+        ("close new.db d", "there is no ledger new.db"),
+        ("show notes.txt", "is not a ledger file"),
         ("show books.db hospitol", "did you mean 'hospital'?"),
         ("close books.db hospitol", "did you mean 'hospital'?"),
-        ("verify books.db hospital --head zz", "head must be the digest"),
+        ("verify books.db hospital --head zz", "head must be a digest"),
         ("verify books.db --head abcdef012345", "--head must be given with one dataset"),
         ("export books.db --save x.txt", "--save must be a file ending in .json or .csv"),
         ("export books.db --save none/x.csv", "none/x.csv: no such file"),

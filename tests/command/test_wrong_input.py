@@ -125,9 +125,9 @@ kind = "count"
 @pytest.mark.parametrize(
     ("part", "wrong", "words"),
     [
-        ('"ward"', '"Ward"', "must be a column of the table, spelled as in its header, not 'Ward'"),
-        ("a =", "c =", "must be a column of the table, spelled as in its header, not 'c'"),
-        ('entity = "ward"', "", "table.entity must be given as a text, not nothing"),
+        ('"ward"', '"Ward"', "the table has no column 'Ward'"),
+        ("a =", "c =", "the table has no column 'c'"),
+        ('entity = "ward"', "", "table.entity is missing"),
         ('"0.05..0.5"', "0.05..0.5", ': a range is in quotes, as in "0.05..0.5"'),
         ('"0..50"', "0..50", ': a range is in quotes, as in "0.05..0.5"'),
         (
@@ -135,9 +135,9 @@ kind = "count"
             "[1, 2",
             "x.toml must be a TOML file, not Unclosed array (at line",
         ),
-        ('"0..50"', "{ edges = [17] }", "edges must be at least two numbers"),
-        ('"0..50"', "{ edges = [] }", "edges must be at least two numbers"),
-        ("[[queries]]", "[queries]", "in double brackets, [[queries]], once for each question"),
+        ('"0..50"', "{ edges = [17] }", "edges is [17], and needs at least two numbers"),
+        ('"0..50"', "{ edges = [] }", "edges is [], and needs at least two numbers"),
+        ("[[queries]]", "[queries]", "in double brackets, [[queries]]"),
         ('kind = "count"', 'name = "n"', "top, variance, not nothing"),
         ('"count"\n', '"count"\nwhere = "ward = \\"A\\""', "or a text in single quotes, not 'A'"),
         ("p.csv", "empty", ".csv.gz or .arrow files, all of one format, not empty, which holds no"),

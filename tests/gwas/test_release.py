@@ -307,23 +307,23 @@ def test_relations_do_not_mix(strong, ledger):
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "field"),
     [
         (
             lambda s, o: publish_study(s, PLAN, Question(401, "genotype"), o, "s"),
-            "top must be at most 400",
+            "top",
         ),
-        (lambda s, o: Question(0, "genotype"), "top must be"),
-        (lambda s, o: Question(1, "labels"), "relation must be"),
-        (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers must be"),
-        (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold must be"),
+        (lambda s, o: Question(0, "genotype"), "top"),
+        (lambda s, o: Question(1, "labels"), "relation"),
+        (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers"),
+        (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold"),
         (
             lambda s, o: publish_study(s, PLAN, Question(1, "genotype", "odds"), o, "s"),
-            "score must be",
+            "score",
         ),
         (
             lambda s, o: publish_study(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
-            "threshold must be above 0",
+            "threshold",
         ),
         (
             lambda s, o: publish_study(
@@ -333,14 +333,14 @@ def test_relations_do_not_mix(strong, ledger):
                 o,
                 "s",
             ),
-            "plan must be one for people who know the size",
+            "plan",
         ),
     ],
 )
-def test_wrong_questions_cost_nothing(strong, ledger, call, says):
-    with pytest.raises(InvalidInput) as caught:
+def test_wrong_questions_cost_nothing(strong, ledger, call, field):
+    with refused(field):
         call(strong, ledger)
-    assert says in str(caught.value) and ledger.datasets() == []
+    assert ledger.datasets() == []
 
 
 def test_one_exchange_of_labels_stays_within_the_sensitivities():

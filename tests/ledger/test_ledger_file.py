@@ -95,8 +95,8 @@ def test_a_mounted_file_is_refused(path, tmp_path):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.stderr == "" and done.stdout == (
-        "mounted here.db is mounted as a single file, and its log would stay behind: mount the "
-        "folder that holds it\n"
+        "mounted here.db is mounted as a single file, so its log would stay outside the mount; "
+        "mount the folder that holds it\n"
     )
 
 
@@ -439,7 +439,7 @@ def test_a_read_only_ledger_is_shown_and_verified(open_folder, file, folder, log
         shown, refused = python(READING, path).splitlines()
         assert {each.name for each in open_folder.iterdir()} == before
     assert shown == "1 3 1" and refused == (
-        "the ledger cannot be used: the file or its folder cannot be written; no answer was given"
+        "the ledger cannot be used: its file or folder cannot be written; no answer was given"
     )
 
 

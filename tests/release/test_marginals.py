@@ -463,7 +463,7 @@ order = 2
 
 
 REFUSED = {
-    '[budget]\nnoise = "gaussian"': "budget.noise must be laplace, under a plan without a delta",
+    '[budget]\nnoise = "gaussian"': "budget.noise: gaussian noise needs a plan with a delta",
     '[budget]\nnoise = "cauchy"': "budget.noise must be one of gaussian, laplace",
     '[budget]\nsplit = "even"': "budget.split must be one of",
     '[budget]\nshare = "much"': "budget.share must be",

@@ -656,4 +656,4 @@ def _translate_coalesce(node: Any, table: Any) -> Any:
 
 def _describe_option(option: str) -> str:
     """A part of an expression that no rule reads, in words."""
-    return {"query": "queries of its own"}.get(option, f"the option {option!r}")
+    return {"query": "a subquery"}.get(option, f"the option {option!r}")

@@ -356,7 +356,7 @@ def memory_tables(expression: Any) -> list[Any]:
 def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     name = Path(source).name
-    return InvalidInput(f"{name} is not a {kind} file that can be read", field="table", value=name)
+    return InvalidInput(f"{name} cannot be read as {kind}", field="table", value=name)
 
 
 def whole_numbers(column: Any) -> Array:
