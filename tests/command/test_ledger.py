@@ -124,7 +124,8 @@ def test_an_empty_ledger(run, tmp_path):
     code, _, err = run("ledger show books.db hospital")
     assert (code, err) == (
         2,
-        "whosin: dataset 'hospital' is not registered: the ledger is empty; register it with whosin "
+        "whosin: dataset 'hospital' is not registered: the ledger is empty; register it with "
+        "whosin "
         "ledger create\n",
     )
 

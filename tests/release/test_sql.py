@@ -308,7 +308,7 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
         ("SELECT COUNT(*) FROM visits, wards", "[[tables]]"),
         ("SELECT COUNT(*) FROM wards", "'visits'"),
         ("SELECT COUNT(*) FROM other.visits", "'visits'"),
-        ("SELECT COUNT(*) FROM read_csv('secrets.csv')", "by its name"),
+        ("SELECT COUNT(*) FROM read_csv('secrets.csv')", "the name of the table"),
         ("SELECT COUNT(*) FROM 'secrets.csv'", "'visits'"),
         ("DROP TABLE visits", "never written"),
         ("EXPLAIN SELECT COUNT(*) FROM visits", "never written"),
