@@ -266,7 +266,7 @@ def sensitivity(
 def imputed_sensitivity(
     statistic: str, cases: int, controls: int, relation: str, snps: int = 1
 ) -> Fraction:
-    """How far a neighbour moves statistics of imputed copies of A1 (`tables.imputed_copies`).
+    """How far a neighbour moves statistics of imputed copies of A1 (`people.imputed_copies`).
 
     The derivatives of the allelic χ² by x and by y, copies among R cases and S controls, are at
     most N²/(RS), also between whole numbers: with m = x + y and q = (xS − yR) / (m(2N−m)), the one

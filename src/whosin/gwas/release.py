@@ -232,9 +232,9 @@ DIGEST_LETTERS = 16
 
 def study_registration(study: Study, relation: str) -> Registration:
     """What a budget for a study is bound to."""
-    names = _digest(study, study.counts[:, :0])[:DIGEST_LETTERS]
+    names = _digest_counts(study, study.counts[:, :0])[:DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
-    pooled = f"{study.people} {_digest(study, study.genotyped())}"
+    pooled = f"{study.people} {_digest_counts(study, study.genotyped())}"
     if relation == "genotype":
         fixed = {"people": str(study.people), "SNPs": listed}
         source = {"rows": pooled, PEOPLE_KIND: pooled}
@@ -247,10 +247,10 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 def phenotype_fingerprint(study: Study) -> str:
     """A fingerprint of the counts of cases and of controls."""
-    return f"{study.cases} {study.controls} {_digest(study, study.counts)}"
+    return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
-def _digest(study: Study, counts: Array) -> str:
+def _digest_counts(study: Study, counts: Array) -> str:
     """A digest of the SNPs and their counts (three for each group), by the alleles' alphabet."""
     turned = counts.reshape(len(counts), -1, 3)[:, :, ::-1].reshape(counts.shape)
     lines = zip(*study.snps.columns(), counts.tolist(), turned.tolist(), strict=True)

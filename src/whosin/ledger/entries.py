@@ -181,7 +181,7 @@ def read_standing(row: Any, halts: int = 0) -> BudgetState:
             state=ledger_budget.state_after_resuming(row.state),
             halted=ledger_budget.is_halted(row.state),
             halts=halts,
-            plan=_plan(row.plan),
+            plan=_read_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
             spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
             debits=row.debits,
@@ -248,7 +248,7 @@ def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _plan(text: str) -> Plan:
+def _read_plan(text: str) -> Plan:
     """The plan as it was registered.
 
     `Plan.from_dict` would plan again and refuse what a later version plans differently; here the

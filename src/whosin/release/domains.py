@@ -368,12 +368,12 @@ class Dates:
     @property
     def bins(self) -> tuple[str, ...]:
         """What the bins are called, in their order."""
-        return _names(self)
+        return _bin_names(self)
 
     @property
     def binned(self) -> tuple[tuple[date, str], ...]:
         """The days that are in a bin, with its name."""
-        return _binned(self)
+        return _bin_days(self)
 
     @property
     def days(self) -> list[date]:
@@ -417,7 +417,7 @@ class Dates:
 
 
 @lru_cache(maxsize=64)
-def _binned(domain: Dates) -> tuple[tuple[date, str], ...]:
+def _bin_days(domain: Dates) -> tuple[tuple[date, str], ...]:
     if isinstance(domain.edges, str):
         unit = CALENDAR_UNITS[domain.edges]
         return tuple((day, unit(day)) for day in domain.days)
@@ -429,7 +429,7 @@ def _binned(domain: Dates) -> tuple[tuple[date, str], ...]:
 
 
 @lru_cache(maxsize=64)
-def _names(domain: Dates) -> tuple[str, ...]:
+def _bin_names(domain: Dates) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name in domain.binned))
 
 

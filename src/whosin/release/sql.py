@@ -96,7 +96,7 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
             len(asked),
             f"select {ANSWERED_AGGREGATES}",
         )
-    return _check_queries(_named_apart(asked), table)
+    return _check_queries(_require_different_names(asked), table)
 
 
 def _check_queries(queries: tuple[Query, ...], table: Table) -> tuple[Query, ...]:
@@ -302,7 +302,7 @@ def _top_query(
     return Top(by=by[0] if len(by) == 1 else tuple(by), k=int(most.this), where=where)
 
 
-def _named_apart(queries: Sequence[Query]) -> tuple[Query, ...]:
+def _require_different_names(queries: Sequence[Query]) -> tuple[Query, ...]:
     """Answers are found by name, so nothing may be asked twice."""
     seen: set[str] = set()
     for query in queries:

@@ -199,10 +199,10 @@ class DuckDB(Engine):
         counts = np.zeros(table.cells, np.int64)
         counts[whole_numbers(result.column("code"))] = whole_numbers(result.column("rows"))
         drawn = np.zeros_like(counts)
-        for codes in _spelled_out(counts):
+        for codes in _repeat_cells(counts):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
-        batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        batches = (table.batch(codes) for codes in _repeat_cells(drawn))
         return engines_files.write_draft(batches, schema, Path(path), owner)
 
     def write_batches(
@@ -313,7 +313,7 @@ def _let_go(
     folder.remove()
 
 
-def _spelled_out(counts: Array) -> Iterator[Array]:
+def _repeat_cells(counts: Array) -> Iterator[Array]:
     """Each cell's number as often as it has rows, in batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), BATCH_ROWS):

@@ -86,7 +86,7 @@ class Marginals(Query):
         cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
         noise = "gaussian" if share.rho else "laplace"
-        spending = _spend(workload, noise, share.relation, self.goal, rows)
+        spending = _allocate_budget(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
         errors = table_errors(asked, spending.measurements, [each.variance for each in noisy])
@@ -256,6 +256,8 @@ def _numbers_by_table(
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> BudgetAllocation:
+def _allocate_budget(
+    workload: Workload, noise: str, relation: str, goal: str, rows: int
+) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)

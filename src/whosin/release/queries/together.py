@@ -142,7 +142,7 @@ class JointMeasurement(Query):
         cells, workload, _ = self.workload(table)
         rows = self.bounds(table).rows
         noise = "gaussian" if share.rho else "laplace"
-        spending = _spend(workload, noise, share.relation, rows)
+        spending = _allocate_budget(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
         variances = [each.variance for each in noisy]
@@ -263,6 +263,6 @@ def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
+def _allocate_budget(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, "mean", rows)
