@@ -114,7 +114,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "p.csv"
-entity = "ward"
+privacy_unit = "ward"
 [domains]
 a = "0..50"
 [[queries]]
@@ -127,7 +127,7 @@ kind = "count"
     [
         ('"ward"', '"Ward"', "the table has no column 'Ward'"),
         ("a =", "c =", "the table has no column 'c'"),
-        ('entity = "ward"', "", "table.entity is missing"),
+        ('privacy_unit = "ward"', "", "table.privacy_unit is missing"),
         ('"0.05..0.5"', "0.05..0.5", ': a range is in quotes, as in "0.05..0.5"'),
         ('"0..50"', "0..50", ': a range is in quotes, as in "0.05..0.5"'),
         (

@@ -53,9 +53,9 @@ def quiet(call, *arguments, **options) -> None:
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"entity": "whoo"}, "entity"),
-        ({"entity": None}, "entity"),
-        ({"entity": "deep"}, "entity"),
+        ({"privacy_unit": "whoo"}, "entity"),
+        ({"privacy_unit": None}, "privacy_unit"),
+        ({"privacy_unit": "deep"}, "privacy_unit"),
         ({"domains": {"agee": (0, 1)}}, "column"),
         ({"domains": {"age": (5, 1)}}, "lower"),
         ({"domains": {"age": "100..0"}}, "lower"),
@@ -69,8 +69,8 @@ def quiet(call, *arguments, **options) -> None:
         ({"domains": {"ward": ["A", "A"]}}, "values"),
         ({"domains": {"ward": ["A", 1]}}, "values"),
         ({"domains": ["age"]}, "domains"),
-        ({"rows": 0}, "rows"),
-        ({"groups": "2"}, "groups"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group"),
+        ({"max_groups": "2"}, "max_groups"),
         ({"engine": "duckdb"}, "engine"),
     ],
 )
@@ -115,8 +115,8 @@ QUERIES = [
     (release.Count(by="age"), "domain of age"),
     (release.Count(by=("ward", "ward")), "by"),
     (release.Count(by=5), "by"),  # type: ignore[arg-type]
-    (release.Count(groups=0), "groups"),
-    (release.Rows(rows="many"), "rows"),  # type: ignore[arg-type]
+    (release.Count(max_groups=0), "max_groups"),
+    (release.Rows(max_rows_per_group="many"), "max_rows_per_group"),  # type: ignore[arg-type]
     (release.Sum(column="ward"), "domain of ward"),
     (release.Sum(column="wage"), "column"),
     (release.Mean(column="day"), "column"),
@@ -147,7 +147,7 @@ def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, 
     for call in (session.dry_run, session.ask):
         with refused(field):
             call(query)
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
@@ -170,7 +170,7 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     ):
         with refused(field):
             session.ask(release.Maximum(**options))
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.filterwarnings("ignore:the rows of")
@@ -185,7 +185,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
     quiet(Values, odd)
     for field in ("lower", "upper", "step", "edges"):
         quiet(lambda field=field: Range(**({"lower": 0, "upper": 1} | {field: odd})))
-    for field in ("name", "where", "weight", "magnitude", "by", "rows", "groups"):
+    for field in ("name", "where", "weight", "magnitude", "by", "max_rows_per_group", "max_groups"):
         quiet(lambda field=field: session.dry_run(release.Sum(column="age", **{field: odd})))
     for query in (
         lambda: release.Quantile(column=odd),
@@ -213,7 +213,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
                     data, oracle.PLANS["replace"], tmp_path / "l.db", **{field: odd}
                 )
             )
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) 
     """They used to be ignored."""
     data = {
         "target": {"epsilon": 1},
-        "table": {"source": "t.csv", "entity": "who", "engine": engine, key: value},
+        "table": {"source": "t.csv", "privacy_unit": "who", "engine": engine, key: value},
         "queries": [{"kind": "count"}],
     }
     with refused(key):
@@ -259,7 +259,7 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     data = oracle.table({"who": [1], "ward": ["a"]}, {"ward": ["a", "b"]})
     share = oracle.share()
     for query in (release.Count, release.Rows):
-        few, many = (query(by="ward", groups=g).offer(data, share) for g in (3, 100))
+        few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
         assert many.parts[0].scale == few.parts[0].scale == 3
-        assert many.charge.what["counted"]["groups"] == 3
+        assert many.charge.what["counted"]["max_groups"] == 3

@@ -1,8 +1,8 @@
 """What an answer costs, how costs compose, what a plan allows, and a dataset's budget state.
 
 A dataset is open, complete (it had a release that allows no other) or closed, and on top of that it
-may be halted: an engine failed after a debit, and nothing is drawn until the curator has looked.
-Halting and resuming never change the state underneath.
+may be suspended: an engine failed after a debit, and nothing is drawn until the curator has looked.
+Suspending and resuming never change the state underneath.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from whosin.exact import (
     round_up,
 )
 from whosin.ledger import encoding
-from whosin.ledger.binding import RegisteredTable, Registration, read_binding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
+from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.notebook_display import Displayed
 
 NEIGHBOUR_RELATIONS = ("add-remove", "replace")
@@ -104,7 +104,7 @@ class Charge:
             promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
             registered with.
         promise: the adversary and the target of a promise of its own (see `describe_promise`).
-        binding: the table that it is asked of; a dataset that is bound to one takes no other.
+        registration: the table that it is asked of; a dataset that is bound to one takes no other.
     """
 
     what: Mapping[str, Any]
@@ -112,7 +112,7 @@ class Charge:
     guarantee: str = "differential privacy"
     alone: bool = field(default=False)
     promise: Mapping[str, Any] | None = None
-    binding: Registration | None = None
+    registration: Registration | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
@@ -137,7 +137,7 @@ class Charge:
         object.__setattr__(self, "costs", dict(self.costs))
         if self.promise is not None:
             object.__setattr__(self, "promise", encoding.plain_copy(self.promise, "promise"))
-        read_binding(self.binding)
+        read_registration(self.registration)
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
@@ -148,7 +148,7 @@ class Charge:
         return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as a debit's entry holds it beside its binding."""
+        """Plain data, as a debit's entry holds it beside its registration."""
         data: dict[str, Any] = {
             "what": self.what,
             "costs": {relation: vars(cost) for relation, cost in self.costs.items()},
@@ -365,13 +365,13 @@ class BudgetState(Displayed):
 
     Attributes:
         state: "open", "closed" (by hand) or "complete" (a release of its own was made).
-        halted: whether an engine failed after a debit, and the curator has not looked yet.
-        halts: how often that happened.
+        suspended: whether an engine failed after a debit, and the curator has not looked yet.
+        suspensions: how often that happened.
         spent: the total cost so far, in units.
         debits: how many answers were paid for.
         entries: how many entries the history has.
         head: the digest that ends the history; print it, and a rewritten history will show.
-        bound: the table that the budget is for; None where none was named.
+        registered: the table that the budget is for; None where none was named.
     """
 
     dataset: str
@@ -383,13 +383,13 @@ class BudgetState(Displayed):
     entries: int
     head: str
     last: str
-    bound: RegisteredTable | None = None
-    halted: bool = False
-    halts: int = 0
+    registered: RegisteredTable | None = None
+    suspended: bool = False
+    suspensions: int = 0
 
     @property
     def epsilon(self) -> float:
-        """The ε of all answers together, rounded up: the better of the two accountings.
+        """The ε of all answers together, rounded up: the better of the two readings.
 
         It may be read at any time, also by someone who chose the time after seeing answers (see
         `composition`).
@@ -491,8 +491,8 @@ class BudgetState(Displayed):
         """Return the fields as plain data for JSON."""
         return {
             "dataset": self.dataset,
-            "state": "halted" if self.halted else self.state,
-            "halts": self.halts,
+            "state": "suspended" if self.suspended else self.state,
+            "suspensions": self.suspensions,
             "relation": self.budget.relation,
             "budget_epsilon": _float_down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,
@@ -507,7 +507,7 @@ class BudgetState(Displayed):
             "last": self.last,
             "head": self.head,
             "plan": self.plan.to_dict(),
-            "binding": None if self.bound is None else self.bound.public(),
+            "registration": None if self.registered is None else self.registered.public(),
         }
 
 
@@ -531,13 +531,13 @@ def _float_down(value: int) -> float:
     return round_down(Fraction(value, encoding.EPSILON_UNITS))
 
 
-SUSPENDED_MARK = "halted"
+SUSPENDED_MARK = "suspended"
 BASIC_STATES = ("open", "complete", "closed")
 
 
 def state_after_suspension(state: str) -> str:
-    """The state after a halt."""
-    if is_halted(state):
+    """The state after a suspension."""
+    if is_suspended(state):
         return state
     return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
 
@@ -548,11 +548,11 @@ def state_after_resuming(state: str) -> str:
 
 
 def state_after_closing(state: str) -> str:
-    """The state after closing; a halt stays."""
-    return state_after_suspension("closed") if is_halted(state) else "closed"
+    """The state after closing; a suspension stays."""
+    return state_after_suspension("closed") if is_suspended(state) else "closed"
 
 
-def is_halted(state: str) -> bool:
+def is_suspended(state: str) -> bool:
     """Whether nothing is drawn."""
     return state.startswith(SUSPENDED_MARK)
 

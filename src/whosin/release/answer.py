@@ -272,7 +272,7 @@ class Release(Displayed):
 
     request: str
     answers: tuple[Answer, ...]
-    standing: BudgetState
+    budget_state: BudgetState
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -293,7 +293,7 @@ class Release(Displayed):
         return {
             "request": self.request,
             "answers": [answer.to_dict() for answer in self.answers],
-            "standing": self.standing.to_dict(),
+            "budget_state": self.budget_state.to_dict(),
         }
 
 

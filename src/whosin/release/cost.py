@@ -103,7 +103,7 @@ class NoisyAggregate:
             return float(self.scale) * math.sqrt(2 / math.pi)
         return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
 
-    def radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
+    def interval_radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
         """`within` in the part's own measure."""
         return float(self.within(confidence) * self.part.unit)
 
@@ -145,7 +145,7 @@ class SelectionNoise:
             )
         return cls(scale, bool(share.rho))
 
-    def price(
+    def cost(
         self, sensitivity: int, k: int = 1, *, monotonic: bool = False
     ) -> tuple[Fraction, Fraction]:
         """(ε, ρ) of the selection of k positions; rounded up."""
@@ -301,28 +301,28 @@ def _root_up(value: Fraction) -> float:
     return root
 
 
-def caution_unused_delta(plan: Plan, offers: Sequence[CostEstimate]) -> list[CostEstimate]:
+def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
     """Cost estimates, with a caution each where none uses the plan's δ and the plan would allow
     more without it."""
-    if not plan.delta or any(_uses_delta(offer.paid, plan.relation) for offer in offers):
-        return list(offers)
+    if not plan.delta or any(_uses_delta(estimate.paid, plan.relation) for estimate in estimates):
+        return list(estimates)
     try:
         pure = calibrate(plan.target, plan.family, query=plan.query, entities=plan.entities)
     except WhosinError:  # there is no such plan
-        return list(offers)
+        return list(estimates)
     allowed = tuple(format_figures(each.epsilon, 4, "down") for each in (pure, plan))
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
-        return list(offers)
+        return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))
-    return [replace(offer, cautions=(*offer.cautions, said)) for offer in offers]
+    return [replace(estimate, cautions=(*estimate.cautions, said)) for estimate in estimates]
 
 
-def _uses_delta(offer: CostEstimate, relation: str) -> bool:
+def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
     """Whether what is debited is not pure ε, or is a promise of its own."""
-    if offer.charge.alone:
+    if estimate.charge.alone:
         return True
-    cost = offer.charge.cost(relation)
-    return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or offer.share.rho > 0
+    cost = estimate.charge.cost(relation)
+    return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or estimate.share.rho > 0
 
 
 def apportion_cost(cost: Cost, count: int) -> list[Cost]:

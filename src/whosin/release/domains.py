@@ -47,7 +47,7 @@ def check_outside(outside: object) -> None:
 
 
 def check_constant(given: object) -> None:
-    """Whether a column is the same in all rows of an entity."""
+    """Whether a column is the same in all rows of a privacy unit."""
     if not isinstance(given, bool):
         raise invalid_value("constant", "true or false", repr(given)[:80])
 
@@ -76,9 +76,9 @@ class Values:
     """A column with finitely many public values; anything else is in the cell "other".
 
     Args:
-        constant: whether all rows of an entity have the same value, as far as is publicly known.
-            Then an entity is in one cell of this column, whatever `groups` says; one whose rows
-            differ nevertheless is in one of its cells, chosen at random.
+        constant: whether all rows of a privacy unit have the same value, as far as is publicly
+            known. Then a privacy unit is in one cell of this column, whatever `max_groups` says;
+            one whose rows differ nevertheless is in one of its cells, chosen at random.
         outside: closes the domain: "drop", and rows with any other value do not count in cells, or
             one of the values, and they count as that.
         parents: upper levels that values belong to, by name, each with its parents and their
@@ -172,7 +172,7 @@ class Range:
         step: sums and means are computed in whole multiples of it; by default the power of ten
             that gives up to a million steps.
         edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
-        constant: whether all rows of an entity have the same number; see `Values`.
+        constant: whether all rows of a privacy unit have the same number; see `Values`.
         outside: closes the bins, and decades: "drop", and rows with a number in none of them do not
             count in cells, or "clamp", and it is in the first or the last one. In both cases rows
             without a number do not count.
@@ -306,7 +306,7 @@ class Dates:
         lower, upper: days, such as "2024-01-31"; the last one to its end.
         edges: bins for histograms and group-by: "day", "isoweek", "month", "quarter" or "year", or
             a list of days from lower to upper: bins are [a, b), the last one with its last day.
-        constant: whether all rows of an entity have the same date; see `Values`.
+        constant: whether all rows of a privacy unit have the same date; see `Values`.
         outside: closes the bins, and what is derived: "drop", and rows with another date do not
             count in cells, or "clamp", and they count as the first or the last day. In both cases
             rows without a date do not count.

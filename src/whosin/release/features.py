@@ -267,7 +267,7 @@ MAX_FEATURES = 500
 
 @dataclass(frozen=True)
 class Feature:
-    """One value for each entity, from its rows.
+    """One value for each privacy unit, from its rows.
 
     Args:
         name: the column's name.
@@ -275,7 +275,7 @@ class Feature:
         column: the column that it is computed from; none to look at rows as such (any, count).
         table: one of the further tables; by default the table itself.
         where: a condition on rows: others do not count.
-        order: for first and last, the column that orders an entity's rows.
+        order: for first and last, the column that orders a privacy unit's rows.
         tie: a column that orders those of them that `order` does not tell apart. Rows that both
             leave tied are ordered by the value itself, so that the choice never depends on chance
             or on the order in which rows are stored.

@@ -92,8 +92,8 @@ class NoisyTable:
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
         if self.kind == "gaussian":
-            return self.measurement.squared(sizes, relation, rows) / (2 * self.width)
-        return self.measurement.sensitivity(sizes, relation, rows) / self.width
+            return self.measurement.squared_l2_sensitivity(sizes, relation, rows) / (2 * self.width)
+        return self.measurement.l1_sensitivity(sizes, relation, rows) / self.width
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What is measured and how, as plain data; exact."""
@@ -167,7 +167,7 @@ def _laplace_scales(
             hint="make it larger",
         )
     return [
-        Fraction(each.sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
+        Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
     ]
 
@@ -187,7 +187,9 @@ def _gaussian_variances(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> list[Fraction]:
     """Variances, on the grid times one common number, whose ρ add up to the share at most."""
-    squares = [each.squared(sizes, share.relation, rows) for each in spending.measurements]
+    squares = [
+        each.squared_l2_sensitivity(sizes, share.relation, rows) for each in spending.measurements
+    ]
     ideal = [
         float(square) / (2 * float(part) * float(share.rho))
         for square, part in zip(squares, spending.parts, strict=True)

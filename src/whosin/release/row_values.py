@@ -163,9 +163,9 @@ def whole_steps(value: Any, step: Fraction) -> Any:
     return (scaled + 0.5).floor().cast("int64")
 
 
-def rows_with_unit(rows: Any, entity: str) -> Any:
-    """The rows that have an entity; NaN is none."""
-    whose = rows[entity]
+def rows_with_unit(rows: Any, privacy_unit: str) -> Any:
+    """The rows that have a privacy unit; NaN is none."""
+    whose = rows[privacy_unit]
     present = whose.notnull()
     if whose.type().is_floating():
         present = present & ~whose.isnan()
@@ -405,11 +405,11 @@ MAX_RANKED_ROWS = 100_000
 
 
 def sample_rows(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
-    """At most `most` rows of each home, at random; all where there is no column of entities, since
-    each row is one person. No other column may have missing values where one row is chosen.
+    """At most `most` rows of each home, at random; all where there is no column of privacy units,
+    since each row is one person. No other column may have missing values where one row is chosen.
 
     Args:
-        home: columns; rows with the same first one, the entity, may be very many.
+        home: columns; rows with the same first one, the privacy unit, may be very many.
         crowded: whether they may be; a set of cells, for example, has an end.
     """
     if home[0] not in base.columns:

@@ -77,10 +77,10 @@ class Scenario:
         try:
             return Table(
                 data["source"],
-                data["entity"],
+                data["privacy_unit"],
                 self.domains,
-                rows=data.get("rows"),
-                groups=data.get("groups"),
+                max_rows_per_group=data.get("max_rows_per_group"),
+                max_groups=data.get("max_groups"),
                 name=data.get("name"),
                 engine=engine,
                 tables=self.tables,
@@ -102,7 +102,7 @@ class Scenario:
         finally:
             table.engine.close()
 
-    def price(self, table: Table | None = None) -> list[CostEstimate]:
+    def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         opened = self.open_table() if table is None else table
         with self.at_budget():
@@ -133,7 +133,7 @@ class Scenario:
         estimated before a new request, so that what is wrong is found before a budget is opened."""
         table = self.open_table()
         if request is None:
-            self.price(table)
+            self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
@@ -193,7 +193,7 @@ def read_scenario(
     }
     plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
-    for key in ("source", "entity"):
+    for key in ("source", "privacy_unit"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
                 if key not in table:

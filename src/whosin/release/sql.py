@@ -3,7 +3,7 @@
 One SELECT as queries: what is read of it, clause by clause. A clause that is not read here is
 refused by name; none is dropped. SELECT lists columns of GROUP BY and aggregates, and each
 aggregate is a query; `SELECT DISTINCT column` is the query `keys`, and `ORDER BY COUNT(DISTINCT
-entity) DESC LIMIT k` of columns alone is `top`.
+privacy_unit) DESC LIMIT k` of columns alone is `top`.
 """
 
 from __future__ import annotations

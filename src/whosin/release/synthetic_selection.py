@@ -127,7 +127,7 @@ class WholeNumber:
         return int(discrete_laplace(self.width))
 
     @property
-    def radius(self) -> float:
+    def interval_radius(self) -> float:
         """The noise is this near to 0, or nearer, with a probability of 95%."""
         if self.gaussian:
             return 1.96 * math.sqrt(self.width)
@@ -170,8 +170,10 @@ def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
     """The kind and width of noise for a number of tables of counts, which costs a share."""
     one = Measurement((0,))
     if share.rho:
-        return "gaussian", count * one.squared((), share.relation, rows) / (2 * share.rho)
-    return "laplace", count * one.sensitivity((), share.relation, rows) / share.epsilon
+        return "gaussian", count * one.squared_l2_sensitivity((), share.relation, rows) / (
+            2 * share.rho
+        )
+    return "laplace", count * one.l1_sensitivity((), share.relation, rows) / share.epsilon
 
 
 def total_costs(

@@ -189,7 +189,7 @@ class SynthesisPlan:
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.radius / rows)
+        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.interval_radius / rows)
 
 
 def plan_learning(
@@ -244,9 +244,9 @@ def plan_learning(
 def _asked_tables(
     table: Table, share: Share, asked: Marginals, workload: Workload
 ) -> tuple[NoisyTable, ...]:
-    offered = asked.offer(table, share)
-    assert offered.details is not None
-    tables: tuple[NoisyTable, ...] = offered.details["noisy"]
+    estimate = asked.estimate_cost(table, share)
+    assert estimate.details is not None
+    tables: tuple[NoisyTable, ...] = estimate.details["noisy"]
     sets = [each.measurement.attributes for each in tables]
     require_small(workload.sizes, sets, "columns" if asked.sets is None else "sets")
     return tables

@@ -8,7 +8,7 @@ the meaning of an expression or of a file is as Spark has it by default, or as w
 whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
 
 The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
-cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
+cannot let a privacy unit count twice: all its rows meet in one task, by a hash of the privacy unit.
 """
 
 from __future__ import annotations

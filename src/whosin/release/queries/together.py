@@ -1,10 +1,10 @@
 """Counts of the same people that are measured at once, each with an answer of its own (F20).
 
 Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
-tables of one workload: the same condition, the same number of rows of an entity, the same rows left
-out by closed domains, and an entity in one cell at most. The rows of an entity that count are
-chosen once, the same for all of them. There is one charge, one scan, one draw of noise and one
-stored answer, which holds the answers of all; their cost is divided evenly among them.
+tables of one workload: the same condition, the same number of rows of a privacy unit, the same rows
+left out by closed domains, and a privacy unit in one cell at most. The rows of a privacy unit that
+count are chosen once, the same for all of them. There is one charge, one scan, one draw of noise
+and one stored answer, which holds the answers of all; their cost is divided evenly among them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class JointMeasurement(Query):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns of the tables, by name: what the budget's binding looks at."""
+        """All columns of the tables, by name: what the budget's registration looks at."""
         named = [(each.by,) if isinstance(each.by, str) else each.by for each in self.members]
         extra = [each.column for each in self.members if hasattr(each, "column")]
         return tuple(sorted({name for names in named for name in names} | set(extra)))
@@ -99,16 +99,20 @@ class JointMeasurement(Query):
 
     def bounds(self, table: Table) -> ContributionBounds:
         own = [each.bounds(table) for each in self.members]
-        return ContributionBounds(max(each.rows for each in own), max(each.groups for each in own))
+        return ContributionBounds(
+            max(each.max_rows_per_group for each in own), max(each.max_groups for each in own)
+        )
 
     def counted(self, table: Table) -> ContributionPolicy:
-        cells, rows = self.workload(table)[0], self.bounds(table).rows
+        cells, rows = self.workload(table)[0], self.bounds(table).max_rows_per_group
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
     def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
-        return replace(member.counted(table), rows=self.bounds(table).rows)
+        return replace(
+            member.counted(table), max_rows_per_group=self.bounds(table).max_rows_per_group
+        )
 
     def asked(self, table: Table) -> dict[str, Any]:
         counted = [self.counted_of(table, each).to_dict() for each in self.members]
@@ -138,9 +142,9 @@ class JointMeasurement(Query):
         workload = Workload(sizes, tuple(worths), tuple(worths.values()))
         return GroupGrid(tuple(names), tuple(domains.values())), workload, axes
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
-        rows = self.bounds(table).rows
+        rows = self.bounds(table).max_rows_per_group
         noise = "gaussian" if share.rho else "laplace"
         spending = _allocate_budget(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
@@ -161,14 +165,14 @@ class JointMeasurement(Query):
             ),
         )
 
-    def parts(self, table: Table, offer: CostEstimate) -> list[CostEstimate]:
+    def parts(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
         """A cost estimate for each member, whose costs add up to that of all."""
         _, workload, axes = self.workload(table)
-        costs = offer.charge.costs.items()
+        costs = estimate.charge.costs.items()
         shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
-            error = offer.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
+            error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
             asked = member.question() | {COUNTED_NOTION: self.counted_of(table, member).to_dict()}
             charge = Charge(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
@@ -176,21 +180,21 @@ class JointMeasurement(Query):
             result.append(
                 CostEstimate(
                     member,
-                    offer.share,
+                    estimate.share,
                     charge,
-                    offer.noise,
+                    estimate.noise,
                     expected,
                     standard_error=error,
-                    joint=offer,
+                    joint=estimate,
                 )
             )
         return result
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
-        scan: TableScan = offer.details["scan"]
-        values = measure_counts(noisy, scan.count(table, offer.expression, progress))
-        return self._answers(table, noisy, values, offer.details["errors"])
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        noisy: tuple[NoisyTable, ...] = estimate.details["noisy"]
+        scan: TableScan = estimate.details["scan"]
+        values = measure_counts(noisy, scan.count(table, estimate.expression, progress))
+        return self._answers(table, noisy, values, estimate.details["errors"])
 
     def _answers(
         self,
@@ -231,7 +235,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if not isinstance(query, Count | Rows) or planned_count(plan) is not None:
         return None
     cells, bounds = query.cells(table), query.bounds(table)
-    if cells.columns and bounds.groups > 1:
+    if cells.columns and bounds.max_groups > 1:
         return None
     if isinstance(query, Rows) and not table.by_row and may_vary(table.domains, cells.columns):
         return None  # rows of one cell count, which are not those of another table
@@ -239,7 +243,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if any(len(domain.labels) < 2 for _, domain in pairs):
         return None
     drops = frozenset(name for name, each in pairs if each.drops)
-    return query.where, bounds.rows, table.of_people, drops
+    return query.where, bounds.max_rows_per_group, table.of_people, drops
 
 
 def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
