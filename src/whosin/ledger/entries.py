@@ -5,9 +5,9 @@ The tables of a ledger. `entries` is only ever appended to; `datasets` repeats i
 
 Running sums in every entry, so that the chain of digests covers what a debit relies on. An entry's
 body has the `running_sums` of its dataset after it (what was spent, how many debits, the state) and
-`terms_digest`, the digest of what is fixed (the budget, the plan, the registration). A row of the table
-of datasets that says anything else than the last entry is a `BrokenHistory`, and each writer looks
-before it changes anything.
+`terms_digest`, the digest of what is fixed (the budget, the plan, the registration). A row of the
+table of datasets that says anything else than the last entry is a `BrokenHistory`, and each writer
+looks before it changes anything.
 """
 
 from __future__ import annotations
