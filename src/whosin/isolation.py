@@ -1,5 +1,18 @@
 """Run functions in processes of their own, with a deadline and a memory limit: once, or in a worker
 pool.
+
+Tasks go out pickled. Answers come back as plain data in frames of a known length, read by an
+unpickler that knows no class; errors come back by name and are made anew here.
+
+A worker process hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
+leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
+the process that started it ends.
+
+The worker pool is a process that has imported everything and forks itself for each task, which
+takes some milliseconds. Nothing of a task is left when it is over, neither memory nor temporary
+files; what a killed server leaves of them goes with the next one that starts. The pool has one
+thread, so that forking is safe, and ends, with all that it forked, when this process ends. It is
+started again if it is gone.
 """
 
 from __future__ import annotations
@@ -40,13 +53,6 @@ __all__ = [
     "WorkerPool",
     "run_isolated",
 ]
-
-
-# What goes to a process and what comes back.
-#
-# Contract: tasks go out pickled. Answers come back as plain data in frames of a known length, read
-# by
-# an unpickler that knows no class; errors come back by name and are made anew here.
 
 
 LENGTH_STRUCT = struct.Struct("!Q")
@@ -91,7 +97,7 @@ def read_answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> An
     try:
         kind, *rest = _Plain(io.BytesIO(frame[LENGTH_STRUCT.size :])).load()
     except Exception:
-        raise errors.Crashed("the process that worked on this gave no proper answer") from None
+        raise errors.Crashed("the worker process gave an answer that cannot be read") from None
     if kind == "answer":
         return rest[0]
     if kind == "memory":
@@ -159,9 +165,6 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
     return chosen(number, words, file)
 
 
-# How long a task may take and how much memory it may hold, and the waiting for its answer.
-
-
 POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
@@ -196,15 +199,12 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        return TookTooLong(f"this takes longer than {most:g} seconds{self._hint()}")
+        return TookTooLong(f"this takes longer than {most:g} seconds", hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
         most = f"{self.memory / (1 << 30):.2g} GiB"
-        return OutOfMemory(f"this needs more memory than {most}{self._hint()}")
-
-    def _hint(self) -> str:
-        return f"; {self.hint}" if self.hint else ""
+        return OutOfMemory(f"this needs more memory than {most}", hint=self.hint)
 
 
 def wait_for_answer(
@@ -229,13 +229,13 @@ def wait_for_answer(
             except TimeoutError:
                 continue
             if not part:
-                raise Crashed("the process that worked on this ended without an answer")
+                raise Crashed("the worker process ended without an answer")
             received += part
             if len(received) > limits.memory:
                 raise limits.too_large()
         return read_answer(bytes(received), limits.too_large)
     except ConnectionError:
-        raise Crashed("the process that worked on this ended without an answer") from None
+        raise Crashed("the worker process ended without an answer") from None
     finally:
         stop()
         connection.close()
@@ -270,9 +270,6 @@ def inherit_memory_limit(memory: int | None) -> None:
     """Take over the memory limit of the process that started this one."""
     global own_memory
     own_memory = memory
-
-
-# A new interpreter for one task.
 
 
 QUIET_ENVIRONMENT = {
@@ -328,13 +325,6 @@ def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subpro
         start_new_session=True,
         env=os.environ | QUIET_ENVIRONMENT,
     )
-
-
-# The side of the process that works.
-#
-# Contract: it hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
-# leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
-# the process that started it ends.
 
 
 JOB_STRUCT = struct.Struct("!cQ")
@@ -430,15 +420,6 @@ def _dump_nothing() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-# A process that has imported everything, and forks itself for each task.
-#
-# Contract: each task has a process of its own, made in some milliseconds, and nothing of it is left
-# when it is over, neither memory nor temporary files; what a killed server leaves of them goes with
-# the next one that starts. The pool has one thread, so that forking is
-# safe, and ends, with all that it forked, when this process ends. It is started again if it is
-# gone.
-
-
 FIRST_SECONDS = 60.0
 """Seconds for the pool to import its modules."""
 
@@ -480,7 +461,7 @@ class WorkerPool:
             try:
                 connection, number = self._begin()
             except OSError:  # no file left to open, or the pool has just ended
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             try:
                 connection.settimeout(FIRST_SECONDS)
                 pid = PID_STRUCT.unpack(_receive_exactly(connection, PID_STRUCT.size))[0]
@@ -490,7 +471,7 @@ class WorkerPool:
             except (OSError, Crashed):
                 connection.close()
                 self._stop(number)
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             return wait_for_answer(connection, pid, limits, lambda: self._stop(number))
 
     def _ready(self) -> socket.socket:
@@ -526,6 +507,6 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = connection.recv(size - len(data))
         if not part:
-            raise Crashed("no process could be started for this")
+            raise Crashed("no worker process could be started")
         data += part
     return data

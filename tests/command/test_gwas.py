@@ -151,7 +151,7 @@ def test_named_snps_are_published(inside, capsys):
     assert "2 SNPs, released privately" in (inside / "n.html").read_text()
     unknown = [*run[:4], "rs99999", *run[5:], "--epsilon", "1", "--ledger", "new.db"]
     assert main(unknown) == 2
-    assert "one of the study's 500" in capsys.readouterr().err
+    assert "no SNP 'rs99999' among its 500" in capsys.readouterr().err
 
 
 def test_attack_tells_exact_from_released(inside, capsys):

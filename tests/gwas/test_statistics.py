@@ -144,7 +144,7 @@ def test_imputed_numbers_move_as_little_as_stated(relation):
     step = oracle.RELATIONS[relation]
     with pytest.MonkeyPatch.context() as patch:
         for share in (2, 20):
-            patch.setattr(gwas_people, "MOST_IMPUTED", share)
+            patch.setattr(gwas_people, "IMPUTED_FRACTION_DIVISOR", share)
             for cases, controls in ((2, 2), (3, 2), (2, 4)):
                 every = oracle.tables(cases, controls, 4)
                 _moves_within(every, [list(step(t)) for t in every], cases, controls, relation)

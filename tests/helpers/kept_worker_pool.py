@@ -129,12 +129,12 @@ class KeptWorkerPool:
                     continue
                 part = connection.recv(1 << 20)
                 if not part:
-                    raise Crashed("the process that worked on this ended without an answer")
+                    raise Crashed("the worker process ended without an answer")
                 received += part
             self.slowest = max(self.slowest, process.computed() - computed)
         except ConnectionError:
             self._end()
-            raise Crashed("the process that worked on this ended without an answer") from None
+            raise Crashed("the worker process ended without an answer") from None
         except BaseException:
             self.stopped += 1
             self._end()

@@ -1,7 +1,7 @@
 from .answer import Answer as Answer
 from .answer import Release as Release
 from .cost import CostEstimate as CostEstimate
-from .dates import Dates as Dates
+from .domains import Dates as Dates
 from .domains import Range as Range
 from .domains import Values as Values
 from .engines import DuckDB as DuckDB

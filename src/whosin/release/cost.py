@@ -1,4 +1,12 @@
-"""From a share of the budget to noise, and from noise to its cost under each relation."""
+"""From a share of the budget to noise, and from noise to its cost under each relation.
+
+A `CostEstimate` is what a query would cost and how good its answer would be, before anything runs.
+Its noise follows from the share and the sensitivity of its aggregates (`contribution_bounds`).
+
+A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise, which
+needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
+with the larger ε of the plan without a δ; `CostEstimate.cautions` then says so.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -25,12 +33,9 @@ from whosin.noise import (
 )
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
-# From a share of the budget to noise, and from noise to its cost under each relation.
-
-
 CONFIDENCE_LEVEL = 0.95
-LARGEST_SCALE = 2**52
-SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
+MAX_NOISE_SCALE = 2**52
+SELECTION_MARGIN = 1 + Fraction(1, 2**40)
 """Noise of a selection, so that its cost, a float rounded up, stays within the share."""
 
 
@@ -105,7 +110,7 @@ class NoisyAggregate:
 
 @dataclass(frozen=True)
 class SelectionNoise:
-    """The noise of selections: exponential, accounted in ε, or Gumbel's, accounted in ρ.
+    """The noise of selections: exponential, with a cost in ε, or Gumbel's, with a cost in ρ.
 
     Attributes:
         scale: of the noise.
@@ -131,10 +136,13 @@ class SelectionNoise:
             scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
         else:
             scale = times * change / share.epsilon
-        scale *= SLIGHTLY_MORE
-        if scale > LARGEST_SCALE:
-            accepted = "of a scale of at most 2^52: more budget, fewer rows"
-            raise invalid_value("noise", accepted, "more")
+        scale *= SELECTION_MARGIN
+        if scale > MAX_NOISE_SCALE:
+            raise InvalidInput(
+                "the noise would need a scale above 2^52, which is not drawn",
+                field="noise",
+                hint="spend more budget, or let fewer rows of a person count",
+            )
         return cls(scale, bool(share.rho))
 
     def cost(
@@ -184,7 +192,7 @@ class CostEstimate:
         measured: what is measured for them, with how much noise and at which cost.
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
-        joint: the estimate that is debited and answered for this query and others at once.
+        joint: the cost estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
     """
 
@@ -208,7 +216,7 @@ class CostEstimate:
 
     @property
     def paid(self) -> CostEstimate:
-        """What is debited for this query: itself, or the estimate that it is a part of."""
+        """What is debited for this query: itself, or the cost estimate that it is a part of."""
         return self.joint or self
 
 
@@ -230,9 +238,13 @@ def noisy_parts(
 
 def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
     """Noise that the samplers can draw; what they cannot is refused before any debit."""
-    if noisy.scale > LARGEST_SCALE:
-        accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
-        raise invalid_value("noise", accepted, f"{float(noisy.scale):.3g} steps")
+    if noisy.scale > MAX_NOISE_SCALE:
+        raise InvalidInput(
+            f"the noise would need a scale of {float(noisy.scale):.3g} steps; at most 2^52 is "
+            "drawn",
+            field="noise",
+            hint="spend more budget, declare larger steps, or let fewer rows of a person count",
+        )
     return noisy
 
 
@@ -289,17 +301,9 @@ def _root_up(value: Fraction) -> float:
     return root
 
 
-# Whether a plan's δ is of any use to a batch.
-#
-# A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise,
-# which
-# needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
-# with the larger ε of the plan without a δ.
-
-
 def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
-    """The estimates, with a caution each where none uses the plan's δ and the plan would allow more
-    without it."""
+    """Cost estimates, with a caution each where none uses the plan's δ and the plan would allow
+    more without it."""
     if not plan.delta or any(_uses_delta(estimate.paid, plan.relation) for estimate in estimates):
         return list(estimates)
     try:
@@ -319,3 +323,18 @@ def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
         return True
     cost = estimate.charge.cost(relation)
     return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or estimate.share.rho > 0
+
+
+def apportion_cost(cost: Cost, count: int) -> list[Cost]:
+    """A cost in parts that are as even as whole units allow, and add up to it."""
+    return [
+        Cost(
+            *(
+                amount
+                if amount >= encoding.INFINITE_UNITS
+                else amount // count + (each < amount % count)
+                for amount in (cost.epsilon, cost.rho, cost.delta)
+            )
+        )
+        for each in range(count)
+    ]

@@ -1,4 +1,16 @@
-"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST)."""
+"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST).
+
+A strategy is made from a share of the budget before anything is read, and its cost is known then,
+whatever it will choose: costs are exact rationals, or OpenDP's own figure for a selection, which is
+rounded up, and together they are within the share. Every table of counts costs the same whichever
+columns it has. A strategy is given exact counts, and lets noisy tables out, nothing else.
+
+MST (McKenna, Miklau and Sheldon 2021) scores a pair of columns by how far its table is from what
+its columns' noisy counts say if they had nothing to do with each other. In each round the best pair
+that joins two groups of columns is chosen by the exponential mechanism and joins them, as Kruskal's
+algorithm would. Every round reads scores with the sensitivity `distance_sensitivity`, and is paid
+for; what was chosen before is public.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +24,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
@@ -24,7 +36,7 @@ from whosin.noise import (
     selection_epsilon,
     selection_rho,
 )
-from whosin.release.cost import LARGEST_SCALE, SLIGHTLY_MORE, Share
+from whosin.release.cost import MAX_NOISE_SCALE, SELECTION_MARGIN, Share
 from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
@@ -38,12 +50,6 @@ from whosin.release.synthetic_models import (
     rows_known,
     table_distance,
 )
-
-# What the ways of choosing tables have in common.
-#
-# Contract: a way is made from a share of the budget before anything is read, and its cost is known
-# then, whatever it will choose. It is given exact counts, and lets noisy tables out, nothing else.
-
 
 Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]
@@ -86,15 +92,6 @@ def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
     return noisy, np.asarray(exact + noisy.draw(exact.shape))
-
-
-# From a share of the budget to the noise of every part of a learned table, and to its cost.
-#
-# Contract: all costs are exact rationals, or OpenDP's own figure for a choice, which is rounded
-# up;
-# together they are within the share. What is chosen later does not change them: every table of
-# counts
-# costs the same whichever columns it has.
 
 
 QUALITY_SHARE = Fraction(1, 50)
@@ -154,7 +151,7 @@ class SelectionCost:
             scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
         else:
             scale = 2 * sensitivity * rounds / share.epsilon
-        return cls(bool(share.rho), scale * SLIGHTLY_MORE, rounds, rows)
+        return cls(bool(share.rho), scale * SELECTION_MARGIN, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
         """ε or ρ of all of them."""
@@ -196,10 +193,13 @@ def total_costs(
 
 def require_drawable(kind: str, *widths: Fraction) -> None:
     """Refuse noise that no sampler draws, before any debit."""
-    most = LARGEST_SCALE**2 if kind == "gaussian" else LARGEST_SCALE
+    most = MAX_NOISE_SCALE**2 if kind == "gaussian" else MAX_NOISE_SCALE
     if max(widths) > most:
-        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
+        raise InvalidInput(
+            f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
+            field="noise",
+            hint="spend more budget, or ask for fewer tables",
+        )
 
 
 # `choose = "adaptive"`: tables are chosen and measured in rounds (AIM; McKenna, Mullins, Sheldon
@@ -213,19 +213,15 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 #
 # *The cost.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
 # of the part for choosing, its measurement u/units of the part for measuring. The rounds go on
-# until
-# the last unit is spent, so what they cost together is fixed before the first, whichever way they
-# go.
-# How many units a round takes depends on noisy numbers. Its cost given all that came before is then
-# ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any course of rounds in
-# two neighbouring worlds differ by a product of factors of at most e^(ε_t) each, which is at most
-# e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the first t rounds and
-# M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi divergence of order α
-# of
-# at most αρ_t, the mean of M_t given the past, in the second world, is at most M_{t−1}; so the mean
-# of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi divergence of all rounds is at
-# most
-# αρ, which is ρ-zCDP.
+# until the last unit is spent, so what they cost together is fixed before the first, whichever way
+# they go. How many units a round takes depends on noisy numbers. Its cost given all that came
+# before is then ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any
+# course of rounds in two neighbouring worlds differ by a product of factors of at most e^(ε_t)
+# each, which is at most e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the
+# first t rounds and M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi
+# divergence of order α of at most αρ_t, the mean of M_t given the past, in the second world, is at
+# most M_{t−1}; so the mean of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi
+# divergence of all rounds is at most αρ, which is ρ-zCDP.
 #
 # *The sensitivity of a score.* W·(D − b), where W is a whole weight of at most `WEIGHT_STEPS`, D
 # the distance of the counts from what the model expects (`distances`) and b is public: a person
@@ -235,9 +231,9 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 UNIT_COUNT = 15
 """Units for each column, besides one for its own table."""
 WEIGHT_STEPS = 64
-MOST_CELLS = 2**17
+MAX_TREE_CELLS = 2**17
 """Cells of the model's tables in the last round; in earlier ones in proportion to what is spent."""
-MOST_CANDIDATES = 2_000
+MAX_CANDIDATES = 2_000
 MAX_DISTANCE = 2**52
 
 
@@ -263,8 +259,13 @@ class Adaptive:
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
         """What costs a share."""
         if too_many(workload):
-            accepted = f'"tree", or at most {MOST_CANDIDATES:,} tables to choose from'
-            raise invalid_value("choose", accepted, f'"{cls.name}" with more')
+            raise InvalidInput(
+                f'choose = "{cls.name}" would have more than {MAX_CANDIDATES:,} tables to '
+                "choose from",
+                field="choose",
+                value=cls.name,
+                hint='use choose = "tree", or fewer columns',
+            )
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
         kind, unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
@@ -315,7 +316,7 @@ class Adaptive:
             exact = Fraction(math.isqrt(math.ceil(most**2 / (2 * price))) + 1)
         else:
             exact = 2 * most / price
-        return exact * SLIGHTLY_MORE
+        return exact * SELECTION_MARGIN
 
     def cost(self, relation: str, rows: int) -> Fraction:
         """The cost of all rounds, whichever way they go."""
@@ -360,7 +361,7 @@ class Adaptive:
     def small_enough(self, known: list[Attributes], spent: Fraction) -> list[Attributes]:
         """What may be chosen: the model stays small, in proportion to what is spent by then."""
         inside = {part for each in known for part in list_subsets(each)}
-        most = spent * MOST_CELLS
+        most = spent * MAX_TREE_CELLS
         return [
             each
             for each in self.counted
@@ -387,7 +388,7 @@ def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
     """Every table of one column or more that is inside a wanted one, and fits in a model; single
     columns always do."""
     inside = {part for each in workload.sets for part in list_subsets(each) if part}
-    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MOST_CELLS)
+    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MAX_TREE_CELLS)
     return tuple(sorted(fitting, key=lambda each: (len(each), each)))
 
 
@@ -395,21 +396,10 @@ def too_many(workload: Workload) -> bool:
     """Whether rounds would take too long."""
     seen: set[Attributes] = set()
     for each in workload.sets:
-        if 2 ** len(each) > 2 * MOST_CANDIDATES or len(seen) > MOST_CANDIDATES:
+        if 2 ** len(each) > 2 * MAX_CANDIDATES or len(seen) > MAX_CANDIDATES:
             return True
         seen.update(list_subsets(each))
-    return len(seen) > MOST_CANDIDATES
-
-
-# Which pairs of columns to count: a tree that spans them all, chosen privately (MST; McKenna,
-# Miklau and Sheldon 2021).
-#
-# The score of a pair is how far its table is from what its columns' noisy counts say if they had
-# nothing to do with each other. In each round the best pair that joins two groups of columns is
-# chosen by the exponential mechanism and joins them, as Kruskal's algorithm would. Every round
-# reads
-# scores whose sensitivity is that of `distances`, and is paid for; what was chosen before is
-# public.
+    return len(seen) > MAX_CANDIDATES
 
 
 Pair = tuple[int, int]
@@ -438,10 +428,6 @@ def spanning_tree(
 def spanning_rounds(columns: int) -> int:
     """How many choices a spanning tree takes; two columns leave none."""
     return columns - 1 if columns > 2 else 0
-
-
-# `choose = "tree"`: a tree of pairs that spans all columns (MST; McKenna, Miklau and Sheldon
-# 2021). One model at the end, so it is quick.
 
 
 FIRST_SHARE = Fraction(1, 4)

@@ -1,4 +1,9 @@
-"""DuckDB inside this process, the default engine, and its spill folders."""
+"""DuckDB inside this process, the default engine, and its spill folders.
+
+Each source, or each set of tables that belong together, has a database of its own, which can reach
+nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
+(`spilling`).
+"""
 
 from __future__ import annotations
 
@@ -26,23 +31,20 @@ from whosin.release.engines.base import (
     WrittenFile,
     file_kind,
     further_source,
+    is_database,
+    is_sqlite,
     list_files,
     memory_tables,
     refuse_unreadable,
     require_local,
+    require_plain,
+    sql_identifier,
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.database_tables import SQLITE, is_sqlite
+from whosin.release.engines.database_tables import SQLITE
 from whosin.release.engines.databases import Address, list_tables, open_table, read_address
-from whosin.release.engines.files import (
-    arrow_table,
-    require_plain,
-    require_sound,
-    sql_identifier,
-)
-
-# Where rows that do not fit into memory go: see `plain_files`.
+from whosin.release.engines.files import arrow_table, require_sound
 
 
 class SpillFolder(PrivateFolder):
@@ -55,16 +57,10 @@ class SpillFolder(PrivateFolder):
     def __init__(self, folder: object = None) -> None:
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
-            raise invalid_value("spill", "an existing folder", home.name)
+            raise InvalidInput(
+                f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
+            )
         super().__init__(SPILL, home)
-
-
-# DuckDB inside this process: the default engine.
-#
-# Each source, or each set of tables that belong together, has a database of its own, which can
-# reach
-# nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
-# (`spilling`).
 
 
 BATCH_ROWS = 1_000_000
@@ -141,9 +137,8 @@ class DuckDB(Engine):
         if not isinstance(source, str):
             require_plain(source, ())
             return home.frame(arrow_table(source)), []
-        address = read_address(source)
-        if address is not None:
-            return home.fetched_table(open_table(address, views=self._views)), []
+        if is_database(source):
+            return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
         if "::" in source:
             path, _, name = source.partition("::")
@@ -202,7 +197,7 @@ class DuckDB(Engine):
         home.require_same()
 
         def fetched() -> Any:
-            with home.fetched.filled(expression):
+            with home.filled(expression):
                 return work(home, expression)
 
         return run_interruptibly(fetched, home.interrupt, lambda: _report_progress(home, progress))
@@ -217,10 +212,10 @@ class DuckDB(Engine):
         counts = np.zeros(table.cells, np.int64)
         counts[whole_numbers(result.column("code"))] = whole_numbers(result.column("rows"))
         drawn = np.zeros_like(counts)
-        for codes in _spelled_out(counts):
+        for codes in _repeat_cells(counts):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
-        batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        batches = (table.batch(codes) for codes in _repeat_cells(drawn))
         return engines_files.write_draft(batches, schema, Path(path), owner)
 
     def write_batches(
@@ -346,7 +341,7 @@ def _let_go(
     folder.remove()
 
 
-def _spelled_out(counts: Array) -> Iterator[Array]:
+def _repeat_cells(counts: Array) -> Iterator[Array]:
     """Each cell's number as often as it has rows, in batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), BATCH_ROWS):

@@ -1,4 +1,10 @@
-"""What Spark's workers do with batches of rows: counts, lines of CSV files, rows of databases."""
+"""What Spark's workers do with batches of rows: counts, lines of CSV files, rows of databases.
+
+Rows of databases on Spark: a worker fetches them, and DuckDB reads them there too. What a column
+becomes is what it becomes in DuckDB, because it is DuckDB that reads it. A table is fetched by one
+worker, in one state of its database; a worker needs this package, and the password in its own
+environment or files.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +33,6 @@ from whosin.release.engines.base import (
 from whosin.release.engines.database_tables import DatabaseColumn, RowCondition, empty_table_sql
 from whosin.release.engines.databases import DatabaseTable, Fetch
 from whosin.release.engines.files import NO_EXTENSIONS
-
-# What Spark's workers do with batches of rows, and where they put the result.
-
 
 BATCH_ROWS = 200_000
 """Rows that a worker changes at a time."""
@@ -243,14 +246,6 @@ def _is_coded(pa: Any, field: Any) -> bool:
     return bool(pa.types.is_dictionary(field.type))
 
 
-# Rows of databases on Spark: a worker fetches them, and DuckDB reads them there too.
-#
-# Contract: what a column becomes is what it becomes in DuckDB, because it is DuckDB that reads it.
-# A
-# table is fetched by one worker, in one state of its database; a worker needs this package, and the
-# password in its own environment or files.
-
-
 SPARK_ROWS_BATCH = 1 << 16
 """Rows that a worker hands on at a time."""
 EMPTY_COLUMN = DatabaseColumn("c", "INTEGER", ("1",))
@@ -317,10 +312,7 @@ def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-# The lines of CSV files on Spark, by the rules of `texts`; texts that are UTF-8 in all tables.
-
-
-LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
+LINE_LENGTH_SETTING = "mapreduce.input.linerecordreader.line.maxlength"
 MAX_READ_LENGTH = MAX_LINE_LENGTH + 100
 """Bytes of a line that Hadoop hands on; it skips longer ones, so that none fills a worker."""
 
