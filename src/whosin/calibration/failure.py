@@ -157,24 +157,33 @@ def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
 
     Searched in floats, then enlarged until balls prove that δ(ε) ≤ δ.
     """
-    at = np.array([float(epsilon)])
+    at = np.array([round_down(epsilon)])
     multiplier = smallest_multiplier(
-        lambda m: float(gaussian_profile(m)(at)[0]), float(delta), accuracy=1e-10
+        lambda m: float(gaussian_profile(m)(at)[0]), round_down(delta), accuracy=1e-10
     )
-    while gaussian_delta(multiplier, epsilon) > delta:
-        multiplier *= 1 + 2**-40
-    return multiplier
+    return _enlarge_until(lambda m: gaussian_delta(m, epsilon) <= delta, multiplier)
 
 
 def rate_multiplier(target: RateTarget) -> float:
     """The least Gaussian noise that keeps a rate of all tests, certified in the same way."""
     limit = target.limit
     multiplier = smallest_multiplier(
-        lambda m: target.reached(gaussian_profile(m))[0], float(limit), accuracy=1e-10
+        lambda m: target.reached(gaussian_profile(m))[0], round_down(limit), accuracy=1e-10
     )
-    while certified_rate(target, multiplier) > limit:
-        multiplier *= 1 + 2**-40
-    return multiplier
+    return _enlarge_until(lambda m: certified_rate(target, m) <= limit, multiplier)
+
+
+def _enlarge_until(is_certified: Callable[[float], bool], multiplier: float) -> float:
+    """The multiplier, or one at most a few times as large that is certified.
+
+    Each step is twice the last one: floats that lost few digits cost hardly any noise, and the
+    search ends where they lost them all.
+    """
+    for step in range(-40, 2):
+        if is_certified(multiplier):
+            return multiplier
+        multiplier *= 1 + 2.0**step
+    raise InvalidInput("target", OUT_OF_REACH, "numbers too extreme for the search")
 
 
 def certified_rate(target: RateTarget, multiplier: float) -> Fraction:
