@@ -16,7 +16,7 @@ from rich.text import Text
 from whosin.errors import invalid_value
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.families import Explicit, Family
-from whosin.plain_files import check_plain
+from whosin.plain_files import check_output
 
 if TYPE_CHECKING:
     from whosin.curves.curve import TradeOff
@@ -374,4 +374,4 @@ def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
         raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
     if not path.parent.is_dir():
         raise invalid_value(option, "in a folder that exists", str(path))
-    check_plain(path, option)
+    check_output(path, option)

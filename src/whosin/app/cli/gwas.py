@@ -22,7 +22,7 @@ from whosin.app.cli.options import (
 )
 from whosin.errors import UnknownName, invalid_value
 from whosin.extras import require_extras
-from whosin.plain_files import check_plain
+from whosin.plain_files import check_output
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
@@ -172,11 +172,11 @@ def count(
         if path.suffix not in (".tsv", *charts.CHART_SUFFIXES):
             raise invalid_value("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
         if path.suffix == ".tsv":
-            check_plain(path, "--save")
+            check_output(path, "--save")
         else:
             charts.check_path(path)
     if assoc is not None:
-        check_plain(assoc, "--assoc")
+        check_output(assoc, "--assoc")
     given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
@@ -343,7 +343,7 @@ def _check_files(files: list[Path]) -> None:
             raise invalid_value("--save", "a file ending in .tsv or .html", path.name)
         if not path.parent.is_dir():
             raise invalid_value("--save", "in a folder that exists", str(path))
-        check_plain(path, "--save")
+        check_output(path, "--save")
         if path.suffix == ".html":
             require_extras("charts")
 
@@ -415,7 +415,7 @@ def simulate(
     if not base.resolve().parent.is_dir():
         raise invalid_value("OUT", "in a folder that exists", str(out))
     for path in study_files(base):
-        check_plain(path, "OUT")
+        check_output(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
         accepted = "a study that is not there yet (--overwrite replaces it)"

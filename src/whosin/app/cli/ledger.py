@@ -11,7 +11,7 @@ import typer
 
 from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
 from whosin.errors import BrokenHistory, invalid_value
-from whosin.plain_files import check_plain, write_file
+from whosin.plain_files import check_output, write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
@@ -159,7 +159,7 @@ def export(
     if save is not None:
         if save.suffix not in (".json", ".csv"):
             raise invalid_value("--save", "a file ending in .json or .csv", save.name)
-        check_plain(save, "--save")
+        check_output(save, "--save")
     with _open_ledger(ledger) as opened:
         records = [opened.record(name)[:2] for name in _dataset_names(opened, dataset)]
     if save is not None:
