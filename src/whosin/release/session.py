@@ -196,8 +196,8 @@ class Session:
 
         Args:
             share: the part of the plan's budget for this batch, such as "1/10"; more than what is
-                left is refused. By default the session's own, or what is left of it. A plan for one
-                query (`calibrate(…, query=…)`) needs none.
+                left is refused. By default the session's own, of which 1 means all that is left. A
+                plan for one query (`calibrate(…, query=…)`) needs none.
             split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
