@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, WhosinError, invalid_value
@@ -124,13 +124,29 @@ class Session:
         if not isinstance(plan, Plan):
             raise invalid_value("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
+        self._opens_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
         self.request = uuid.uuid4().hex if request is None else _read_request(request)
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
-        self._open(queries, amend, copies)
+        try:
+            self._open(queries, amend, copies)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger if this session opened it; one that was handed over stays open."""
+        if self._opens_ledger:
+            self.ledger.dispose()
 
     def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
         known = self.dataset in self.ledger.datasets()
