@@ -58,7 +58,7 @@ def sums(dp, metric=None):
 def test_measurements_of_opendp(opendp):
     dp = opendp
     laplace = sums(dp) >> dp.t.then_sum() >> dp.m.then_laplace(scale=10.0)
-    one, two = read(laplace), read(laplace, rows=2)
+    one, two = read(laplace), read(laplace, max_rows=2)
     assert (one.epsilon, one.delta, one.relation, one.tool) == (1, 0, "add-remove", "OpenDP")
     assert two.epsilon == 2 and one.costs["replace"].epsilon == two.costs["add-remove"].epsilon
     gauss = sums(dp) >> dp.t.then_sum() >> dp.m.then_gaussian(scale=10.0)
@@ -84,7 +84,7 @@ def test_contexts_of_opendp(opendp):
     )
     assert read(context).epsilon == 1 and "d_in = 2" in read(context).says
     with pytest.raises(wi.errors.InvalidInput, match=r"rows must be 1 here .*own d_in"):
-        read(context, rows=2)
+        read(context, max_rows=2)
 
 
 def test_events_and_accountants_of_dp_accounting():
@@ -271,7 +271,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
         told = Guarantee("other", "1", Fraction(3, 2))
         debit_guarantee(ledger, "people", told, "a model", "r1")
         debit_guarantee(ledger, "people", told, "a model", "r1")  # a retry pays once
-        assert ledger.standing("people").epsilon == pytest.approx(1.5)
+        assert ledger.budget_state("people").epsilon == pytest.approx(1.5)
         assert [entry.kind for entry in ledger.history("people")][-2:] == ["debit", "answer"]
         wi.ledger.verify(ledger, "people")
         with pytest.raises(wi.errors.BudgetRefused):

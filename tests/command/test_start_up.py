@@ -15,7 +15,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "t.csv"
-entity = "id"
+privacy_unit = "id"
 [ledger]
 url = "ledger.db"
 [[queries]]

@@ -65,10 +65,10 @@ class Scenario:
         try:
             return Table(
                 data["source"],
-                data["entity"],
+                data["privacy_unit"],
                 self.domains,
-                rows=data.get("rows"),
-                groups=data.get("groups"),
+                max_rows_per_group=data.get("max_rows_per_group"),
+                max_groups=data.get("max_groups"),
                 name=data.get("name"),
                 engine=engine,
                 tables=self.tables,
@@ -90,7 +90,7 @@ class Scenario:
         finally:
             table.engine.close()
 
-    def price(self, table: Table | None = None) -> list[CostEstimate]:
+    def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         opened = self.open_table() if table is None else table
         with self.at_budget():
@@ -117,11 +117,12 @@ class Scenario:
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> Session:
-        """A session for the scenario's one batch, in its ledger or another one. The batch is priced
-        before a new request, so that what is wrong with it is found before a budget is opened."""
+        """A session for the scenario's one batch, in its ledger or another one. The cost of the
+        batch is estimated before a new request, so that what is wrong with it is found before a
+        budget is opened."""
         table = self.open_table()
         if request is None:
-            self.price(table)
+            self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
@@ -172,7 +173,7 @@ def read_scenario(
     }
     plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
-    for key in ("source", "entity"):
+    for key in ("source", "privacy_unit"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
                 got = repr(table[key]) if key in table else "nothing"

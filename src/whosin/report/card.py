@@ -207,7 +207,7 @@ def _through_a_ledger(plan: Plan) -> str:
             "A ledger has no room for Gaussian noise under this plan: releases draw Laplace noise."
         )
     assert plan.query is not None
-    sigma = plan.query.euclidean(plan.relation) / math.sqrt(2 * rho)
+    sigma = plan.query.l2_sensitivity(plan.relation) / math.sqrt(2 * rho)
     return (
         "That is for one release by itself. A release through a ledger, which adds up over time "
         f"(zCDP), draws discrete Gaussian noise of σ = {format_figures(sigma, 4, 'up')} when it "

@@ -244,23 +244,23 @@ def print_filled(text: str) -> None:
     console.print(fill(text, console.width))
 
 
-def print_standings(
+def print_budget_states(
     records: Sequence[tuple[BudgetState, Sequence[Entry]]], entries: bool = False
 ) -> None:
     """Where datasets stand, with their histories if asked for."""
     console = Console(highlight=False)
     if not records:
         console.print("The ledger has no datasets.")
-    for number, (standing, history) in enumerate(records):
+    for number, (budget_state, history) in enumerate(records):
         if number:
             console.print()
-        print_sections(budget.standing_card(standing))
+        print_sections(budget.budget_state_card(budget_state))
         if entries:
             table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
             for name in ("", "when", "who", "what", "cost"):
                 table.add_column(name, overflow="fold")
             for entry in history:
-                cells = budget.entry_row(entry, standing.budget.relation)
+                cells = budget.entry_row(entry, budget_state.budget.relation)
                 table.add_row(*(escape(cell) for cell in cells))
             console.print(table)
 

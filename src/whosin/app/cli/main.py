@@ -67,7 +67,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
+    """Plan, estimate and release statistics of a generated hospital, with a report and a ledger."""
     require_extras("release", "charts")
     if keep is None:
         with TemporaryDirectory(prefix="whosin-demo-") as folder:
@@ -86,7 +86,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
 
     scenario = load_scenario(write_hospital(folder))
     with scenario.open_session() as session:
-        offers = session.dry_run(scenario.queries, **scenario.budget)
+        estimates = session.dry_run(scenario.queries, **scenario.budget)
         release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
     try:
@@ -94,10 +94,13 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     except BudgetRefused as error:
         refusal = str(error)
     if json:
-        data = {"offers": [releases.offer_data(offer) for offer in offers], **release.to_dict()}
+        data = {
+            "estimates": [releases.estimate_data(estimate) for estimate in estimates],
+            **release.to_dict(),
+        }
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    print_demo(scenario.title, scenario.plan, offers, release, refusal)
+    print_demo(scenario.title, scenario.plan, estimates, release, refusal)
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
     else:

@@ -13,7 +13,7 @@ from typing import Any
 from whosin.errors import at, invalid_value
 from whosin.exact import rational
 from whosin.ledger import encoding
-from whosin.ledger.binding import Registration
+from whosin.ledger.registration import Registration
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.engines import DuckDB
@@ -181,7 +181,7 @@ def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# A table as a budget is bound to it: see `whosin.ledger.binding`.
+# A table as a budget is bound to it: see `whosin.ledger.registration`.
 
 
 COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -202,14 +202,14 @@ def register_table(
     universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
         raise invalid_value("universe", "the same for every maximum", f"{len(universes)} of them")
-    most = [ContributionBounds(table.rows, table.groups)]
+    most = [ContributionBounds(table.max_rows_per_group, table.max_groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
             most.append(query.bounds(query.asked_of(table)))
     return Registration(
-        entity=_privacy_unit(table),
-        rows=max(bounds.rows for bounds in most),
-        groups=max(bounds.groups for bounds in most),
+        privacy_unit=_privacy_unit(table),
+        max_rows_per_group=max(bounds.max_rows_per_group for bounds in most),
+        max_groups=max(bounds.max_groups for bounds in most),
         domains={name: _plain_domain(domain) for name, domain in table.domains.items()},
         schema=_schema_kinds(table.own),
         source=fingerprint_table(table, rows=rows),
@@ -219,9 +219,9 @@ def register_table(
     )
 
 
-def register_question(binding: Registration, query: Query, table: Table) -> Registration:
+def register_question(registration: Registration, query: Query, table: Table) -> Registration:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(query.names(table), universe_digest(query))
+    asked = registration.about(query.names(table), universe_digest(query))
     return replace(asked, **vars(query.bounds(query.asked_of(table))))
 
 
@@ -233,8 +233,8 @@ def universe_digest(query: Query) -> str | None:
 
 def _privacy_unit(table: Table) -> str:
     """Whose rows they are: a column that is called like "each row" is not each row."""
-    mistakable = not table.by_row and table.entity in (ROW, EACH_ROW)
-    return COLUMN + table.entity if mistakable else table.entity
+    mistakable = not table.by_row and table.privacy_unit in (ROW, EACH_ROW)
+    return COLUMN + table.privacy_unit if mistakable else table.privacy_unit
 
 
 def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
@@ -242,7 +242,8 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     opened = table.database.opened[declared.name]
     data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
-        return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
+        unit = declared.privacy_unit or table.privacy_unit
+        return data | {"privacy_unit": unit, "max_rows": declared.max_rows}
     join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
     return data | {key: value for key, value in join.items() if value is not None}
 
