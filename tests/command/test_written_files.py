@@ -124,6 +124,11 @@ def _loose_link(path: Path, elsewhere: Path) -> None:
     path.symlink_to(elsewhere)
 
 
+def _hard_link(path: Path, elsewhere: Path) -> None:
+    elsewhere.write_text("theirs")
+    path.hardlink_to(elsewhere)
+
+
 def _pipe(path: Path, _: Path) -> None:
     os.mkfifo(path)
 
@@ -176,6 +181,24 @@ def test_what_is_no_plain_file_is_refused(place: Path, tmp_path: Path, run: Run,
     mode = stat.S_IMODE((folder / name).stat().st_mode)
     assert mode == (0o600 if private else 0o644)
     assert not [each for each in folder.iterdir() if each.name.startswith(f".{name}.")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_name_of_a_file_is_not_written_through(
+    place: Path, tmp_path: Path, run: Run, way: str
+) -> None:
+    """It is refused, or the name gets a file of its own."""
+    name, _, write = WAYS[way]
+    elsewhere = tmp_path / "elsewhere"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    _hard_link(folder / name, elsewhere)
+    code = write(place, folder, run)
+    assert elsewhere.read_text() == "theirs"
+    if code == 0:
+        assert not (folder / name).samefile(elsewhere)
+    else:
+        assert (folder / name).samefile(elsewhere)
 
 
 def test_a_file_beside_is_not_followed_either(tmp_path: Path, run: Run) -> None:

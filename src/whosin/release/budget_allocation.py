@@ -385,7 +385,7 @@ def estimate_batch_cost(
         split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
             `least_error`).
         noise: "laplace" or "gaussian".
-        capped: whether a share above what is left means what is left.
+        capped: whether a share of all means all that is left.
 
     Raises:
         BudgetRefused: the share is more than what is left.
@@ -459,8 +459,9 @@ def _read_unspent(
         part = budget.part(share)
         wanted = (part.epsilon, part.rho, part.delta)
         by_rho = noise == "gaussian" or not left[0]  # after Gaussian noise ε counts by its ρ
-        if not capped and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
-            whole = budget.rho if by_rho else budget.epsilon
+        whole = budget.rho if by_rho else budget.epsilon
+        means_rest = capped and wanted[by_rho] == whole
+        if not means_rest and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
             most = format_figures(Fraction(left[by_rho], whole), 4, "down")
             raise BudgetRefused(
                 f"share is {share}, and {most} of the plan's budget is left in this session",

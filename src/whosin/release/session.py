@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value
@@ -119,6 +119,7 @@ class Session:
         if not isinstance(plan, Plan):
             raise invalid_value("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
+        self._opens_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
         self.request = uuid.uuid4().hex if request is None else _read_request(request)
@@ -126,7 +127,22 @@ class Session:
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
         self._expected: tuple[object, list[CostEstimate]] | None = None
-        self._open(queries, amend, copies)
+        try:
+            self._open(queries, amend, copies)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger if this session opened it; one that was handed over stays open."""
+        if self._opens_ledger:
+            self.ledger.dispose()
 
     def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
         known = self.dataset in self.ledger.datasets()
@@ -194,8 +210,8 @@ class Session:
 
         Args:
             share: the part of the plan's budget for this batch, such as "1/10"; more than what is
-                left is refused. By default the session's own, or what is left of it. A plan for one
-                query (`calibrate(…, query=…)`) needs none.
+                left is refused. By default the session's own, of which 1 means all that is left. A
+                plan for one query (`calibrate(…, query=…)`) needs none.
             split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".

@@ -16,7 +16,7 @@ from rich.text import Text
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.families import Explicit, Family
-from whosin.plain_files import check_plain
+from whosin.plain_files import check_output
 
 if TYPE_CHECKING:
     from whosin.curves.curve import TradeOff
@@ -360,4 +360,4 @@ def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
         raise InvalidInput(
             f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
         )
-    check_plain(path, option)
+    check_output(path, option)

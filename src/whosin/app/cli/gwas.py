@@ -23,7 +23,7 @@ from whosin.app.cli.options import (
 )
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
-from whosin.plain_files import check_plain
+from whosin.plain_files import check_output
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
@@ -164,11 +164,11 @@ def count(
         if path.suffix not in (".tsv", *charts.CHART_SUFFIXES):
             raise invalid_value("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
         if path.suffix == ".tsv":
-            check_plain(path, "--save")
+            check_output(path, "--save")
         else:
             charts.check_path(path)
     if assoc is not None:
-        check_plain(assoc, "--assoc")
+        check_output(assoc, "--assoc")
     given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
@@ -403,7 +403,7 @@ def simulate(
             f"there is no folder {base.parent}", field="OUT", value=str(out), hint="make it first"
         )
     for path in study_files(base):
-        check_plain(path, "OUT")
+        check_output(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
         raise InvalidInput(

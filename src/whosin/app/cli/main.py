@@ -78,9 +78,9 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     from whosin.report.releases import print_demo
 
     scenario = load_scenario(write_hospital(folder))
-    session = scenario.open_session()
-    estimates = session.dry_run(scenario.queries, **scenario.budget)
-    release = scenario.release(session)
+    with scenario.open_session() as session:
+        estimates = session.dry_run(scenario.queries, **scenario.budget)
+        release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
     try:
         scenario.open_session()

@@ -189,7 +189,8 @@ def _run_release(
             if request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
-            answered = scenario.release(session, watch)
+            with session:
+                answered = scenario.release(session, watch)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:
