@@ -253,7 +253,7 @@ def test_each_row_can_be_one_person() -> None:
     sharp = oracle.share(5000, delta="1/1000")
     ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
     ((value, low, high),) = ask(release.Median(column="x", interval=True))
-    assert value == 4 and 2 <= low <= 4 <= high <= 6, "the next half row is beyond either end"
+    assert value == 4 and 2 <= low <= 4 <= high <= 6, "it ends where both sides hold a row more"
     assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
     assert ask(release.Keys(column="sex")) == [["f", 5, 5, 5], ["m", 2, 2, 2]]
 
