@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Number, Rounding, format_decimals, format_figures, rational, typed_decimal
 from whosin.validation import check_numbers, check_range, read_real
 
@@ -126,7 +126,7 @@ def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     if high == 0 or posterior == 1:
         return math.inf
     if not high <= posterior < 1:
-        raise InvalidInput("posterior", f"at least the largest prior, {high}", posterior)
+        raise invalid_value("posterior", f"at least the largest prior, {high}", posterior)
     return posterior * (1 - high) / (high * (1 - posterior))
 
 
@@ -190,7 +190,7 @@ def format_percent(belief: float | Fraction, rounded: Rounding = "nearest") -> s
     """
     belief = read_real(belief, "belief")
     if not 0 <= belief <= 1:
-        raise InvalidInput("belief", "from 0 to 1", belief)
+        raise invalid_value("belief", "from 0 to 1", belief)
     belief = belief if isinstance(belief, float) else rational(belief)
     if belief in (0, 1):
         return f"{float(belief) * 100:.0f}%"

@@ -13,7 +13,7 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
+from whosin.errors import UnknownName, Unsupported, WhosinError, invalid_value
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -65,7 +65,7 @@ class Guarantee:
         if self.epsilon != math.inf:
             object.__setattr__(self, "epsilon", read_ranged(self.epsilon, "epsilon", "at least 0"))
         elif self.rho is None:
-            raise InvalidInput("epsilon", "finite: the tool promises nothing", "infinite")
+            raise invalid_value("epsilon", "finite: the tool promises nothing", "infinite")
         object.__setattr__(self, "delta", read_ranged(self.delta, "delta", "between 0 and 1"))
         if self.rho is not None:
             object.__setattr__(self, "rho", read_ranged(self.rho, "rho", "at least 0"))
@@ -76,7 +76,7 @@ class Guarantee:
         if k == 1:
             return self
         if self.rho is not None and self.delta:
-            raise InvalidInput("rows", "1 for ρ with a δ", k)
+            raise invalid_value("rows", "1 for ρ with a δ", k)
         rho = None if self.rho is None else k * k * self.rho
         delta = self.delta
         if delta:
@@ -92,7 +92,7 @@ class Guarantee:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
-            raise InvalidInput("delta", f"above {float(self.delta):g}, the tool's own", delta)
+            raise invalid_value("delta", f"above {float(self.delta):g}, the tool's own", delta)
         rho = float(self.rho)
         epsilon = (rho + 2 * math.sqrt(rho * -math.log(failing))) * (1 + 2**-45)
         says = f"{self.says}; ρ = {rho:g} at this δ"
@@ -121,7 +121,7 @@ class Guarantee:
     def charge(self, title: str) -> Charge:
         """What a ledger is debited for a release that the other tool makes."""
         if not isinstance(title, str) or not title.strip():
-            raise InvalidInput("title", "what was published, in a few words", repr(title))
+            raise invalid_value("title", "what was published, in a few words", repr(title))
         what = {"kind": "external", "name": title, "tool": f"{self.tool} {self.version}"}
         what |= {"relation": self.relation, "says": self.says}
         return Charge(what, self.costs, guarantee=f"external: {self.tool}")
@@ -200,7 +200,7 @@ class ToolContext:
     def need_delta(self, what: str) -> Fraction:
         if self.delta is None or not 0 < self.delta < 1:
             got = "nothing" if self.delta is None else self.delta
-            raise InvalidInput("delta", f"given, above 0 and below 1, with {what}", got)
+            raise invalid_value("delta", f"given, above 0 and below 1, with {what}", got)
         return self.delta
 
 
@@ -222,7 +222,7 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         raise Unsupported("of OpenDP a measurement or a context can be read")
     metric = str(measurement.input_metric).partition("(")[0]
     if metric not in ADJACENCY_RELATIONS:
-        raise InvalidInput(
+        raise invalid_value(
             "input_metric", f"one of {', '.join(sorted(ADJACENCY_RELATIONS))}", metric
         )
     relation = ADJACENCY_RELATIONS[metric]
@@ -241,7 +241,7 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         case "SmoothedMaxDivergence":
             delta = asked.need_delta("a privacy profile")
             return stated | {"epsilon": exact_fraction(loss.epsilon(float(delta))), "delta": delta}
-    raise InvalidInput("output_measure", "a kind of ε, (ε, δ) or ρ", measure)
+    raise invalid_value("output_measure", "a kind of ε, (ε, δ) or ρ", measure)
 
 
 def dp_accounting(value: Any, asked: ToolContext) -> Stated:
@@ -252,7 +252,7 @@ def dp_accounting(value: Any, asked: ToolContext) -> Stated:
     name = value.neighboring_relation.name
     relations = {"ADD_OR_REMOVE_ONE": "add-remove", "REPLACE_ONE": "replace"}
     if name not in relations:
-        raise InvalidInput("neighboring_relation", f"one of {', '.join(relations)}", name)
+        raise invalid_value("neighboring_relation", f"one of {', '.join(relations)}", name)
     return _read_epsilon(value, delta, relations[name], type(value).__name__)
 
 
@@ -290,12 +290,12 @@ def jax_privacy(value: Any, asked: ToolContext) -> Stated:
     """A training accountant, with the number of updates and the parameters of the training, which
     say how it samples: by Poisson, add-remove, or batches of a fixed size, replace."""
     if asked.updates is None or asked.parameters is None:
-        raise InvalidInput("updates and parameters", "given with JAX-Privacy's accountants", "not")
+        raise invalid_value("updates and parameters", "given with JAX-Privacy's accountants", "not")
     delta = rational(asked.parameters.delta, "delta")
     sampling = asked.parameters.sampling_method.name
     relations = {"POISSON": "add-remove", "FIXED_BATCH_SIZE": "replace"}
     if sampling not in relations:
-        raise InvalidInput("sampling_method", f"one of {', '.join(relations)}", sampling)
+        raise invalid_value("sampling_method", f"one of {', '.join(relations)}", sampling)
     spent = value.compute_epsilon(asked.updates, asked.parameters)
     stated = _state_epsilon(spent, delta, relations[sampling], f"{asked.updates} updates")
     if getattr(asked.parameters, "examples_per_user", None) is not None:
@@ -347,7 +347,7 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
     privacy = getattr(value, "privacy", value)
     neighbours = getattr(privacy, "neighboring", "addremove")
     if neighbours not in relations:
-        raise InvalidInput("neighboring", f"one of {', '.join(relations)}", neighbours)
+        raise invalid_value("neighboring", f"one of {', '.join(relations)}", neighbours)
     stated: Stated = {"relation": relations[neighbours], "unit": "a key"}
     if hasattr(value, "spent"):
         said = "what an odometer has spent"
@@ -362,7 +362,7 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
             "given with a Privacy, which is for each number that is computed (a mean is two, and a "
             "count of keys may come on top), or an odometer read instead"
         )
-        raise InvalidInput("columns", accepted, "nothing")
+        raise invalid_value("columns", accepted, "nothing")
     said = f"privacy of {asked.columns} computed columns"
     return (
         stated | _compose_answers(privacy, read_whole(asked.columns, "columns", 1)) | {"says": said}
@@ -372,7 +372,7 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
 def _compose_answers(privacy: Any, count: int) -> dict[str, Fraction]:
     """ε and δ of several answers: they add."""
     if privacy.delta is None:
-        raise InvalidInput("delta", "given to the Privacy", "nothing")
+        raise invalid_value("delta", "given to the Privacy", "nothing")
     return {
         name: count * number
         for name, number in _epsilon_delta(privacy.epsilon, privacy.delta).items()
@@ -400,7 +400,7 @@ def _state_epsilon(spent: Any, delta: Fraction, relation: str, says: str) -> Sta
     if -math.inf < number < 0:
         number = 0.0  # Rényi accountants say so at a large δ, and δ only falls with ε
     if not 0 <= number < math.inf:
-        raise InvalidInput("epsilon", "a finite number: the tool promises nothing", number)
+        raise invalid_value("epsilon", "a finite number: the tool promises nothing", number)
     return {"epsilon": exact_fraction(number), "delta": delta, "relation": relation, "says": says}
 
 
@@ -485,7 +485,7 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
     known = next((module for module in modules if module in SUPPORTED_TOOLS), None)
     if known is None:
         names = ", ".join(tool.name for tool in SUPPORTED_TOOLS.values())
-        raise InvalidInput("from", f"an object of {names}", f"a {type(value).__name__}")
+        raise invalid_value("from", f"an object of {names}", f"a {type(value).__name__}")
     tool = SUPPORTED_TOOLS[known]
     number = _installed_version(tool)
     stated = dict(_asked_safely(tool, value, asked))
@@ -500,7 +500,7 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
 
 def _only_one(asked: ToolContext, reason: str) -> None:
     if asked.rows > 1:
-        raise InvalidInput("rows", f"1 here ({reason})", asked.rows)
+        raise invalid_value("rows", f"1 here ({reason})", asked.rows)
 
 
 def _installed_version(tool: Tool) -> str:
@@ -508,10 +508,10 @@ def _installed_version(tool: Tool) -> str:
     try:
         number = version(tool.package)
     except PackageNotFoundError:
-        raise InvalidInput("from", f"of {tool.name} as installed here", "no version") from None
+        raise invalid_value("from", f"of {tool.name} as installed here", "no version") from None
     if not any(number == each or number.startswith(f"{each}.") for each in tool.tried):
         accepted = f"of {tool.name} {' or '.join(tool.tried)}, which were tried"
-        raise InvalidInput("from", accepted, f"version {number}")
+        raise invalid_value("from", accepted, f"version {number}")
     return number
 
 
@@ -577,6 +577,6 @@ def _privacy_losses(value: Any, relation: str) -> Any:
 def _tradeoff_lines(told: Guarantee) -> list[tuple[Fraction, Fraction]]:
     """What (ε, δ)-DP says of every test: TPR ≤ e^ε FPR + δ, and 1 − FPR ≤ e^ε (1 − TPR) + δ."""
     if told.epsilon == math.inf:
-        raise InvalidInput("from", "an object with an ε at a δ", "one without")
+        raise invalid_value("from", "an object with an ε at a δ", "one without")
     ratio = exp_up(rational(told.epsilon))
     return [(ratio, told.delta), (1 / ratio, 1 - (1 - told.delta) / ratio)]

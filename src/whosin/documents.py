@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #
@@ -60,18 +60,18 @@ def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise InvalidInput(what, f"at most {most:,} bytes long", "a longer file")
+        raise invalid_value(what, f"at most {most:,} bytes long", "a longer file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput(what, "UTF-8 text", "something else") from None
+        raise invalid_value(what, "UTF-8 text", "something else") from None
 
 
 def read_words(path: Path, most: int = MOST_BYTES) -> list[list[str]]:
     """The words, apart by spaces or tabs, of every line that is not empty. CSV is `csv_files`."""
     rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
     if not rows:
-        raise InvalidInput(path.name, "text with at least one line", "an empty file")
+        raise invalid_value(path.name, "text with at least one line", "an empty file")
     return rows
 
 
@@ -103,7 +103,7 @@ def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSO
         entries > MOST_ENTRIES or text.count("[") > MOST_LISTS or text.count("{") > MOST_OBJECTS
     )
     if crowded:
-        raise InvalidInput(what, f"JSON with at most {MOST_ENTRIES:,} entries", "more")
+        raise invalid_value(what, f"JSON with at most {MOST_ENTRIES:,} entries", "more")
     try:
         value = json.loads(
             text,
@@ -113,11 +113,11 @@ def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSO
             object_pairs_hook=_distinct_keys,
         )
     except json.JSONDecodeError as error:
-        raise InvalidInput(what, accepted, f"line {error.lineno}: {error.msg}") from None
+        raise invalid_value(what, accepted, f"line {error.lineno}: {error.msg}") from None
     except RecursionError:
         raise _too_deep(what) from None
     except MemoryError:
-        raise InvalidInput(what, "JSON that fits into memory", "more") from None
+        raise invalid_value(what, "JSON that fits into memory", "more") from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value, what)
     if HALF_LETTER.search(text):
@@ -130,7 +130,7 @@ def _check_letters(value: object, what: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput(what, "JSON in valid Unicode", "half of a letter") from None
+        raise invalid_value(what, "JSON in valid Unicode", "half of a letter") from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 def parse_toml(text: str, what: str) -> dict[str, Any]:
     """The tables of a TOML text."""
     if len(text) > MOST_TOML:
-        raise InvalidInput(what, f"at most {MOST_TOML:,} letters long", "a longer text")
+        raise invalid_value(what, f"at most {MOST_TOML:,} letters long", "a longer text")
     _check_length(text, what)
     depth = dots = 0
     for mark in _toml_marks(text):
@@ -152,11 +152,11 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     try:
         result = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(what, "a TOML file", f"{error}{_toml_hint(text, str(error))}") from None
+        raise invalid_value(what, "a TOML file", f"{error}{_toml_hint(text, str(error))}") from None
     except RecursionError:
         raise _too_deep(what) from None
     except ValueError:  # a date or a number that no calendar or machine has
-        raise InvalidInput(what, "a TOML file", "a value that cannot be read") from None
+        raise invalid_value(what, "a TOML file", "a value that cannot be read") from None
     _check_whole(result)
     return result
 
@@ -176,7 +176,7 @@ def check_object(value: object, what: str) -> dict[str, Any]:
     """The value, if it is an object."""
     if isinstance(value, dict):
         return value
-    raise InvalidInput(what, "a JSON object", _kind_name(value))
+    raise invalid_value(what, "a JSON object", _kind_name(value))
 
 
 def read_object(path: Path, what: str, accepted: str = "JSON") -> dict[str, Any]:
@@ -209,7 +209,9 @@ def _toml_marks(text: str) -> Iterator[str]:
 
 def _check_length(text: str, what: str) -> None:
     if _LONG_NUMBER.search(text):
-        raise InvalidInput(what, f"written with numbers of at most {LONGEST_NUMBER} digits", "more")
+        raise invalid_value(
+            what, f"written with numbers of at most {LONGEST_NUMBER} digits", "more"
+        )
 
 
 def _check_depth(value: object, what: str) -> None:
@@ -242,7 +244,7 @@ def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            raise InvalidInput("keys of an object", "distinct", f"{key[:40]!r} more than once")
+            raise invalid_value("keys of an object", "distinct", f"{key[:40]!r} more than once")
         result[key] = value
     return result
 
@@ -254,15 +256,15 @@ def _read_whole(digits: str) -> int:
 
 
 def _too_long() -> InvalidInput:
-    return InvalidInput("whole numbers", f"at most {LONGEST_WHOLE} digits long", "a longer one")
+    return invalid_value("whole numbers", f"at most {LONGEST_WHOLE} digits long", "a longer one")
 
 
 def _refuse_constant(name: str) -> object:
-    raise InvalidInput("numbers in JSON", "finite", name)
+    raise invalid_value("numbers in JSON", "finite", name)
 
 
 def _too_deep(what: str) -> InvalidInput:
-    return InvalidInput(what, f"nested at most {MAX_DEPTH} levels deep", "deeper nesting")
+    return invalid_value(what, f"nested at most {MAX_DEPTH} levels deep", "deeper nesting")
 
 
 def _kind_name(value: object) -> str:
@@ -369,18 +371,18 @@ def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) ->
     accepted = "CSV with a header and rows"
     lines, rows, separator = read_records(path, most)
     if len(rows) < 2:
-        raise InvalidInput(path.name, accepted, "a header alone" if rows else "an empty file")
+        raise invalid_value(path.name, accepted, "a header alone" if rows else "an empty file")
     header = rows[0]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
-        raise InvalidInput(f"columns of {path.name}", "distinct", f"{twice[:40]!r} more than once")
+        raise invalid_value(f"columns of {path.name}", "distinct", f"{twice[:40]!r} more than once")
     if not set(columns) <= set(header):
         got = f"{_count_words(len(header), 'column')} without these names"
-        raise InvalidInput(f"columns of {path.name}", " and ".join(columns), got)
+        raise invalid_value(f"columns of {path.name}", " and ".join(columns), got)
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
             wanted = f"{_count_words(len(header), 'cell')} long, as the header"
-            raise InvalidInput(f"line {line} of {path.name}", wanted, len(row))
+            raise invalid_value(f"line {line} of {path.name}", wanted, len(row))
     return CsvTable(path.name, separator, header, tuple(rows[1:]), tuple(lines[1:]))
 
 
@@ -410,7 +412,7 @@ def parse_records(text: str, name: str) -> Records:
     except csv.Error:
         accepted = f"CSV: quotes around whole cells, of at most {csv.field_size_limit():,} letters"
         got = f"something else from line {last + 1} on"
-        raise InvalidInput(name, accepted, got) from None
+        raise invalid_value(name, accepted, got) from None
     return lines, rows, mark
 
 
@@ -450,7 +452,7 @@ def columns_like(table: CsvTable, header: Sequence[str], other: str) -> dict[str
     """The columns of a table by their names, in the order of another one's header."""
     if sorted(table.header) != sorted(header):
         accepted = f"those of {other}, in any order"
-        raise InvalidInput(f"columns of {table.name}", accepted, "others")
+        raise invalid_value(f"columns of {table.name}", accepted, "others")
     return {name: list(table.column(name)) for name in header}
 
 

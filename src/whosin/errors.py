@@ -1,7 +1,8 @@
 """Every error that whosin raises on purpose.
 
-Contract: one root, `WhosinError`. A message names the field, the accepted range and what came, in
-one line, and never quotes a private value. Subclasses carry the offending objects as attributes.
+Contract: one root, `WhosinError`. A message is one sentence: what is wrong, where, what to do. It
+never quotes a private value. What programs and tests read of an error is data: `field`, `value`
+and `hint`.
 """
 
 from __future__ import annotations
@@ -14,14 +15,26 @@ class WhosinError(Exception):
     """The root of all errors raised by whosin.
 
     Attributes:
+        field: which argument, option, key or column is wrong; empty where it is none of these.
+        value: what came, as far as it may be shown.
+        hint: what to do; the end of the message.
         path: where in a file or a request the error is, such as queries[2].by; empty elsewhere.
     """
 
+    field: str = ""
+    value: object = None
+    hint: str = ""
     path: str = ""
+
+    def __init__(
+        self, message: str, *, field: str = "", value: object = None, hint: str = ""
+    ) -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.field, self.value, self.hint = field, value, hint
 
     @property
     def message(self) -> str:
-        """What is wrong, without the path."""
+        """What is wrong and what to do, without the path."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -52,9 +65,8 @@ def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
     try:
         yield
     except WhosinError as error:
-        field = str(getattr(error, "field", ""))
-        if not error.path and field in keys:
-            error.path = f"{path}.{field}" if path else field
+        if not error.path and error.field in keys:
+            error.path = f"{path}.{error.field}" if path else error.field
         raise
 
 
@@ -72,11 +84,13 @@ def shorten(value: object) -> str:
 
 
 class InvalidInput(WhosinError, ValueError):
-    """A parameter is outside its accepted range."""
+    """An argument, option, key or file that cannot be used; `field` names it."""
 
-    def __init__(self, field: str, accepted: str, got: object) -> None:
-        super().__init__(f"{shorten(field)} must be {accepted}; got {shorten(got)}")
-        self.field, self.accepted, self.got = field, accepted, got
+
+def invalid_value(field: str, accepted: str, value: object, hint: str = "") -> InvalidInput:
+    """The error for a value outside its accepted range: "delta must be below 1, not 2"."""
+    message = f"{shorten(field)} must be {accepted}, not {shorten(value)}"
+    return InvalidInput(message, field=field, value=value, hint=hint)
 
 
 class EmptyLedger(InvalidInput):
@@ -97,15 +111,20 @@ class UnknownName(InvalidInput):
     def __init__(
         self,
         field: str,
-        got: str,
+        value: str,
         known: Iterable[str],
         apart: Iterable[str] = (),
         otherwise: str = "",
     ) -> None:
         names = sorted(known)
-        self.nearest = None if got.lower() in apart else _nearest_name(got, names)
-        hint = f" (did you mean {self.nearest!r}?)" if self.nearest is not None else ""
-        super().__init__(field, f"one of {', '.join(names)}{otherwise}", f"{got!r}{hint}")
+        self.nearest = None if value.lower() in apart else _nearest_name(value, names)
+        accepted = f"one of {', '.join(names)}{otherwise}"
+        super().__init__(
+            f"{shorten(field)} must be {accepted}, not {shorten(repr(value))}",
+            field=field,
+            value=value,
+            hint=f"did you mean {self.nearest!r}?" if self.nearest is not None else "",
+        )
 
 
 class TooLarge(WhosinError):

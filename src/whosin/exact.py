@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.validation import RANGE_CHECKS
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -72,7 +72,7 @@ def exact_fraction(value: object, field: str = "number") -> Fraction:
             return Fraction(int(value.p), int(value.q))
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
-    raise InvalidInput(field, "a finite number", repr(value))
+    raise invalid_value(field, "a finite number", repr(value))
 
 
 def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
@@ -80,7 +80,7 @@ def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     low, dots, high = text.partition("..")
     ends = _DASH_PATTERN.fullmatch(low.strip())
     if not dots and ends:
-        raise InvalidInput(field, "a number or a range", f"{low!r} (write {ends[1]}..{ends[2]})")
+        raise invalid_value(field, "a number or a range", f"{low!r} (write {ends[1]}..{ends[2]})")
     first = rational(low.strip(), field)
     return first, rational(high.strip(), field) if dots else first
 
@@ -107,17 +107,17 @@ def _read_spelled(text: str, field: str) -> Fraction:
     exponent = plain.lower().partition("e")[2].removesuffix("%").strip().replace("_", "")
     digits = exponent.lstrip("+-0")
     if len(plain) > 1000:
-        raise InvalidInput(field, "a number of at most 1,000 characters", f"{plain[:40]}…")
+        raise invalid_value(field, "a number of at most 1,000 characters", f"{plain[:40]}…")
     if digits.isdecimal() and (len(digits) > 3 or int(digits) > 300):
-        raise InvalidInput(field, "a number between 1e-300 and 1e300", plain)
+        raise invalid_value(field, "a number between 1e-300 and 1e300", plain)
     if plain.endswith("%"):
         return rational(plain[:-1], field) / 100
     try:
         number = Fraction(plain)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(field, "a finite number", f"{plain!r}{_spelling_hint(plain)}") from None
+        raise invalid_value(field, "a finite number", f"{plain!r}{_spelling_hint(plain)}") from None
     if number.numerator.bit_length() - number.denominator.bit_length() > LARGEST_BITS:
-        raise InvalidInput(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
+        raise invalid_value(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
     return number
 
 
@@ -130,7 +130,7 @@ def read_ranged(value: object, field: str, accepted: str) -> Fraction:
     """Read a number exactly, in the range that the words say (`validation.RANGE_CHECKS`)."""
     number = rational(value, field)
     if not RANGE_CHECKS[accepted](number):
-        raise InvalidInput(field, accepted, value)
+        raise invalid_value(field, accepted, value)
     return number
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO, Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER = 0o700
@@ -52,7 +52,7 @@ def open_plain(path: Path, flags: int, mode: int = 0o666, field: str = "path") -
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise InvalidInput(field, ACCEPTED_FILES, f"{path.name}, which is none") from None
+            raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which is none") from None
         raise
     try:
         _require_plain(os.fstat(file), path, field)
@@ -186,7 +186,7 @@ def _require_plain(status: os.stat_result, path: Path, field: str) -> None:
         return
     kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
     what = kinds.get(stat.S_IFMT(status.st_mode), "a device or a socket")
-    raise InvalidInput(field, ACCEPTED_FILES, f"{path.name}, which is {what}")
+    raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which is {what}")
 
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -280,7 +280,7 @@ def simulates(source: object, target: object, space: Space | None = None) -> Com
     for channel in (one, two):
         channel.need_finite("refinement")
     if one.space != two.space:
-        raise InvalidInput("target", f"on the source's space, {one.space!r}", repr(two.space))
+        raise invalid_value("target", f"on the source's space, {one.space!r}", repr(two.space))
     b, a = _channel_table(one), _channel_table(two)
     exact = one.exact is not None and two.exact is not None
     distinct = _distinct_rows(np.hstack([b, a]))

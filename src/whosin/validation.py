@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from whosin.errors import InvalidInput, shorten
+from whosin.errors import invalid_value, shorten
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -58,7 +58,7 @@ def read_list(value: object, field: str, accepted: str) -> tuple[Any, ...]:
     single thing is not a list."""
     if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
         return tuple(value)
-    raise InvalidInput(field, accepted, shorten_value(value))
+    raise invalid_value(field, accepted, shorten_value(value))
 
 
 def read_tables(value: object, field: str, accepted: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -66,7 +66,7 @@ def read_tables(value: object, field: str, accepted: str) -> Iterator[tuple[tupl
     for entry in read_list(value, field, accepted):
         pair = read_list(entry, field, accepted)
         if len(pair) != 2 or not isinstance(pair[1], Mapping):
-            raise InvalidInput(field, accepted, shorten_value(entry))
+            raise invalid_value(field, accepted, shorten_value(entry))
         yield read_list(pair[0], field, accepted), pair[1]
 
 
@@ -74,7 +74,7 @@ def check_kind(value: object, kind: type[Kind], field: str, accepted: str | None
     """The value, if it is of this kind."""
     if isinstance(value, kind):
         return value
-    raise InvalidInput(field, accepted or f"a {kind.__name__}", shorten_value(value))
+    raise invalid_value(field, accepted or f"a {kind.__name__}", shorten_value(value))
 
 
 def read_path(value: object, field: str = "path") -> Path:
@@ -83,7 +83,7 @@ def read_path(value: object, field: str = "path") -> Path:
     if isinstance(text, str) and text and "\0" not in text:
         return Path(text)
     plain = isinstance(value, str | Real) or value is None
-    raise InvalidInput(
+    raise invalid_value(
         field, "the path of a file", shorten_value(value) if plain else type(value).__name__
     )
 
@@ -103,7 +103,7 @@ def read_whole(
     accepted = f"a whole number of at least {least}"
     if most is not None:
         accepted += f" and at most {most:,}"
-    raise InvalidInput(field, accepted + what, shorten_value(value))
+    raise invalid_value(field, accepted + what, shorten_value(value))
 
 
 def spelled_whole(text: str, field: str) -> int:
@@ -111,14 +111,14 @@ def spelled_whole(text: str, field: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidInput(field, "a whole number", repr(text)) from None
+        raise invalid_value(field, "a whole number", repr(text)) from None
 
 
 def read_real(value: object, field: str) -> Any:
     """A number as it is: rational, float, ∞. NaN is refused; FLINT's rationals have p and q."""
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
         return value
-    raise InvalidInput(field, "a number", shorten_value(value))
+    raise invalid_value(field, "a number", shorten_value(value))
 
 
 RANGE_CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -138,7 +138,7 @@ def check_range(value: Any, field: str, accepted: str) -> Any:
     """The number, if it is in the range that the words say (`RANGE_CHECKS`)."""
     if RANGE_CHECKS[accepted](value):
         return value
-    raise InvalidInput(field, accepted, value)
+    raise invalid_value(field, accepted, value)
 
 
 def check_numbers(formula: Callable[Given, Result]) -> Callable[Given, Result]:

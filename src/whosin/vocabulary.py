@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, TypeVar
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at
+from whosin.errors import UnknownName, Unsupported, WhosinError, at, invalid_value
 from whosin.validation import check_kind, shorten_value
 
 # The words of a scenario, for who is looking, how sure they may become and which table, as data.
@@ -216,11 +216,11 @@ def read_value(word: Word, value: object) -> Any:
         match word.takes:
             case "flag":
                 if not isinstance(value, bool):
-                    raise InvalidInput(word.name, "true or false", shorten_value(value))
+                    raise invalid_value(word.name, "true or false", shorten_value(value))
                 return value
             case "whole":
                 if isinstance(value, bool) or not isinstance(value, Integral):
-                    raise InvalidInput(word.name, "a whole number", shorten_value(value))
+                    raise invalid_value(word.name, "a whole number", shorten_value(value))
                 return int(value)
             case "range":
                 return _read_range(value, word.name)
@@ -257,7 +257,7 @@ def describe_object(
     for word, value in said.items():
         if word not in taken:
             with at(word):
-                raise InvalidInput(word, f"left out with {name}", value)
+                raise invalid_value(word, f"left out with {name}", value)
     values = {}
     for word, field in taken.items():
         value = said.get(word, words[word].default or None)
@@ -265,7 +265,7 @@ def describe_object(
             values[field.name] = read_value(words[word], value)
         elif _is_required(field):
             with at(word):
-                raise InvalidInput(word, f"given with {name}", "nothing")
+                raise invalid_value(word, f"given with {name}", "nothing")
     return locate_errors(
         lambda: kind(**values), {field.name: word for word, field in taken.items()} | {"": ""}
     )
@@ -289,7 +289,7 @@ def _read_number(value: object, field: str) -> Fraction:
     from whosin.exact import rational
 
     if isinstance(value, bool):
-        raise InvalidInput(field, "a number such as 0.5", str(value).lower())
+        raise invalid_value(field, "a number such as 0.5", str(value).lower())
     return rational(value, field)
 
 

@@ -189,7 +189,7 @@ def test_the_step_as_a_whole_is_bounded():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"step": lambda gradients: np.ones(3)}, "a vector of 64 numbers; got 3"),
+        ({"step": lambda gradients: np.ones(3)}, "a vector of 64 numbers, not 3"),
         ({"step": 3}, "step must be a function"),
         ({"clip": 0}, "clip"),
         ({"noise": -1}, "noise"),

@@ -134,7 +134,7 @@ def test_a_seed_that_is_used_again_is_named():
         return value + np.random.default_rng(7).laplace(size=size)
 
     with pytest.raises(
-        InvalidInput, match=r"differ from call to call .* got the same 50 draws twice"
+        InvalidInput, match=r"differ from call to call .* not the same 50 draws twice"
     ):
         wi.audit.two_worlds(many, 1, 0, 400, seed=1)
 

@@ -210,7 +210,7 @@ def test_a_declared_rate():
     assert 1.2 < found.epsilon < math.log(9) and found.log_ratio > 1.2
     assert found.rate == 0.3 and found.rates[0] < 0.3 < found.rates[1]
     assert found.to_dict()["rate"] == 0.3
-    with pytest.raises(InvalidInput, match=r"fair coins.*got \d+ of 1000 in"):
+    with pytest.raises(InvalidInput, match=r"fair coins.*not \d+ of 1000 in"):
         one_run(coins, told)
     with pytest.raises(InvalidInput, match=r"probability 0\.4"):
         one_run(coins, told, rate=0.4)

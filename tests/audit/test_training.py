@@ -252,21 +252,21 @@ class Lost(OnlyOnGpu):
     [
         (
             lambda rows: np.ones(7),
-            r"one for each of the 300 rows asked; got an array of shape \(7,\)",
+            r"one for each of the 300 rows asked, not an array of shape \(7,\)",
         ),
-        (lambda rows: 1.0, "got one number"),
-        (lambda rows: np.full(300, math.nan), "numbers; got NaN for 300 rows"),
-        (lambda rows: np.append(np.zeros(299), math.nan), "numbers; got NaN for one row$"),
-        (lambda rows: ["secret"] * 300, "numbers, or tensors .* memory; got text$"),
-        (lambda rows: np.array(["1.5"] * 300), "numbers, or tensors .* memory; got text$"),
-        (lambda rows: None, "numbers, or tensors .* memory; got nothing$"),
-        (lambda rows: [None] * 300, "numbers, or tensors .* memory; got nothing$"),
-        (lambda rows: np.zeros(300) + 1j, "numbers, or tensors .* memory; got complex numbers$"),
-        (lambda rows: dict.fromkeys(range(300), 1.0), "numbers, or tensors .* memory; got dict$"),
-        (lambda rows: iter([1.0] * 300), "numbers, or tensors .* memory; got list_iterator$"),
-        (lambda rows: [[1.0], [1.0, 2.0]], "one for each .* asked; got lists of several lengths$"),
-        (lambda rows: OnlyOnGpu(), "memory; got OnlyOnGpu, which raised TypeError$"),
-        (lambda rows: [OnlyOnGpu()] * 300, "memory; got OnlyOnGpu, which raised TypeError$"),
+        (lambda rows: 1.0, "not one number"),
+        (lambda rows: np.full(300, math.nan), "numbers, not NaN for 300 rows"),
+        (lambda rows: np.append(np.zeros(299), math.nan), "numbers, not NaN for one row$"),
+        (lambda rows: ["secret"] * 300, "numbers, or tensors .* memory, not text$"),
+        (lambda rows: np.array(["1.5"] * 300), "numbers, or tensors .* memory, not text$"),
+        (lambda rows: None, "numbers, or tensors .* memory, not nothing$"),
+        (lambda rows: [None] * 300, "numbers, or tensors .* memory, not nothing$"),
+        (lambda rows: np.zeros(300) + 1j, "numbers, or tensors .* memory, not complex numbers$"),
+        (lambda rows: dict.fromkeys(range(300), 1.0), "numbers, or tensors .* memory, not dict$"),
+        (lambda rows: iter([1.0] * 300), "numbers, or tensors .* memory, not list_iterator$"),
+        (lambda rows: [[1.0], [1.0, 2.0]], "one for each .* asked, not lists of several lengths$"),
+        (lambda rows: OnlyOnGpu(), "memory, not OnlyOnGpu, which raised TypeError$"),
+        (lambda rows: [OnlyOnGpu()] * 300, "memory, not OnlyOnGpu, which raised TypeError$"),
     ],
 )
 def test_wrong_scores_are_refused_in_a_sentence(answer, words):
@@ -276,12 +276,12 @@ def test_wrong_scores_are_refused_in_a_sentence(answer, words):
 
 def test_fits_with_a_memory_are_refused():
     same = Module(set())
-    with pytest.raises(InvalidInput, match="a new model at each call; got the model of the run"):
+    with pytest.raises(InvalidInput, match="a new model at each call, not the model of the run"):
         wi.audit.model(lambda rows: same, PEOPLE, lambda m, r: r[0][:, 0], shadows=1)
     people = [[1.0 * place] for place in range(50)]
     with pytest.raises(InvalidInput, match="leaves its rows as they are"):
         wi.audit.model(lambda rows: rows[0].append(2) or 1, people, lambda m, r: range(len(r)))
-    with pytest.raises(InvalidInput, match="returns a model; got None"):
+    with pytest.raises(InvalidInput, match="returns a model, not None"):
         wi.audit.model(lambda rows: None, PEOPLE)
 
 
@@ -443,7 +443,7 @@ def test_a_state_that_cannot_be_kept_is_refused_before_any_fit(tmp_path, monkeyp
         raise OSError(reason, os.strerror(reason))
 
     monkeypatch.setattr("whosin.plain_files.os.open", refuse)
-    words = f"^state must be a file that can be written; got {os.strerror(reason)}$"
+    words = f"^state must be a file that can be written, not {os.strerror(reason)}$"
     with pytest.raises(InvalidInput, match=words):
         wi.audit.model(calls.append, PEOPLE, recall(0.5), state=tmp_path / "state.json")
     assert not calls

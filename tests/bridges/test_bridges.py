@@ -151,7 +151,7 @@ def test_shapes_of_other_tools(installed, value, more, expected):
 @pytest.mark.parametrize(
     ("value", "more", "message"),
     [
-        (object(), {}, "from must be an object of OpenDP, .*; got a object"),
+        (object(), {}, "from must be an object of OpenDP, .*, not a object"),
         (stand_in("tmlt"), {}, "a budget can be read"),
         (
             stand_in("tmlt", remaining_privacy_budget=stand_in("tmlt", epsilon=2)),

@@ -74,7 +74,7 @@ def test_what_no_ratio_can_do_is_refused():
     for prior, gamma, field in ((F(1, 2), F(99, 100), "gamma"), (F(-1, 9), 2, "prior")):
         with pytest.raises(InvalidInput, match=f"^{field} must be"):
             beliefs.largest_ratio(prior, gamma)
-    with pytest.raises(InvalidInput, match=r"^prior must be between 0 and 1; got 10/9"):
+    with pytest.raises(InvalidInput, match=r"^prior must be between 0 and 1, not 10/9"):
         beliefs.largest_ratio(F(10, 9), 2)
 
 
@@ -160,7 +160,7 @@ def test_the_largest_gain_is_largest_in_its_range(ratio):
         assert float(low) <= prior <= float(high)
         if ratio != math.inf:
             assert gain == pytest.approx(float(bayes(F(ratio), F(prior)) - F(prior)), abs=1e-12)
-    with pytest.raises(InvalidInput, match=r"^ratio must be at least 0; got -1e-09"):
+    with pytest.raises(InvalidInput, match=r"^ratio must be at least 0, not -1e-09"):
         beliefs.largest_gain(-1e-9, 0.1, 0.2)
 
 

@@ -124,11 +124,11 @@ def test_a_word_among_numbers_hides_no_leak():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n3\n", "line 3 of made.csv must be 2 cells long, as the header; got 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv must be 2 cells long, as the header; got 3"),
-        ("a,b\n", "made.csv must be CSV with a header and rows; got a header alone"),
-        ("", "made.csv must be CSV with a header and rows; got an empty file"),
-        ("a,a\n1,2\n", "columns of made.csv must be distinct; got 'a' more than once"),
+        ("a,b\n1,2\n3\n", "line 3 of made.csv must be 2 cells long, as the header, not 1"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv must be 2 cells long, as the header, not 3"),
+        ("a,b\n", "made.csv must be CSV with a header and rows, not a header alone"),
+        ("", "made.csv must be CSV with a header and rows, not an empty file"),
+        ("a,a\n1,2\n", "columns of made.csv must be distinct, not 'a' more than once"),
         ("a,c\n1,2\n", "columns of made.csv must be those of train.csv"),
         ('a,b\n1,"secret\n', "made.csv must be CSV"),
     ],

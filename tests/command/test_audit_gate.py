@@ -86,7 +86,7 @@ def test_files_of_one_value_are_undecided(run, tmp_path):
         assert code == 4 and "nothing could be learnt" in " ".join(out.split())
     np.save(tmp_path / "single.npy", np.float64(3))
     code, _out, err = run("--drawn-with single.npy --drawn-without single.npy")
-    assert code == 2 and "samples with must be an array, a list or a path; got one number" in err
+    assert code == 2 and "samples with must be an array, a list or a path, not one number" in err
 
 
 @pytest.mark.parametrize("form", ["--scores member", "--one-run included", "--one-run gaussian"])

@@ -214,7 +214,7 @@ def test_experiment_draws_and_states_its_seeds(inside, capsys):
         ),
         (
             [*RELEASE, "--relation", "genotype", "--snps", "rs1"],
-            "SNPs must be asked for by --top or by --snps, one of the two; got both",
+            "SNPs must be asked for by --top or by --snps, one of the two, not both",
         ),
         (
             [

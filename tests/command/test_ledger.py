@@ -124,7 +124,7 @@ def test_an_empty_ledger(run, tmp_path):
     code, _, err = run("ledger show books.db hospital")
     assert (code, err) == (
         2,
-        "whosin: dataset must be registered first; the ledger is empty; got 'hospital'\n",
+        "whosin: dataset must be registered first; the ledger is empty, not 'hospital'\n",
     )
 
 
@@ -145,7 +145,7 @@ def test_names_and_narrow_terminals(run, monkeypatch, name, width):
     ("line", "message"),
     [
         ("create new.db d", "budget must be given"),
-        ("create new.db d --epsilon much", "--epsilon must be a finite number; got 'much'"),
+        ("create new.db d --epsilon much", "--epsilon must be a finite number, not 'much'"),
         ("create new.db d --epsilon nan", "--epsilon must be a finite number"),
         ("create new.db d --epsilon 0", "epsilon must be above 0"),
         ("create new.db d --epsilon -1", "epsilon must be above 0"),
@@ -157,18 +157,18 @@ def test_names_and_narrow_terminals(run, monkeypatch, name, width):
             "target must be exactly one of posterior, gamma,",
         ),
         ("create new.db d --prior 0.1..0.5", "budget must be given by --plan or a target"),
-        ("create new.db d --gamma 2 --prior 0.5..0.1", "low must be at most high (1/10); got 1/2"),
+        ("create new.db d --gamma 2 --prior 0.5..0.1", "low must be at most high (1/10), not 1/2"),
         ("create new.db d --plan none.json", "none.json: no such file"),
         ("create new.db d --plan books.db", "plan file must be"),
-        ("create new.db d --plan . --epsilon 1", "--plan or by a target, one of the two; got both"),
+        ("create new.db d --plan . --epsilon 1", "--plan or by a target, one of the two, not both"),
         (
             "create new.db d --plan . --size-known",
             "--size-known must be left out with --plan, which has its own",
         ),
         ("create none/new.db d --epsilon 1", "a folder that does not exist"),
-        ("create . d --epsilon 1", "ledger must be a file; got a folder"),
+        ("create . d --epsilon 1", "ledger must be a file, not a folder"),
         ("create notes.txt d --epsilon 1", "notes.txt, which is not one"),
-        ("create mysql://u:secret@h/x d --epsilon 1", "postgresql://…; got mysql://…"),
+        ("create mysql://u:secret@h/x d --epsilon 1", "postgresql://…, not mysql://…"),
         ("show new.db", "new.db, which does not exist"),
         ("verify new.db", "new.db, which does not exist"),
         ("export new.db", "new.db, which does not exist"),

@@ -306,7 +306,7 @@ def test_drawing_and_json_go_together(run, tmp_path):
         ("plan --gamma 2 -m 5", ["--candidates", "left out"]),
         ("plan --rho 0.5 -m 5 --prior 0.5", ["one-of=5"]),
         ("plan", ["exactly one of"]),
-        ("plan --gamma 2 --posterior 0.6", ["exactly one of", "got posterior and gamma"]),
+        ("plan --gamma 2 --posterior 0.6", ["exactly one of", "not posterior and gamma"]),
         ("plan --gamma 2 --delta 1", ["delta", "below 1"]),
         ("plan --gamma 2 --delta 3", ["delta", "below 1"]),
         ("plan --gamma 2 --delta=-0.1", ["delta", "at least 0"]),

@@ -169,13 +169,13 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"ledger": {"url": 3}}, ["ledger"]),
         ({"budget": {"split": "fair"}}, ["split"]),
         ({"budget": {"noise": "gaussian"}}, ["without a delta"]),
-        ({"adversary": {"prior": True}}, ["prior must be a number such as 0.5; got true"]),
+        ({"adversary": {"prior": True}}, ["prior must be a number such as 0.5, not true"]),
         ({"adversary": {"prior": [0.1, True]}}, ["prior must be a number"]),
-        ({"target": {"posterior": True}}, ["posterior must be a number such as 0.5; got true"]),
+        ({"target": {"posterior": True}}, ["posterior must be a number such as 0.5, not true"]),
         ({"queries": [{"kind": "count", "name": "n"}] * 2}, ["name of a query", "'n' twice"]),
         (
             {"queries": [{"kind": "count", "where": "who in (select who from t)"}]},
-            ["where must be free of queries of its own; got"],
+            ["where must be free of queries of its own, not"],
         ),
     ],
 )
@@ -193,16 +193,16 @@ def test_a_scenario_says_what_it_lacks(small, part):
     lacking = {key: value for key, value in SMALL.items() if key != part}
     with pytest.raises(InvalidInput, match=r"scenario must be given with \[") as caught:
         read_scenario(lacking, small)
-    assert f"got a file without [{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
+    assert f"not a file without [{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"a": 1}', "plan must be what `whosin plan --json` writes; got an object without"),
-        (b"hello", "plan file must be JSON; got line 1: Expecting value"),
+        (b'{"a": 1}', "plan must be what `whosin plan --json` writes, not an object without"),
+        (b"hello", "plan file must be JSON, not line 1: Expecting value"),
         (b"\xff\xfe", "plan file must be UTF-8 text"),
-        (b"[1]", "plan must be a JSON object; got list"),
+        (b"[1]", "plan must be a JSON object, not list"),
     ],
 )
 def test_a_file_that_is_no_plan(run, tmp_path, content, words):

@@ -37,7 +37,7 @@ def test_a_cell_key_from_a_file(run, tmp_path):
     assert code == 0 and json.loads(out)["value"] < 3
     path.write_text("i,j,p\n0,0,0.7\n", "utf-8")
     code, _, err = run(call)
-    assert code == 2 and "sum of the probabilities of count 0 must be 1; got 0.7" in err
+    assert code == 2 and "sum of the probabilities of count 0 must be 1, not 0.7" in err
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_cell_key_from_a_file(run, tmp_path):
         ("--mechanism exact --entities 9 --delta 0.1 --notion dp", "--delta must be left out"),
         (
             "--mechanism exact --entities 9 --delta 0.1 --family at-most-known=10:0.1..0.9",
-            "k must be at most the number of people, 9; got 10",
+            "k must be at most the number of people, 9, not 10",
         ),
     ],
 )
@@ -95,7 +95,7 @@ def test_plan_is_worded_for_an_attribute(run):
     words = {each: run(f"{call} --secret {each}")[1] for each in ("membership", "attribute")}
     assert "has the value" in words["attribute"] and "has the value" not in words["membership"]
     code, _, err = run("plan --posterior 0.6 --prior 0.1 --secret attribute")
-    assert code == 2 and "--secret must be given with --rule; got attribute" in err
+    assert code == 2 and "--secret must be given with --rule, not attribute" in err
 
 
 @pytest.mark.parametrize(

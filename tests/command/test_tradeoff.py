@@ -91,17 +91,17 @@ def test_rows_of_their_own_and_other_costs(run):
     [
         (
             "--rows 4 --prior 0.7,0.3",
-            "exactly one of --epsilon, --distortion, --curve; got none of them",
+            "exactly one of --epsilon, --distortion, --curve, not none of them",
         ),
         ("--rows 4 --prior 0.7,0.3 --epsilon 1 --curve", "exactly one of"),
-        ("--rows 4 --prior 0.7,0.3 --epsilon -1", "epsilon must be at least 0; got -1"),
-        ("--rows 4 --prior 0.7,0.3 --distortion 5", "distortion must be from 0 to 4; got 5"),
+        ("--rows 4 --prior 0.7,0.3 --epsilon -1", "epsilon must be at least 0, not -1"),
+        ("--rows 4 --prior 0.7,0.3 --distortion 5", "distortion must be from 0 to 4, not 5"),
         ("--rows 4 --prior 0.7,0.3 --distortion x", "distortion must be a finite number"),
         ("--rows 4 --prior 0.7,0.4 --epsilon 1", "sum 1"),
         ("--rows 4 --prior 0.7,0.2,0.1 --epsilon 1", "2 probabilities, as --values says"),
         (
             "--rows 4 --prior 0.7,0.3;0.5,0.5 --epsilon 1",
-            "one distribution, or 4, one for each row; got 2",
+            "one distribution, or 4, one for each row, not 2",
         ),
         ("--rows 0 --epsilon 1", "rows must be a whole number of at least 1"),
         ("--rows 4 --epsilon 1 --notion dpp", "--notion must be one of"),
@@ -110,7 +110,7 @@ def test_rows_of_their_own_and_other_costs(run):
         ("--epsilon 1", "--rows must be given: how many rows"),
         ("--rows 4 --epsilon nan", "epsilon must be a finite number"),
         ("--rows 4 --epsilon 1e9", "epsilon must be at most 700, or infinite"),
-        ("--rows 4 --distortion -1", "distortion must be from 0 to 4; got -1"),
+        ("--rows 4 --distortion -1", "distortion must be from 0 to 4, not -1"),
         (
             "--rows 4 --prior 0.7,0.3 --curve --points 1",
             "a whole number of at least 2",

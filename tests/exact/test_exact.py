@@ -284,7 +284,7 @@ def test_long_numbers_are_shown_by_their_beginning():
     for digits in ("7" * 1001, "7" * 400):
         with pytest.raises(InvalidInput) as caught:
             exact.rational(digits)
-        assert str(caught.value).endswith(f"got {'7' * 40}…")
+        assert str(caught.value).endswith(f"not {'7' * 40}…")
     assert exact.rational(str(2**997)) == 2**997
     assert exact.rational(str(2**998 - 1)) == 2**998 - 1
     with pytest.raises(InvalidInput, match="1e300"):

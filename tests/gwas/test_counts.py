@@ -328,12 +328,12 @@ def broken(path: Path, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ("truncated", "must be 43 bytes long for 13 people and 10 SNPs; got 42 bytes"),
-        ("longer", "got 44 bytes"),
+        ("truncated", "must be 43 bytes long for 13 people and 10 SNPs, not 42 bytes"),
+        ("longer", "not 44 bytes"),
         ("empty", "a PLINK .bed file"),
-        ("magic", "got 00 1b 01"),
+        ("magic", "not 00 1b 01"),
         ("individual-major", "individual-major file"),
-        ("unknown-major", "01 (SNP-major); got 07"),
+        ("unknown-major", "01 (SNP-major), not 07"),
     ],
 )
 def test_broken_bed_files_are_refused(tmp_path, how, says):

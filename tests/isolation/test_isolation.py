@@ -45,7 +45,7 @@ def run(request, nursery):
 
 def test_answers_and_errors_come_back(run):
     assert run(add, 1, 2, limits=LIMITS) == 3
-    with pytest.raises(errors.InvalidInput, match="age must be at most 3; got 7") as refused:
+    with pytest.raises(errors.InvalidInput, match="age must be at most 3, not 7") as refused:
         run(refuse, limits=LIMITS)
     assert (refused.value.field, vars(refused.value)["place"]) == ("age", "domains.age")
     with pytest.raises(FileNotFoundError) as missing:

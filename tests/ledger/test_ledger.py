@@ -568,7 +568,7 @@ def test_names_of_every_kind(ledger):
         ledger.register(name, PLAIN)
         assert verify(ledger, name).dataset == name
     assert ledger.datasets() == sorted(names)
-    with pytest.raises(InvalidInput, match="at most 200 letters; got 201"):
+    with pytest.raises(InvalidInput, match="at most 200 letters, not 201"):
         ledger.register("a" * 201, PLAIN)
 
 

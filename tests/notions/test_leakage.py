@@ -231,7 +231,7 @@ def test_floats_that_tie_are_told_apart_exactly():
         (lambda: wi.notions.Leakage([], wi.priors.Uniform()), "gain must be a list of rows"),
         (
             lambda: wi.notions.Leakage([[1, -1]], wi.priors.Uniform()),
-            "gain must be at least 0; got -1",
+            "gain must be at least 0, not -1",
         ),
         (lambda: wi.notions.Leakage(5, wi.priors.Uniform()), "gain must be a list of rows"),
         (lambda: wi.notions.Leakage("best", wi.priors.Uniform()), "gain must be one of"),

@@ -290,7 +290,7 @@ def test_a_column_called_row_makes_it_ambiguous() -> None:
     with pytest.raises(InvalidInput) as caught:
         oracle.table(named, entity="row")
     said = "entity must be 'column:row' for that column, 'each row' where each row is one person"
-    assert str(caught.value) == f"{said}; got row"
+    assert str(caught.value) == f"{said}, not row"
     assert oracle.exact(release.Count(), oracle.table(named, entity="column:row")) == [[2]]
     each = oracle.table(named, entity="each row")
     assert each.by_row and each.entity == "each row", "never the name of a column"

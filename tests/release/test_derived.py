@@ -254,7 +254,7 @@ def test_a_column_of_numbers_holds_no_dates() -> None:
     with pytest.raises(InvalidInput, match="a column of dates"):
         oracle.table({"who": ["a"], "x": [1]}, {"x": "2020-01-01..2020-12-31"})
     data = oracle.table(held(None)[0], held(None)[1])
-    with pytest.raises(InvalidInput, match="a range, for numbers; got dates"):
+    with pytest.raises(InvalidInput, match="a range, for numbers, not dates"):
         wi.release.Sum(column="visit").offer(data, oracle.share())
 
 

@@ -428,7 +428,7 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
     ("keys", "words"),
     [
         ({"method": "magic"}, "method"),
-        ({"choose": "yes"}, 'choose must be true, false or one of "adaptive", "tree"; got \'yes\''),
+        ({"choose": "yes"}, 'choose must be true, false or one of "adaptive", "tree", not \'yes\''),
         ({"choose": 1}, "choose must be true, false or one of"),
         ({"choose": ["tree"]}, "choose must be true, false or one of"),
         ({"choose": True, "choosing": 1}, "choosing must be below 1: the rest of the budget"),

@@ -157,10 +157,10 @@ def test_a_declared_column_is_suggested(tmp_path, run):
     text += "[domains]\nward = ['x', 'y']\n[[queries]]\nkind = 'count'\n"
     (tmp_path / "ask.toml").write_text(f"{text}by = ['wrad']\n")
     code, _out, err = run("release --dry-run", tmp_path / "ask.toml")
-    assert code == 2 and "got 'wrad' (did you mean 'ward'?)" in err and "wart" not in err
+    assert code == 2 and "not 'wrad'; did you mean 'ward'?" in err and "wart" not in err
     (tmp_path / "ask.toml").write_text(text)
     code, _out, err = run("sql", tmp_path / "ask.toml", "SELECT COUNT(*) FROM people GROUP BY wrad")
-    assert code == 2 and "got 'wrad' (did you mean 'ward'?)" in err and "wart" not in err
+    assert code == 2 and "not 'wrad'; did you mean 'ward'?" in err and "wart" not in err
 
 
 def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path: Path) -> None:

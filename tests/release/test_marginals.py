@@ -376,32 +376,32 @@ def test_refusals(tmp_path, query, words: str) -> None:
     [
         (
             Marginals(columns=["sex", "who"]),
-            "queries[0].columns: column must be one with a declared domain; got 'who'",
+            "queries[0].columns: column must be one with a declared domain, not 'who'",
         ),
         (
             Marginals(sets=[["sex"], ["who"]]),
-            "queries[0].sets: column must be one with a declared domain; got 'who'",
+            "queries[0].sets: column must be one with a declared domain, not 'who'",
         ),
         (
             Marginals(columns=["long", "longer"]),
-            "queries[0].columns must be tables of at most 10,000,000 cells; got 25,010,001 for "
+            "queries[0].columns must be tables of at most 10,000,000 cells, not 25,010,001 for "
             "long, longer",
         ),
         (
             Marginals(sets=[["sex", "ward"], ["ward", "sex"]]),
-            "queries[0].sets must be each named once; got ['ward', 'sex'] twice",
+            "queries[0].sets must be each named once, not ['ward', 'sex'] twice",
         ),
         (
             Marginals(columns=["sex"], order=2),
-            "queries[0].order must be at most the number of columns, 1; got 2",
+            "queries[0].order must be at most the number of columns, 1, not 2",
         ),
         (
             Marginals(columns=["sex"], rows=0),
-            "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000; got 0",
+            "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000, not 0",
         ),
         (
             Marginals(columns=["sex"], weight="1e-15"),
-            "queries[0].weight must be large enough to get any budget; got 1e-15",
+            "queries[0].weight must be large enough to get any budget, not 1e-15",
         ),
     ],
 )

@@ -208,7 +208,7 @@ TWICE = pa.table({"ward": ["A", "B", "A"], "region": ["n", "s", "n"]})
         ({"features": [Feature("n", "any", "x")]}, "true and false"),
         ({"features": [Feature("n", "count")], "entity": "row"}, "each row is one person"),
         ({"features": "n"}, "a list"),
-        ({"tables": [LookupTable("w", TWICE, key="ward")]}, "each value once; got 'A' 2 times"),
+        ({"tables": [LookupTable("w", TWICE, key="ward")]}, "each value once, not 'A' 2 times"),
         ({"tables": [LookupTable("w", TWICE, key="region")]}, "key must be a column|key"),
         ({"tables": [{"name": "v", "source": ROWS, "on": "x"}]}, "any other join lets one person"),
         ({"tables": [{"name": "v", "source": ROWS, "entity": "x"}]}, "of the type"),

@@ -630,7 +630,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert codes == [2, 2, 2], condition
         filtered = f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits"
         assert run(filtered, "--explain")[0] == 2, condition
-    refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1; got 2")
+    refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1, not 2")
     assert not (tmp_path / "ledger.db").exists()
     options = ("--share", "1/2", "--request", "r1", "--json")
     code, out, err = run(sql, *options)

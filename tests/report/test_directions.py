@@ -175,10 +175,10 @@ def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
     code.write_text("def count(rows, *more, seed=1, scale):\n    return 1\n")
     status, out, err = run(f"explain --from {code}:count")
     assert status == 2 and not out and err.count("whosin: ") == 1
-    assert "a function without arguments; got one that needs rows, scale" in err
+    assert "a function without arguments, not one that needs rows, scale" in err
     code.write_text("def count():\n    raise ValueError('no rows')\n")
     status, out, err = run(f"explain --from {code}:count")
-    assert status == 2 and not out and "returns an object; got ValueError: no rows" in err
+    assert status == 2 and not out and "returns an object, not ValueError: no rows" in err
     status, out, err = run("explain --epsilon 1 --rows 2")
     assert status == 2 and not out and "--rows must be left out with --epsilon" in err
 

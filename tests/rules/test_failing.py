@@ -418,7 +418,7 @@ def test_a_rule_on_thousands_of_people(people, ratio):
         ),
         (
             lambda f: rules.profile(rules.Exact(), 2, f, 1),
-            "k must be at most the number of people, 2; got 3",
+            "k must be at most the number of people, 2, not 3",
         ),
         (lambda f: rules.profile(ANYTHING, 9, f, 1), "rule must be a rule, or another mechanism"),
         (
@@ -437,7 +437,7 @@ def test_a_rule_on_thousands_of_people(people, ratio):
         ),
         (
             lambda f: notions.PositiveMembership(f).measure(rules.Exact(), wi.Subsets(9), delta=1),
-            "delta must be at least 0 and below 1; got 1",
+            "delta must be at least 0 and below 1, not 1",
         ),
         (
             lambda f: notions.PositiveMembership(f).measure(

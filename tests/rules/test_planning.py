@@ -192,7 +192,7 @@ def test_no_rule_may_be_enough():
         (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1, 1), "people must be a whole number"),
         (
             lambda: rules.plan_rule("round", TARGET, families.AtMostKnown(9, "0.1", "0.5"), 0.1, 8),
-            "known must be at most the number of people, 8; got 9",
+            "known must be at most the number of people, 8, not 9",
         ),
         (
             lambda: rules.plan_rule("round", TARGET, families.Independent("0.1", "0.5"), 0.1, 8),

@@ -464,7 +464,7 @@ def test_the_command_finds_whoever_left(run, files):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--prior", "1.5"), "prior must be between 0 and 1; got 1.5"),
+        (("--prior", "1.5"), "prior must be between 0 and 1, not 1.5"),
         (("--prior", "0.1", "--rule", "suppress=0"), "below must be a whole number of at least 1"),
         (("--prior", "0.1", "--rule", "round=1"), "base must be a whole number of at least 2"),
         (("--prior", "0.1", "--rule", "blur=3"), "rule must be suppress=5"),
@@ -481,7 +481,7 @@ def test_wrong_options_are_one_sentence(run, files, words, message):
 def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
     (files / "keys.csv").write_text("i,j,p\n0,0,1\n1,0,0.5\n1,2,0.4\n")
     result = check(run, files, "--prior", "0.1", "--rule", f"cell-key={files}/keys.csv")
-    refused(result, "keys.csv: sum of the probabilities of count 1 must be 1; got 0.9")
+    refused(result, "keys.csv: sum of the probabilities of count 1 must be 1, not 0.9")
 
 
 @pytest.mark.parametrize(
@@ -491,12 +491,12 @@ def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
         (TABLE, FRAME.replace("C,12,10\n", ""), "none for 'C'"),
         (TABLE, FRAME.replace("old", "aged"), "none for 'old'"),
         (TABLE.replace("12,15", "twelve,15"), FRAME, "line 2 column old must be a whole number"),
-        (TABLE, FRAME.replace("60", "<5"), "line 3 column old must be a whole number; got '<5'"),
+        (TABLE, FRAME.replace("60", "<5"), "line 3 column old must be a whole number, not '<5'"),
         (TABLE.replace("B,7,<5", "B,7,<7"), FRAME, "of one threshold"),
         (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 must be 4 cells as the header"),
-        (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each; got 'A'"),
-        ("", FRAME, "a header and a row for each label; got nothing"),
-        (TABLE.splitlines()[0], FRAME, "a header and a row for each label; got 1 line"),
+        (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each, not 'A'"),
+        ("", FRAME, "a header and a row for each label, not nothing"),
+        (TABLE.splitlines()[0], FRAME, "a header and a row for each label, not 1 line"),
         (TABLE.replace("\n", "\n\n", 1).replace("12,15", "x1,15"), FRAME, "line 3 column old"),
         (TABLE + '"D,1', FRAME, "must be CSV: quotes around whole cells"),
         (TABLE, FRAME.replace("60", "6"), "published[0][1] must be"),

@@ -106,7 +106,7 @@ ONE_ROW = "i,j,p\n0,0,1\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("i,j,p\n0,0,0.9\n", "sum of the probabilities of count 0 must be 1; got 0.9"),
+        ("i,j,p\n0,0,0.9\n", "sum of the probabilities of count 0 must be 1, not 0.9"),
         ("i,j,p\n0,0,1.5\n", "probability in line 2 of the p-table must be between 0 and 1"),
         ("i,j,p\n0,-1,1\n", "change in row 0 of table must be a whole number of at least 0"),
         ("i,j,p\n1,1,1\n", "none for a count of 0"),
@@ -137,13 +137,13 @@ def test_p_tables_that_make_no_sense_are_refused(tmp_path, text, message):
     [
         (lambda: rules.Suppress(0), "below must be a whole number of at least 1"),
         (lambda: rules.Suppress(Fraction(5, 2)), "below must be a whole number"),  # type: ignore[arg-type]
-        (lambda: rules.Suppress(5, zeros="yes"), "zeros must be shown or hidden; got 'yes'"),
+        (lambda: rules.Suppress(5, zeros="yes"), "zeros must be shown or hidden, not 'yes'"),
         (lambda: rules.Round(1), "base must be a whole number of at least 2"),
         (lambda: rules.Round(True), "base must be a whole number of at least 2"),
         (lambda: rules.RandomRound(1), "base must be a whole number of at least 2"),
         (lambda: rules.CellKey({}), "table must be"),
         (lambda: rules.CellKey({1: {0: 1}}), "none for a count of 0"),
-        (lambda: rules.CellKey({0: {0: "1/2"}}), "sum of row 0 of table must be 1; got 0.5"),
+        (lambda: rules.CellKey({0: {0: "1/2"}}), "sum of row 0 of table must be 1, not 0.5"),
         (lambda: rules.CellKey({0: {0: 0.9999}}), "sum of row 0 of table must be 1"),
         (lambda: rules.CellKey({0: {-1: 1}}), "change in row 0 of table must be"),
         (lambda: rules.CellKey({0: {0: 1}}, period=2), "period must be a whole number"),
@@ -152,7 +152,7 @@ def test_p_tables_that_make_no_sense_are_refused(tmp_path, text, message):
         (lambda: rules.FromTable([[1], ["1/2"]]), "sum of row 1 of matrix must be 1"),
         (
             lambda: rules.FromTable([[1], [1]]).channel(wi.Subsets(2)),
-            "rows of matrix must be 3, one for each count 0 … 2; got 2",
+            "rows of matrix must be 3, one for each count 0 … 2, not 2",
         ),
         (lambda: rules.Exact().channel(wi.Records(2, 2)), "space must be Subsets"),
         (lambda: rules.Exact().channel(), "space must be given"),

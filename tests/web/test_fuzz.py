@@ -81,11 +81,11 @@ def test_the_mutator_knows_every_route():
     ("status", "text", "fault"),
     [
         (200, "{}", None),
-        (422, '{"error": {"field": "a", "message": "a must be 1; got 2"}}', None),
+        (422, '{"error": {"field": "a", "message": "a must be 1, not 2"}}', None),
         (500, '{"error": {"field": null, "message": "internal error"}}', "a fault"),
         (200, "Traceback (most recent call last)", "a traceback"),
         (422, '{"error": {"field": "a", "message": "two\\nlines"}}', "no sentence"),
-        (422, '{"error": {"field": "a", "message": "a must be 1; got P7"}}', "the cell P7"),
+        (422, '{"error": {"field": "a", "message": "a must be 1, not P7"}}', "the cell P7"),
         (200, f'{{"rows": ["{web_fuzz.SECRET}9"]}}', "the cell"),
     ],
 )

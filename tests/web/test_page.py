@@ -828,7 +828,7 @@ def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
         card.get_by_label(name, exact=True).check()
     card.get_by_text("More about this question").click()
     card.get_by_label("Ranges, for ranges").fill("age: 0..65, 18..120")
-    expect(page.locator("#columns")).to_contain_text("a parent for every value; got none for")
+    expect(page.locator("#columns")).to_contain_text("a parent for every value, not none for")
     page.get_by_label("parents of town").fill("canton: BE = Bern, Biel; GE = Genf")
     expect(page.locator("#total")).to_contain_text("In all ε")
     found = kept(page, tmp_path)
@@ -1134,15 +1134,15 @@ def test_refusals_use_the_words_of_the_page(hospital, opened, serving):
 
 
 SAID = {
-    "queries.1.by": "domain of age must be one with edges, to group by it; got none",
-    "queries.0.column": "column must be one with a declared domain; got 'x'",
-    "queries.0": "domain of ward must be a range, for numbers; got a list of values",
-    "budget.noise": "noise must be laplace, under a plan without a delta; got gaussian",
-    "domains.x": "edges must be at least two numbers, rising; got [3, 2]",
-    "domains.y": "domain of x must be an object with 'lower'; got none",
-    "table.entity": "entity must be one of a, b; got 'c'",
-    "target.delta": "delta must be below 1; got 2",
-    "queries.0.rows": "rows must be 1, or left out, where each row is one person; got 3",
+    "queries.1.by": "domain of age must be one with edges, to group by it, not none",
+    "queries.0.column": "column must be one with a declared domain, not 'x'",
+    "queries.0": "domain of ward must be a range, for numbers, not a list of values",
+    "budget.noise": "noise must be laplace, under a plan without a delta, not gaussian",
+    "domains.x": "edges must be at least two numbers, rising, not [3, 2]",
+    "domains.y": "domain of x must be an object with 'lower', not none",
+    "table.entity": "entity must be one of a, b, not 'c'",
+    "target.delta": "delta must be below 1, not 2",
+    "queries.0.rows": "rows must be 1, or left out, where each row is one person, not 3",
     "": "The server is busy",
 }
 SAID_BY_ROUTES = [{"field": field or None, "message": words} for field, words in SAID.items()]

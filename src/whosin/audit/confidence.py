@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, rational
 
 # Exact confidence bounds for one probability (Clopper and Pearson 1934).
@@ -30,7 +30,7 @@ def read_confidence(confidence: object) -> tuple[float, float]:
     """A confidence, and the error that it leaves, rounded down."""
     level = rational(confidence, "confidence")
     if not 0.5 <= level < 1:
-        raise InvalidInput("confidence", "at least 0.5 and below 1", confidence)
+        raise invalid_value("confidence", "at least 0.5 and below 1", confidence)
     return float(level), float(1 - level) * (1 - 1e-15)
 
 

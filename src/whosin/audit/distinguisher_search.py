@@ -38,7 +38,7 @@ from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Token, align_
 from whosin.audit.outputs import MAX_PARTS as DESCRIBED
 from whosin.audit.sampling import count_exceptions, is_constant, one_thread
 from whosin.audit.snapshots import Raised
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 
 if TYPE_CHECKING:
@@ -402,4 +402,4 @@ def check_returns(parts: Sequence[Outputs]) -> None:
         if isinstance(first, Raised):
             accepted = "a function that returns an output in some draw"
             got = f"{first.name}: {first.text} in every draw of both worlds"
-            raise InvalidInput("mechanism on the input “with”", accepted, got)
+            raise invalid_value("mechanism on the input “with”", accepted, got)

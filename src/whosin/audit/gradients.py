@@ -13,7 +13,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import binomial_tail
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+from whosin.errors import MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array, format_figures, read_ranged
 from whosin.validation import read_whole
 
@@ -82,7 +82,7 @@ class CalledStep:
         total = read_numbers(self.function(gradients.copy())).reshape(-1)
         if total.shape != (self.claims.dimension,):
             accepted = f"a function that returns a vector of {self.claims.dimension} numbers"
-            raise InvalidInput("step", accepted, f"{total.shape[0]} numbers")
+            raise invalid_value("step", accepted, f"{total.shape[0]} numbers")
         return total
 
 
@@ -113,7 +113,7 @@ def _batch_mask(batch: Any, examples: int) -> Array:
         return values.astype(bool)
     if not ((values >= 0) & (values < examples) & (values == np.floor(values))).all():
         accepted = f"a function that returns a mask of {examples}, or places below {examples}"
-        raise InvalidInput("sample", accepted, "others")
+        raise invalid_value("sample", accepted, "others")
     mask = np.zeros(examples, dtype=bool)
     mask[values.astype(int)] = True
     return mask
@@ -419,7 +419,7 @@ def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
     drawn = float(read_ranged(rate, "rate", "above 0 and at most 1"))
     count = read_whole(calls, "calls", 20)
     if not callable(step):
-        raise InvalidInput("step", "a function of gradients", type(step).__name__)
+        raise invalid_value("step", "a function of gradients", type(step).__name__)
     asked = CalledStep(step, claims)
     part = error / CHECK_COUNT
     findings: list[StepFinding] = []
@@ -453,7 +453,7 @@ def _read_claims(
 ) -> StepClaims:
     few, wide = read_whole(examples, "examples", 2), read_whole(dimension, "dimension", 2)
     if few > wide:
-        raise InvalidInput("dimension", f"at least {few}, the number of examples", wide)
+        raise invalid_value("dimension", f"at least {few}, the number of examples", wide)
     return StepClaims(
         float(read_ranged(clip, "clip", "above 0")),
         float(read_ranged(noise, "noise", "above 0")),

@@ -21,7 +21,7 @@ from whosin.audit.sampling import (
     Progress,
     vectorise,
 )
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import rational
 from whosin.validation import read_whole
 
@@ -163,7 +163,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
     if share // max(len(entrants), NEARBY_PAIRS if climbs else 1) < MIN_DRAWS // 4:
         needed = math.ceil(MIN_DRAWS // 4 * len(entrants) * (rounds + climbs) / COMPETING_SHARE)
-        raise InvalidInput("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
+        raise invalid_value("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
     seeds = terms.seeds.spawn(2 * len(entrants))
     quiet = replace(terms, tell=lambda _count: None)
     left: list[tuple[InputPair, tuple[MechanismInput, MechanismInput], SearchDraws | None]] = []
@@ -218,17 +218,17 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
         items = list(islice(pairs, MAX_PAIRS + 1))
     except TypeError:
         accepted = "pairs of inputs, (with, without)"
-        raise InvalidInput("pairs", accepted, type(pairs).__name__) from None
+        raise invalid_value("pairs", accepted, type(pairs).__name__) from None
     for index, item in enumerate(items):
         if isinstance(item, InputPair):
             result.append(item)
         elif isinstance(item, tuple | list) and len(item) == 2:
             result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
-            raise InvalidInput("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
+            raise invalid_value("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
     if not 1 <= len(result) <= MAX_PAIRS:
         got = "none" if not result else f"more than {MAX_PAIRS}"
-        raise InvalidInput("pairs", f"1 to {MAX_PAIRS} pairs of inputs", got)
+        raise invalid_value("pairs", f"1 to {MAX_PAIRS} pairs of inputs", got)
     return result
 
 
@@ -266,9 +266,9 @@ def neighbour_tables(
         raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
     if not hasattr(table, "__len__") or isinstance(table, str | bytes | dict):
         accepted = "a data frame, an array or a list of rows"
-        raise InvalidInput("table", accepted, type(table).__name__)
+        raise invalid_value("table", accepted, type(table).__name__)
     if len(table) < 2:
-        raise InvalidInput("table", "at least 2 rows", len(table))
+        raise invalid_value("table", "at least 2 rows", len(table))
     groups = _rows_by_person(table, person)
     chosen = _telling_people(
         table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)

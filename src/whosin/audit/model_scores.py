@@ -18,7 +18,7 @@ from whosin.audit.distinguishers import ByValue
 from whosin.audit.events import WITH, WITHOUT, AuditBounds, Event, EventCount, log_ratio
 from whosin.audit.sampling import read_delta, read_seed
 from whosin.audit.single_run import BOTH, IN, OUT, make_guesses
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 
 # How well a model knows each row: adapters, by what models offer and never by what they are.
@@ -56,7 +56,7 @@ def known_score(model: object, rows: object) -> Score:
 
         return synthetic_score()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"
-    raise InvalidInput(
+    raise invalid_value(
         "score", f"a function score(model, rows) for a model without {offers}", "nothing"
     )
 
@@ -83,7 +83,7 @@ def score_squared_error(model: Any, rows: Any) -> Array:
         known = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError):
         accepted = "numbers, for a model that has predict and no predict_proba (or give a score)"
-        raise InvalidInput("labels", accepted, "others") from None
+        raise invalid_value("labels", accepted, "others") from None
     errors = read_numbers(model.predict(features)) - known
     return np.asarray(-(errors.reshape(len(errors), -1) ** 2).sum(axis=1))
 
@@ -135,21 +135,21 @@ def read_numbers(values: Any) -> Array:
     if isinstance(values, list | tuple):
         parts = [read_numbers(each) for each in values]
         if len({part.shape for part in parts}) > 1:
-            raise InvalidInput(ANSWER_FIELD, "one for each row asked", "lists of several lengths")
+            raise invalid_value(ANSWER_FIELD, "one for each row asked", "lists of several lengths")
         return np.array(parts, dtype=np.float64)
     if values is None:
-        raise InvalidInput(ANSWER_FIELD, READABLE_SCORES, "nothing")
+        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, "nothing")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         got = f"{type(values).__name__}, which raised {type(error).__name__}"
-        raise InvalidInput(ANSWER_FIELD, READABLE_SCORES, got) from error
+        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, got) from error
     if array.dtype.kind in UNREADABLE_KINDS:
-        raise InvalidInput(ANSWER_FIELD, READABLE_SCORES, UNREADABLE_KINDS[array.dtype.kind])
+        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, UNREADABLE_KINDS[array.dtype.kind])
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:  # objects: no cell is quoted
-        raise InvalidInput(ANSWER_FIELD, READABLE_SCORES, type(values).__name__) from error
+        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, type(values).__name__) from error
 
 
 def read_answer(values: Any, count: int) -> Array:
@@ -159,11 +159,11 @@ def read_answer(values: Any, count: int) -> Array:
         array = array[:, 0]
     if array.shape != (count,):
         got = "one number" if array.shape == () else f"an array of shape {array.shape}"
-        raise InvalidInput(ANSWER_FIELD, f"one for each of the {count:,} rows asked", got)
+        raise invalid_value(ANSWER_FIELD, f"one for each of the {count:,} rows asked", got)
     missing = int(np.isnan(array).sum())
     if missing:
         words = "one row" if missing == 1 else f"{missing:,} rows"
-        raise InvalidInput(ANSWER_FIELD, "numbers", f"NaN for {words}")
+        raise invalid_value(ANSWER_FIELD, "numbers", f"NaN for {words}")
     return array
 
 
@@ -196,7 +196,7 @@ class TrainingRows:
         lengths = {_part_length(part) for part in parts}
         if len(lengths) != 1:
             got = f"parts of {' and '.join(str(each) for each in sorted(lengths))} rows"
-            raise InvalidInput("rows", ACCEPTED_ROWS, got if lengths else "nothing")
+            raise invalid_value("rows", ACCEPTED_ROWS, got if lengths else "nothing")
         return cls(parts, several)
 
     def __len__(self) -> int:
@@ -219,7 +219,7 @@ class TrainingRows:
 def _part_length(part: Any) -> int:
     shape = getattr(part, "shape", None)
     if isinstance(part, str | bytes | dict) or (shape is None and not hasattr(part, "__len__")):
-        raise InvalidInput("rows", ACCEPTED_ROWS, type(part).__name__)
+        raise invalid_value("rows", ACCEPTED_ROWS, type(part).__name__)
     return int(shape[0]) if shape else len(part)
 
 
@@ -236,7 +236,7 @@ def _pickle_part(part: Any) -> bytes:
         return pickle.dumps(part, protocol=5)
     except Exception as error:
         accepted = "data that can be pickled, so that a resumed audit can tell it is the same"
-        raise InvalidInput("rows", accepted, f"{type(error).__name__}: {error}") from error
+        raise invalid_value("rows", accepted, f"{type(error).__name__}: {error}") from error
 
 
 # Canaries: rows whose presence is decided by coins, planted where a model remembers them best.
@@ -261,7 +261,7 @@ def plant_canaries(
         raise UnknownName("kind of canaries", kind, CANARY_KINDS)
     if count is None:
         if kind != ROWS:
-            raise InvalidInput("canaries", f"a number of {kind} canaries", "nothing")
+            raise invalid_value("canaries", f"a number of {kind} canaries", "nothing")
         return rows, np.arange(len(rows))
     places = np.sort(rng.choice(len(rows), count, replace=False))
     if kind == ROWS:
@@ -269,7 +269,7 @@ def plant_canaries(
     *features, labels = rows.parts
     if not features:
         accepted = "a tuple (features, labels) for canaries that are not rows as they are"
-        raise InvalidInput("rows", accepted, "one part")
+        raise invalid_value("rows", accepted, "one part")
     if kind == OUTLYING:
         features = [_far_away(part, places, rng) for part in features]
     changed = _relabel(labels, places, rng, other=kind == MISLABELLED)
@@ -280,7 +280,7 @@ def _relabel(labels: Any, places: Array, rng: np.random.Generator, *, other: boo
     known = np.asarray(labels)
     values = np.unique(known)
     if known.ndim != 1 or len(values) < 2:
-        raise InvalidInput("labels", "a list of at least two different labels", "something else")
+        raise invalid_value("labels", "a list of at least two different labels", "something else")
     drawn = values[rng.integers(len(values), size=len(places))]
     if other:
         step = rng.integers(1, len(values), size=len(places))
@@ -292,7 +292,7 @@ def _far_away(part: Any, places: Array, rng: np.random.Generator) -> Any:
     try:
         known = np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput("features", "numbers, for outlying canaries", "others") from None
+        raise invalid_value("features", "numbers, for outlying canaries", "others") from None
     shape = len(places), *known.shape[1:]
     steps = rng.choice([-OUTLIER_DEVIATIONS, OUTLIER_DEVIATIONS], size=shape) * rng.uniform(
         1, 2, size=shape
@@ -498,7 +498,7 @@ class Scores(AuditBounds):
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))
             accepted = f"at least {needed:,} to be sure of a false positive rate of {float(most):g}"
-            raise InvalidInput("non_members", accepted, f"{len(self.non_members):,}")
+            raise invalid_value("non_members", accepted, f"{len(self.non_members):,}")
         threshold = float(np.sort(self.non_members)[::-1][allowed])
         hits, count = int((self.members > threshold).sum()), len(self.members)
         low, high = (
@@ -581,7 +581,7 @@ def scores(
     for name, values in (("members", inside), ("non_members", outside)):
         if len(values) < ATTACK_SCORES_FEWEST:
             accepted = f"at least {ATTACK_SCORES_FEWEST} scores (some 1,000 show most leaks)"
-            raise InvalidInput(name, accepted, len(values))
+            raise invalid_value(name, accepted, len(values))
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
 
@@ -643,11 +643,11 @@ def read_scores(values: object, name: str) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(name, "a list of numbers", type(values).__name__) from None
+        raise invalid_value(name, "a list of numbers", type(values).__name__) from None
     if array.ndim != 1:
-        raise InvalidInput(name, "a list of numbers", f"an array of shape {array.shape}")
+        raise invalid_value(name, "a list of numbers", f"an array of shape {array.shape}")
     if np.isnan(array).any():
-        raise InvalidInput(name, "numbers (infinite ones count as the surest)", "NaN")
+        raise invalid_value(name, "numbers (infinite ones count as the surest)", "NaN")
     return array
 
 
@@ -656,7 +656,7 @@ def _check_people(members: object, non_members: object) -> None:
     shared = len(keys[0] & keys[1])
     if shared:
         accepted = "other people than members"
-        raise InvalidInput("non_members", accepted, f"{shared} who are in both")
+        raise invalid_value("non_members", accepted, f"{shared} who are in both")
 
 
 def _check_values(members: Array, non_members: Array) -> None:
@@ -666,4 +666,4 @@ def _check_values(members: Array, non_members: Array) -> None:
     shared = len(np.intersect1d(one, two))
     if smooth and shared > 0.1 * min(len(one), len(two)):
         accepted = "other people than members"
-        raise InvalidInput("non_members", accepted, f"{shared} scores that are in both lists")
+        raise invalid_value("non_members", accepted, f"{shared} scores that are in both lists")

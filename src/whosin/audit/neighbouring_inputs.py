@@ -63,7 +63,7 @@ from whosin.audit.sampling import (
 )
 from whosin.audit.snapshots import Record
 from whosin.documents import MOST_STUDY, read_number, read_records, read_text
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 
 # Two worlds whose calls are timed: the time that a call took is a part of its output.
 #
@@ -245,7 +245,7 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
     if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
         needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
         accepted = f"at least {needed:,} to be able to refute ε = {claim:g}"
-        raise InvalidInput("samples", accepted, f"{size:,}")
+        raise invalid_value("samples", accepted, f"{size:,}")
 
 
 @dataclass(frozen=True)
@@ -417,7 +417,7 @@ def two_samples(
     both = _read_samples(with_, "with"), _read_samples(without, "without")
     size = min(len(each) for each in both)
     if size < MIN_DRAWS:
-        raise InvalidInput("samples", f"at least {MIN_DRAWS} draws of each world", size)
+        raise invalid_value("samples", f"at least {MIN_DRAWS} draws of each world", size)
     terms = AuditTerms.read(size, confidence, delta, seed, None, float_bits)
     if claim is not None:
         check_claim(claim, size, confidence, delta)
@@ -437,13 +437,13 @@ def _read_samples(given: object, name: str) -> Outputs:
     if isinstance(given, str | Path):
         given = _read_sample_file(Path(given))
     if getattr(given, "shape", None) == ():
-        raise InvalidInput(f"samples {name}", "an array, a list or a path", "one number")
+        raise invalid_value(f"samples {name}", "an array, a list or a path", "one number")
     if not hasattr(given, "__len__"):
         accepted = "an array, a list or a path"
-        raise InvalidInput(f"samples {name}", accepted, type(given).__name__)
+        raise invalid_value(f"samples {name}", accepted, type(given).__name__)
     size = count_draws(given)
     if size == 0:
-        raise InvalidInput(f"samples {name}", f"at least {MIN_DRAWS} draws", 0)
+        raise invalid_value(f"samples {name}", f"at least {MIN_DRAWS} draws", 0)
     return align_kinds([read_outputs(given, size)])[0]
 
 
@@ -451,7 +451,7 @@ def _read_sample_file(path: Path) -> Any:
     """The outputs in a file; no cell is quoted."""
     kind = path.suffix.lower()
     if kind not in SAMPLE_SUFFIXES:
-        raise InvalidInput(
+        raise invalid_value(
             path.name, f"a file that ends in {', '.join(SAMPLE_SUFFIXES)}", path.suffix
         )
     try:
@@ -465,11 +465,11 @@ def _read_sample_file(path: Path) -> Any:
             return [json.loads(line) for line in lines]
         return [_read_cell(line.rstrip("\r"), "") for line in lines]
     except FileNotFoundError:
-        raise InvalidInput(path.name, "a file", "nothing there") from None
+        raise invalid_value(path.name, "a file", "nothing there") from None
     except InvalidInput:
         raise
     except (ValueError, OSError):
-        raise InvalidInput(path.name, f"outputs in {path.suffix} format", "not that") from None
+        raise invalid_value(path.name, f"outputs in {path.suffix} format", "not that") from None
 
 
 def _read_csv_rows(path: Path) -> list[Any]:

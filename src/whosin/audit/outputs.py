@@ -29,7 +29,7 @@ from whosin.audit.snapshots import (
     freeze_output,
     is_sparse,
 )
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 
 __all__ = [
@@ -457,7 +457,7 @@ def read_outputs(raw: Any, size: int) -> Outputs:
         _check_count(len(raw), size)
         return outputs_from_array(raw)
     if isinstance(raw, np.ndarray) and raw.ndim == 0:
-        raise InvalidInput(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", "one value")
+        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", "one value")
     _check_count(len(raw), size)
     return outputs_from_items([freeze_output(item) for item in raw])
 
@@ -473,20 +473,20 @@ def _split_batch(raw: Any, size: int) -> Any:
     """A list or array out of whatever holds a draw an entry."""
     accepted = f"an array or list of {size} outputs"
     if isinstance(raw, str | bytes | dict) or hasattr(raw, "columns"):
-        raise InvalidInput(OUTPUT_FIELD, accepted, type(raw).__name__)
+        raise invalid_value(OUTPUT_FIELD, accepted, type(raw).__name__)
     if is_sparse(raw):
         raw = raw.tocsr()  # which has rows
     array = copy_array(raw)
     if array is not None:
         return array
     if not isinstance(raw, Iterable):
-        raise InvalidInput(OUTPUT_FIELD, accepted, type(raw).__name__)
+        raise invalid_value(OUTPUT_FIELD, accepted, type(raw).__name__)
     return [freeze_output(item) for item in islice(raw, size + 1)]  # each before the next is made
 
 
 def _check_count(count: int, size: int) -> None:
     if count != size:
-        raise InvalidInput(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", count)
+        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", count)
 
 
 def outputs_from_array(array: Array) -> Outputs:

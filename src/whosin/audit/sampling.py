@@ -22,7 +22,7 @@ from whosin.audit.outputs import (
     read_outputs,
 )
 from whosin.audit.snapshots import Raised, freeze_output
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.validation import read_whole
 
@@ -64,7 +64,7 @@ def read_call(mechanism: object, *, one_draw: bool = False) -> CallForm:
         one_draw: it makes one draw per call, whatever its signature looks like.
     """
     if not callable(mechanism):
-        raise InvalidInput("mechanism", "a function m(input, size, rng)", type(mechanism).__name__)
+        raise invalid_value("mechanism", "a function m(input, size, rng)", type(mechanism).__name__)
     try:
         parameters = list(inspect.signature(mechanism).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature
@@ -96,7 +96,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 def _refuse_signature(mechanism: Any) -> InvalidInput:
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
     accepted = "callable as m(input, size, rng), m(input, rng) or m(input)"
-    return InvalidInput("mechanism", accepted, f"{name}{inspect.signature(mechanism)}")
+    return invalid_value("mechanism", accepted, f"{name}{inspect.signature(mechanism)}")
 
 
 # Drawing from a mechanism: any callable, read with care.
@@ -222,7 +222,7 @@ class MechanismInput:
         )
         words = " ".join(str(error).split())[:200]
         got = f"{type(error).__name__}: {words}"
-        return InvalidInput(f"mechanism on the input {self.name}", accepted or usual, got)
+        return invalid_value(f"mechanism on the input {self.name}", accepted or usual, got)
 
 
 def _only_output(raw: Any) -> Any:
@@ -305,7 +305,7 @@ def check_fresh(first: Outputs, second: Outputs) -> None:
     keys = first.keys()[: len(second)].tolist()
     if len(keys) - Counter(keys).most_common(1)[0][1] >= TELLING_DRAWS:
         accepted = "a function whose draws differ from call to call (use the rng that it is given)"
-        raise InvalidInput("mechanism", accepted, f"the same {len(keys)} draws twice")
+        raise invalid_value("mechanism", accepted, f"the same {len(keys)} draws twice")
 
 
 def is_constant(*parts: Outputs) -> bool:
@@ -372,10 +372,10 @@ class AuditTerms:
         """The terms as a caller states them."""
         level, error = read_confidence(confidence)
         if progress is not None and not callable(progress):
-            raise InvalidInput("progress", "a function of one number", type(progress).__name__)
+            raise invalid_value("progress", "a function of one number", type(progress).__name__)
         tell = progress if progress is not None else _say_nothing
         if not isinstance(float_bits, bool):
-            raise InvalidInput("float_bits", "True or False", float_bits)
+            raise invalid_value("float_bits", "True or False", float_bits)
         size = read_samples(samples)
         return cls(size, level, error, read_delta(delta), read_seed(seed), tell, float_bits)
 
@@ -480,7 +480,7 @@ def check_memory(outputs: Outputs) -> None:
     lag = _find_memory(_rank_series(outputs.part(0, RECENT_DRAWS)))
     if lag is not None:
         accepted = "a function whose draws do not depend on earlier ones"
-        raise InvalidInput("mechanism", accepted, f"draws that depend on the one {lag} before")
+        raise invalid_value("mechanism", accepted, f"draws that depend on the one {lag} before")
 
 
 def check_output_calls(outputs: Outputs, calls: Sequence[int]) -> None:
@@ -519,7 +519,7 @@ def check_calls(values: Array, calls: Sequence[int]) -> None:
     between = float((sums**2 / np.diff([0, *ends])).sum()) / spread
     if chdtrc(len(ends) - 1, between) < CALL_CHANCE:
         accepted = "a function whose draws do not depend on how often it was called"
-        raise InvalidInput("mechanism", accepted, "draws that go together with others of one call")
+        raise invalid_value("mechanism", accepted, "draws that go together with others of one call")
 
 
 def _find_memory(columns: list[Array]) -> int | None:
@@ -532,7 +532,7 @@ def _find_memory(columns: list[Array]) -> int | None:
 
 
 def _refused_dependence(name: str, got: str) -> InvalidInput:
-    return InvalidInput(f"samples {name}", "independent draws, each made afresh", got)
+    return invalid_value(f"samples {name}", "independent draws, each made afresh", got)
 
 
 def _code_outputs(first: Outputs, second: Outputs) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
 from whosin.audit.events import AuditBounds
 from whosin.audit.sampling import read_delta
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, read_ranged
 
 # Which guesses one run allows: whole groups of equal scores, the surest first.
@@ -510,7 +510,7 @@ def read_coins(inside: Array, rate: object, known: object, error: float) -> tupl
         InvalidInput: the coins contradict the rate.
     """
     if not isinstance(known, bool | np.bool_):
-        raise InvalidInput("known_rate", "True or False", known)
+        raise invalid_value("known_rate", "True or False", known)
     declared = read_ranged(rate, "rate", "strictly between 0 and 1")
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
@@ -518,7 +518,7 @@ def read_coins(inside: Array, rate: object, known: object, error: float) -> tupl
         accepted = f"the results of independent coins, in with probability {float(declared):g}"
         if declared == 0.5:
             accepted = "the results of fair coins (declare another rate of inclusion by `rate`)"
-        raise InvalidInput("included", accepted, f"{heads} of {len(inside)} in")
+        raise invalid_value("included", accepted, f"{heads} of {len(inside)} in")
     return float(declared), (float(declared), float(declared)) if known else rates
 
 
@@ -538,17 +538,17 @@ def read_run(included: object, scores: object, people: object = None) -> tuple[A
     coins = np.asarray(included)
     if coins.ndim != 1 or len(coins) != len(values):
         got = f"{coins.shape} and {values.shape}"
-        raise InvalidInput("included and scores", "lists of one length", got)
+        raise invalid_value("included and scores", "lists of one length", got)
     if coins.dtype == object and all(isinstance(coin, _COIN_TYPES) for coin in coins.tolist()):
         coins = coins.astype(np.float64)
     if coins.dtype.kind not in "biuf" or not np.isin(coins, (0, 1)).all():
-        raise InvalidInput("included", "True or False (1 or 0) for each canary", "something else")
+        raise invalid_value("included", "True or False (1 or 0) for each canary", "something else")
     flips = coins.astype(bool)
     if people is not None:
         flips, values = sum_by_person(flips, values, people)
     if len(flips) < MIN_CANARIES:
         accepted = f"at least {MIN_CANARIES} canaries (some 1,000 show most leaks)"
-        raise InvalidInput("included", accepted, len(flips))
+        raise invalid_value("included", accepted, len(flips))
     return flips, values
 
 
@@ -557,19 +557,19 @@ def sum_by_person(coins: Array, scores: Array, people: object) -> tuple[Array, A
     names = np.asarray(people)
     if names.shape != coins.shape:
         got = f"{names.shape} and {coins.shape}"
-        raise InvalidInput("people and included", "lists of one length", got)
+        raise invalid_value("people and included", "lists of one length", got)
     _names, who = np.unique(names, return_inverse=True)
     canaries = np.bincount(who)
     inside = np.bincount(who, weights=coins)
     split = int(((inside > 0) & (inside < canaries)).sum())
     if split:
         accepted = "one coin for all canaries of a person"
-        raise InvalidInput("included", accepted, f"{split} people whose canaries were in and out")
+        raise invalid_value("included", accepted, f"{split} people whose canaries were in and out")
     with np.errstate(invalid="ignore"):
         sums = np.bincount(who, weights=scores)
     if np.isnan(sums).any():
         accepted = "not both infinities among the canaries of one person"
-        raise InvalidInput("scores", accepted, "both")
+        raise invalid_value("scores", accepted, "both")
     return inside > 0, sums
 
 

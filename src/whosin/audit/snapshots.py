@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 
 OUTPUT_FIELD = "output of the mechanism"
 SUPPORTED_OUTPUTS = (
@@ -127,7 +127,7 @@ def freeze_output(value: Any, depth: int = 0) -> Any:  # noqa: C901 (a case for 
     if isinstance(value, float | np.floating):
         return freeze_float(float(value))
     if depth > MAX_DEPTH:
-        raise InvalidInput(
+        raise invalid_value(
             OUTPUT_FIELD, f"nested {MAX_DEPTH} levels deep at most", "more, or a cycle"
         )
     if isinstance(value, Enum | Record | Raised | NotANumber):
@@ -274,7 +274,7 @@ def _freeze_object(value: Any, depth: int) -> Any:
     attributes = getattr(value, "__dict__", None)
     if attributes and not isinstance(value, type) and not callable(value):
         return _freeze_record(attributes.items(), depth, kind.__name__)
-    raise InvalidInput(
+    raise invalid_value(
         OUTPUT_FIELD, SUPPORTED_OUTPUTS, kind.__name__ + (" inside another" if depth else "")
     )
 

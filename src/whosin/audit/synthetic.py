@@ -28,7 +28,7 @@ from whosin.audit.synthetic_risks import (
     read_parts,
     read_table,
 )
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array
 from whosin.validation import read_whole
 
@@ -291,8 +291,8 @@ def _read_tables(train: Any, holdout: Any, synthetic: Any) -> list[TableColumns]
     for table, name in ((first, "train"), (others[0], "holdout")):
         if len(table) < ATTACK_SCORES_FEWEST:
             accepted = f"at least {ATTACK_SCORES_FEWEST} rows (some 1,000 show most leaks)"
-            raise InvalidInput(name, accepted, len(table))
+            raise invalid_value(name, accepted, len(table))
     one, two = (Counter(zip(*table.cells, strict=True)) for table in (first, others[0]))
     if one == two:
-        raise InvalidInput("holdout", "other people than train", "the same rows")
+        raise invalid_value("holdout", "other people than train", "the same rows")
     return [first, *others]

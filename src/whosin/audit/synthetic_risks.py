@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whosin.audit import confidence
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 
 # Tables by their columns, and rows as numbers, so that the distance of two rows is their mean
@@ -67,7 +67,7 @@ def read_table(table: Any, name: str) -> TableColumns:
         return table
     names, cells = _read_cells(table, name)
     if not cells or not len(cells[0]):
-        raise InvalidInput(name, ACCEPTED_TABLES, "an empty one")
+        raise invalid_value(name, ACCEPTED_TABLES, "an empty one")
     _check_names(names, name)
     return TableColumns(tuple(names), tuple(_type_column(column) for column in cells))
 
@@ -101,7 +101,7 @@ def match_columns(table: TableColumns, like: TableColumns, name: str, other: str
     if not named:
         if len(table.cells) != len(like.cells):
             accepted = f"the {len(like.cells)} of {other}"
-            raise InvalidInput(field, accepted, f"{len(table.cells)} columns")
+            raise invalid_value(field, accepted, f"{len(table.cells)} columns")
         return table
     left = [each for each in table.names if each not in like.names]
     missing = [each for each in like.names if each is not None and each not in table.names]
@@ -112,7 +112,7 @@ def match_columns(table: TableColumns, like: TableColumns, name: str, other: str
             said += [f"one more called {each!r}" for each in left]
         elif not missing:
             said = [f"{len(table.cells)} columns, not {len(like.cells)}"]
-        raise InvalidInput(field, f"those of {other}, in any order", ", ".join(said[:5]))
+        raise invalid_value(field, f"those of {other}, in any order", ", ".join(said[:5]))
     rest = iter(left)
     wanted = [next(rest) if each is None else each for each in like.names]
     return TableColumns(
@@ -125,19 +125,19 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
     if known is not None:
         cells = [table[each] for each in known]
         if len({len(column) for column in cells}) > 1:
-            raise InvalidInput(name, ACCEPTED_TABLES, "columns of different lengths")
+            raise invalid_value(name, ACCEPTED_TABLES, "columns of different lengths")
         return [str(each) for each in known], [_read_column(column) for column in cells]
     rows = list(table)
     first = rows[0] if rows else ()
     names = list(first) if isinstance(first, Mapping) else getattr(first, "_fields", None)
     if isinstance(first, Mapping):
         if any(not isinstance(row, Mapping) or row.keys() != first.keys() for row in rows):
-            raise InvalidInput(name, "rows of the same columns", "rows of different ones")
+            raise invalid_value(name, "rows of the same columns", "rows of different ones")
         rows = [tuple(row[each] for each in first) for row in rows]
     try:
         cells = [np.array(column, dtype=object) for column in zip(*rows, strict=True)]
     except (TypeError, ValueError):
-        raise InvalidInput(name, ACCEPTED_TABLES, "rows of different lengths, or none") from None
+        raise invalid_value(name, ACCEPTED_TABLES, "rows of different lengths, or none") from None
     return [None] * len(cells) if names is None else [str(each) for each in names], cells
 
 
@@ -163,7 +163,7 @@ def _check_names(names: Sequence[str | None], name: str) -> None:
     known = [each for each in names if each is not None]
     twice = next((each for each in known if known.count(each) > 1), None)
     if twice is not None:
-        raise InvalidInput(f"columns of {name}", "of different names", f"two called {twice!r}")
+        raise invalid_value(f"columns of {name}", "of different names", f"two called {twice!r}")
 
 
 def _type_column(column: Array) -> Array:
@@ -208,7 +208,9 @@ class Encoding:
         cells = read_table(table, name).cells
         if len(cells) != len(self.columns):
             got = f"{len(cells)} columns"
-            raise InvalidInput(name, f"the {len(self.columns)} columns of the synthetic table", got)
+            raise invalid_value(
+                name, f"the {len(self.columns)} columns of the synthetic table", got
+            )
         chosen = range(len(cells)) if only is None else only
         parts = [_encode_cells(cells[column], self.columns[column]) for column in chosen]
         return np.hstack(parts) / len(parts)

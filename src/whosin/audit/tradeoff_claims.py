@@ -12,7 +12,7 @@ import numpy as np
 from whosin.audit import confidence as audit_confidence
 from whosin.audit.sampling import read_delta, read_epsilon
 from whosin.audit.single_run import COIN_TOLERANCE, Rates, read_coins, read_run, right_guesses
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, read_ranged
 
 # Trade-off curves: what f-differential privacy promises (Dong, Roth, Su 2019).
@@ -106,12 +106,12 @@ class FunctionCurve:
             values = np.array([float(self.function(float(x))) for x in grid])
         except (TypeError, ValueError) as error:
             words = f"{type(error).__name__}: {error}"
-            raise InvalidInput("curve", "a function of one rate in [0, 1]", words) from error
+            raise invalid_value("curve", "a function of one rate in [0, 1]", words) from error
         accepted = "a convex function from [0, 1] to [0, 1] that falls to 0 at 1"
         if not ((values >= 0) & (values <= 1)).all() or values[-1] > 1e-9:
-            raise InvalidInput("curve", accepted, "other values")
+            raise invalid_value("curve", accepted, "other values")
         if (np.diff(values) > 1e-9).any() or (np.diff(values, 2) < -1e-9).any():
-            raise InvalidInput("curve", accepted, "one that grows or bends the other way")
+            raise invalid_value("curve", accepted, "one that grows or bends the other way")
 
     def level(self, power: float) -> float:
         """By bisection: the largest rate found that does not allow the power."""
@@ -134,7 +134,7 @@ def read_curve(curve: object) -> Curve:
     if callable(curve):
         return FunctionCurve(curve)
     accepted = "GaussianCurve(mu), ApproximateCurve(epsilon, delta) or a function of one rate"
-    raise InvalidInput("curve", accepted, type(curve).__name__)
+    raise invalid_value("curve", accepted, type(curve).__name__)
 
 
 # How likely a number of right guesses is, at most, under a trade-off curve.

@@ -30,7 +30,7 @@ from whosin.audit.model_scores import (
 )
 from whosin.audit.sampling import Progress, read_delta
 from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, read_coins
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError
+from whosin.errors import MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array
 from whosin.plain_files import check_plain, replace_file
 from whosin.validation import read_path, read_whole
@@ -119,7 +119,7 @@ class TrainingState:
             replace_file(self.path, json.dumps(data), "state")
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise InvalidInput("state", "a file that can be written", reason) from error
+            raise invalid_value("state", "a file that can be written", reason) from error
 
 
 def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
@@ -134,13 +134,13 @@ def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingS
         known, runs, failures = data["terms"], data["runs"], data["failures"]
         read = [_read_run(each, canaries) for each in runs]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InvalidInput("state", accepted, path.name) from None
+        raise invalid_value("state", accepted, path.name) from None
     if data.get("version") != STATE_VERSION or not isinstance(known, dict):
-        raise InvalidInput("state", accepted, path.name)
+        raise invalid_value("state", accepted, path.name)
     other = [key for key, value in terms.items() if known.get(key) != value]
     if other:
         words = f"an audit of other {' and '.join(other)}"
-        raise InvalidInput("state", "of the same rows and terms, or a new file", words)
+        raise invalid_value("state", "of the same rows and terms, or a new file", words)
     return TrainingState(known, read, [list(each) for each in failures], path)
 
 
@@ -370,7 +370,7 @@ def _resumed_terms(
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
     elif count < MIN_CANARIES:
-        raise InvalidInput("rows", f"at least {MIN_CANARIES} (some 1,000 show most leaks)", count)
+        raise invalid_value("rows", f"at least {MIN_CANARIES} (some 1,000 show most leaks)", count)
     return {
         "rows": [count, every.digest()],
         "runs": read_whole(runs, "runs", 1),
@@ -389,7 +389,7 @@ def _open_state(asked: dict[str, Any], rows: TrainingRows, path: Path | None) ->
     if path is not None and path.exists():
         return load_state(path, asked, count)
     if path is not None and not path.parent.is_dir():
-        raise InvalidInput("state", "a file in a folder that exists", str(path))
+        raise invalid_value("state", "a file in a folder that exists", str(path))
     rng = None if asked["seed"] is None else np.random.default_rng(asked["seed"])
     roles = [TARGET] * asked["runs"] + [SHADOW] * asked["shadows"]
     start = secrets.randbits(60) if rng is None else int(rng.integers(2**60))
@@ -406,7 +406,7 @@ def _check_fit(fit: Any) -> Callable[[Any], Any]:
         return lambda rows: clone(fit).fit(*rows if isinstance(rows, tuple) else (rows,))
     if not callable(fit):
         accepted = "a function fit(rows) or an estimator of scikit-learn"
-        raise InvalidInput("fit", accepted, type(fit).__name__)
+        raise invalid_value("fit", accepted, type(fit).__name__)
     return fit  # type: ignore[no-any-return]
 
 
@@ -436,16 +436,16 @@ class Trainer:
     def _check(self, fitted: object) -> None:
         """Refuse a fit with a memory: runs would not be independent."""
         if fitted is None:
-            raise InvalidInput("fit", "a function that returns a model", "None")
+            raise invalid_value("fit", "a function that returns a model", "None")
         if self.last() is fitted:
             accepted = "a function that makes a new model at each call"
-            raise InvalidInput("fit", accepted, "the model of the run before")
+            raise invalid_value("fit", accepted, "the model of the run before")
         try:
             self.last = weakref.ref(fitted)
         except TypeError:  # numbers, lists
             self.last = lambda: None
         if self.rows.digest() != self.digest:
-            raise InvalidInput("fit", "a function that leaves its rows as they are", "other rows")
+            raise invalid_value("fit", "a function that leaves its rows as they are", "other rows")
 
 
 def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:

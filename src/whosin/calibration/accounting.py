@@ -23,7 +23,7 @@ from whosin.calibration.failure import (
     smallest_multiplier,
 )
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError
+from whosin.errors import UnknownName, Unsupported, WhosinError, invalid_value
 from whosin.exact import Array, exact_fraction, read_ranged, round_down, round_up
 from whosin.extras import require_extras
 from whosin.families import Family
@@ -232,12 +232,12 @@ def calibrate_process(
         return _plan_rate(target, process, grids)
 
     if not 0 < failing < 1:
-        raise InvalidInput("delta", "strictly between 0 and 1 for this target", delta)
+        raise invalid_value("delta", "strictly between 0 and 1 for this target", delta)
     if target.stated_epsilon is not None:
         return _plan_epsilon_delta(target, target.stated_epsilon, process, failing, grids)
     ratio = float(target.ratio(adversary.low, adversary.high))
     if ratio == math.inf:
-        raise InvalidInput("target", "one that rules something out", "one met without noise")
+        raise invalid_value("target", "one that rules something out", "one met without noise")
 
     def measured(profile: DeltaProfile) -> float:
         return failure_bound(profile, ratio)[0]

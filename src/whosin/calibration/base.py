@@ -14,7 +14,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import ClassVar
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Number, exact_fraction, read_ranged
 from whosin.families import Adversary, Family, Independent
 
@@ -78,7 +78,7 @@ class Target(ABC):
             InvalidInput: the target does not fit the family.
         """
         if not isinstance(family, Family):
-            raise InvalidInput("family", "a family of priors", repr(family))
+            raise invalid_value("family", "a family of priors", repr(family))
         return family.adversary()
 
     @abstractmethod

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction
 from whosin.families import AtMostKnown
 from whosin.spaces.quotients import two_binomials
@@ -76,7 +76,7 @@ class GaussianPlan:
 def failure_bound(profile: DeltaProfile, ratio: float) -> tuple[float, float, float]:
     """F9: (bound on Pr[r(o) > ratio | t], the ε that gives it, δ(ε) there)."""
     if not ratio > 1:
-        raise InvalidInput("ratio", "above 1", ratio)
+        raise invalid_value("ratio", "above 1", ratio)
     top = math.log(ratio)
     gaps = np.geomspace(top, top * 1e-4, PROFILE_POINTS)
     epsilons = np.maximum(top - gaps, 0.0)
@@ -129,7 +129,9 @@ def smallest_multiplier(
     while bound(high) > goal:
         low, high = high, high * 2
         if high > 1e9:
-            raise InvalidInput("target", "within reach of noise below 10^9 sensitivities", "not so")
+            raise invalid_value(
+                "target", "within reach of noise below 10^9 sensitivities", "not so"
+            )
     while low == high or bound(low) <= goal:
         high, low = low, low / 2
         if low < floor:
@@ -270,7 +272,7 @@ def _geometric_weights(scale: float) -> Array:
         return np.ones(1)
     if scale > MOST_SCALE:
         accepted = f"within reach of geometric noise of a scale of at most {MOST_SCALE:,}"
-        raise InvalidInput("target", accepted, "not so")
+        raise invalid_value("target", accepted, "not so")
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1
     weights = alpha ** np.abs(np.arange(-reach, reach + 1))

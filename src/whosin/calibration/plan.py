@@ -12,7 +12,7 @@ from typing import Any
 from whosin.calibration.base import Target
 from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
 from whosin.notebook_display import Displayed
@@ -48,7 +48,7 @@ class PlannedQuery:
         for name in ("rows", "cells"):
             object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
-            raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
+            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
 
     def sensitivity(self, relation: str) -> Fraction:
         """The L1 sensitivity: how far one entity can move the answer in total."""
@@ -113,7 +113,7 @@ def decode_query(data: object) -> PlannedQuery:
 
 def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        raise InvalidInput(what, "an object with a name", type(data).__name__)
+        raise invalid_value(what, "an object with a name", type(data).__name__)
     if data["name"] not in known:
         raise UnknownName(what, data["name"], known)
     kind = known[data["name"]]
@@ -124,7 +124,7 @@ def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
         return kind(**given)
     except TypeError:
         missing = ", ".join(sorted(allowed - set(given)))
-        raise InvalidInput(what, f"an object with {missing}", "none") from None
+        raise invalid_value(what, f"an object with {missing}", "none") from None
 
 
 def _plain_value(value: object) -> object:
@@ -255,15 +255,15 @@ class Plan(Displayed):
         from whosin.calibration.planning import calibrate
 
         if not isinstance(data, dict):
-            raise InvalidInput("plan", "a JSON object", type(data).__name__)
+            raise invalid_value("plan", "a JSON object", type(data).__name__)
         if "version" not in data:
             accepted = "what `whosin plan --json` writes"
-            raise InvalidInput("plan", accepted, "an object without a version")
+            raise invalid_value("plan", accepted, "an object without a version")
         if data["version"] != FORMAT_VERSION:
-            raise InvalidInput("version of the plan", f"{FORMAT_VERSION}", repr(data["version"]))
+            raise invalid_value("version of the plan", f"{FORMAT_VERSION}", repr(data["version"]))
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
-                raise InvalidInput("plan", f"an object with {key!r}", "none")
+                raise invalid_value("plan", f"an object with {key!r}", "none")
         check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
@@ -276,7 +276,7 @@ class Plan(Displayed):
         again = plan.to_dict()
         for key in data.keys() - {"target", "family", "query"}:
             if not _values_agree(data[key], again[key]):
-                raise InvalidInput(f"{key} of the plan", json.dumps(again[key]), data[key])
+                raise invalid_value(f"{key} of the plan", json.dumps(again[key]), data[key])
         return plan
 
     @classmethod

@@ -24,7 +24,7 @@ from whosin.calibration.failure import (
 from whosin.calibration.plan import Fallback, Noise, Plan, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
-from whosin.errors import InvalidInput, WhosinError, at
+from whosin.errors import InvalidInput, WhosinError, at, invalid_value
 from whosin.exact import (
     Number,
     exact_fraction,
@@ -81,7 +81,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
     """
     if not isinstance(target, Target):
-        raise InvalidInput("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
+        raise invalid_value("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
     if isinstance(query, str):
         query = PlannedQuery(query)
     if query is not None:
@@ -99,10 +99,10 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     else:
         ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
-        raise InvalidInput("target", "one that rules something out", "one met without any noise")
+        raise invalid_value("target", "one that rules something out", "one met without any noise")
     epsilon, dp_delta, noise = _pure_epsilon(target, adversary, ratio, failing), 0.0, None
     if not epsilon:  # it is rounded down
-        raise InvalidInput("target", "one that leaves an ε that a float can hold", "a smaller one")
+        raise invalid_value("target", "one that leaves an ε that a float can hold", "a smaller one")
     theorems = (*adversary.theorems, *target.theorems)
     failing_at = float_at_most(failing)
     # (ε, δ)-DP, which needs no T18
@@ -116,7 +116,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
-            raise InvalidInput("delta", "0 for groups", delta)
+            raise invalid_value("delta", "0 for groups", delta)
         if private:
             dp_delta = failing_at
             multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
@@ -174,9 +174,9 @@ def _plan_uncertain_count(
 ) -> tuple[float, float, Noise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
-        raise InvalidInput("query", "count, for at-most-known with a delta", query and query.kind)
+        raise invalid_value("query", "count, for at-most-known with a delta", query and query.kind)
     if entities is None or entities < 2:
-        raise InvalidInput("entities", "at least 2, for at-most-known with a delta", entities)
+        raise invalid_value("entities", "at least 2, for at-most-known with a delta", entities)
     if target.stated_epsilon is not None or target.averages:
         scale, epsilon, dp_delta = least_scale(
             entities, family, _log_ratio_down(target, ratio), delta
@@ -292,12 +292,12 @@ def read_target(data: Said) -> Target:
         if len(named) != 1:
             listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
             got = " and ".join(named) or "none of them"
-            raise InvalidInput("target", f"exactly one of {listed}", got)
+            raise invalid_value("target", f"exactly one of {listed}", got)
         taken = chosen[0].words_taken if chosen else ("hipaa",)
         for word in said:
             if word not in (*taken, "delta"):
                 with at(word):
-                    raise InvalidInput(word, f"left out with {named[0]}", said[word])
+                    raise invalid_value(word, f"left out with {named[0]}", said[word])
         if not chosen:
             return HIPAA_TARGET
         for word in taken:
@@ -323,7 +323,7 @@ def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
 def _refuse_missing(word: str, beside: str) -> InvalidInput:
     meaning = vocabulary.TARGET_WORDS[word].help.removeprefix("Or ").rstrip(".")
     accepted = f"given with {beside}: {meaning[0].lower()}{meaning[1:]}"
-    error = InvalidInput(word, accepted, "nothing")
+    error = invalid_value(word, accepted, "nothing")
     error.path = word
     return error
 
@@ -337,7 +337,7 @@ def read_adversary(data: Said, target: Target) -> Family:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):
                 if others:
-                    raise InvalidInput(
+                    raise invalid_value(
                         "family", f"given without {', '.join(others)}", said["family"]
                     )
                 return read_family(said["family"])  # type: ignore[arg-type]
@@ -350,7 +350,7 @@ def read_adversary(data: Said, target: Target) -> Family:
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
             with at(chosen[1].key):
-                raise InvalidInput("adversary", "one kind of adversary", words)
+                raise invalid_value("adversary", "one kind of adversary", words)
         if chosen:
             key = chosen[0].key
             value = read_value(vocabulary.ADVERSARY_WORDS[key], said[key])
@@ -372,15 +372,15 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
             delta = read_value(vocabulary.TARGET_WORDS["delta"], target["delta"])
             if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
                 with at("delta"):
-                    raise InvalidInput("delta", "at least 0 and below 1", target["delta"])
+                    raise invalid_value("delta", "at least 0 and below 1", target["delta"])
     people = adversary.get("people")
     rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
-            raise InvalidInput("people", "left out, unless known and a delta are given", people)
+            raise invalid_value("people", "left out, unless known and a delta are given", people)
         if people is None and rests:
             accepted = "given with known and a delta: how many could be in the data, at the least"
-            raise InvalidInput("people", accepted, "nothing")
+            raise invalid_value("people", accepted, "nothing")
     lead = next(
         word for word in words_said(target, vocabulary.TARGET_WORDS, "target") if word != "delta"
     )
@@ -452,7 +452,7 @@ def plan_series(
     assert asked is not None
     plain = _row_sensitivity(asked) / epsilon
     if plain == 0:
-        raise InvalidInput("query", "one that depends on the rows", "the same for every value")
+        raise invalid_value("query", "one that depends on the rows", "the same for every value")
     at_plain = measure_leakage(prior, space, statistic, plain)
     scale, best = plain, at_plain
     if float(at_plain.value) > epsilon * (1 + 1e-12):

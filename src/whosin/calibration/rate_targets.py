@@ -28,7 +28,7 @@ import numpy as np
 
 from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target
-from whosin.errors import ImpossibleTarget, InvalidInput
+from whosin.errors import ImpossibleTarget, invalid_value
 from whosin.exact import (
     Array,
     Number,
@@ -211,7 +211,7 @@ class Detection(RateTarget):
         tpr, fpr = self.rates
         if tpr <= fpr:
             accepted = f"above fpr, {float(fpr):g}, which guessing alone reaches"
-            raise InvalidInput("tpr", accepted, float(tpr))
+            raise invalid_value("tpr", accepted, float(tpr))
 
     @property
     def rates(self) -> tuple[Fraction, Fraction]:
@@ -288,7 +288,7 @@ class BayesRisk(RateTarget):
         if risk > guessing:
             most = format_typed(guessing, "down")
             accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
-            raise InvalidInput("risk", accepted, float(risk))
+            raise invalid_value("risk", accepted, float(risk))
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -377,4 +377,4 @@ class BayesRisk(RateTarget):
 def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
     if delta >= most * (1 - LEAST_ROOM):
         accepted = f"below {what}, {float(most):g}" if most > 0 else "left out, or 0, at this limit"
-        raise InvalidInput("delta", accepted, float(delta))
+        raise invalid_value("delta", accepted, float(delta))

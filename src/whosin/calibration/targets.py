@@ -13,7 +13,7 @@ from whosin import beliefs
 from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target, exact_ratio
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
-from whosin.errors import ImpossibleTarget, InvalidInput
+from whosin.errors import ImpossibleTarget, invalid_value
 from whosin.exact import (
     Number,
     ball,
@@ -77,7 +77,7 @@ class Profile(Target):
         """q(p), for a prior between the first and the last."""
         for piece in self._pieces(prior, prior):
             return piece.at(prior)
-        raise InvalidInput("prior", f"between {self.points[0][0]} and {self.points[-1][0]}", prior)
+        raise invalid_value("prior", f"between {self.points[0][0]} and {self.points[-1][0]}", prior)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         pieces = self._within(low, high)
@@ -103,7 +103,7 @@ class Profile(Target):
         first, last = self.points[0][0], self.points[-1][0]
         low, high = max(known.low, first), min(known.high, last)
         if low > high:
-            raise InvalidInput(
+            raise invalid_value(
                 "profile",
                 f"one with priors between {float(known.low):g} and {float(known.high):g}, which "
                 "the adversary has",
@@ -135,7 +135,7 @@ class Profile(Target):
         if not pieces:
             first, last = (format_percent(end) for end in (self.points[0][0], self.points[-1][0]))
             accepted = f"one that says something of {format_percent(low)} to {format_percent(high)}"
-            raise InvalidInput("profile", accepted, f"{first} to {last}")
+            raise invalid_value("profile", accepted, f"{first} to {last}")
         return pieces
 
     def _pieces(self, low: Fraction, high: Fraction) -> Iterator[Piece]:
@@ -220,12 +220,12 @@ def _read_points(profile: object) -> Iterator[Point]:
     elif isinstance(profile, list | tuple):
         pairs = list(profile)
     else:
-        raise InvalidInput("profile", ACCEPTED_PROFILES, shorten_value(profile))
+        raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
     if not 0 < len(pairs) <= MOST_POINTS:
-        raise InvalidInput("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
+        raise invalid_value("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
-            raise InvalidInput("profile", ACCEPTED_PROFILES, shorten_value(profile))
+            raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
         yield probability(pair[0], "profile"), probability(pair[1], "profile")
 
 
@@ -238,13 +238,13 @@ def _check_points(points: list[Point]) -> None:
     for prior, most in points:
         if most < prior:
             accepted = f"at least the prior, {float(prior):g}, there"
-            raise InvalidInput("profile", accepted, float(most))
+            raise invalid_value("profile", accepted, float(most))
     for (before, lower), (prior, most) in pairwise(points):
         if before == prior:
-            raise InvalidInput("profile", "each prior once", f"{float(prior):g} twice")
+            raise invalid_value("profile", "each prior once", f"{float(prior):g} twice")
         if most < lower:
             accepted = f"one that never falls: at least {float(lower):g} at {float(prior):g}"
-            raise InvalidInput("profile", accepted, float(most))
+            raise invalid_value("profile", accepted, float(most))
 
 
 def _spell_number(number: Fraction) -> str:
@@ -330,7 +330,7 @@ class Epsilon(NumberTarget):
 
     def __post_init__(self) -> None:
         if self.number > LARGEST_EPSILON:
-            raise InvalidInput("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
+            raise invalid_value("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
 
     @property
     def stated_epsilon(self) -> Fraction:  # type: ignore[override]
@@ -344,7 +344,7 @@ class Epsilon(NumberTarget):
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         accepted = "a gamma, posterior, gain or advantage: no ε holds where absence may show"
-        raise InvalidInput("target", accepted, "an epsilon")
+        raise invalid_value("target", accepted, "an epsilon")
 
     def baseline(self) -> Number:
         return self.ratio(*WHOLE_RANGE)
@@ -390,7 +390,7 @@ class Rho(NumberTarget):
         """It fixes the prior, 1/m, and the relation."""
         known, prior = super().against(family), Fraction(1, self.m)
         if known.relation != "replace" or not known.low <= prior <= known.high:
-            raise InvalidInput("family", f"one-of={self.m} or fixed-size for rho", repr(family))
+            raise invalid_value("family", f"one-of={self.m} or fixed-size for rho", repr(family))
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:

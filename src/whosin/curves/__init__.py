@@ -20,7 +20,7 @@ from whosin.curves.mechanism_curves import (
     laplace_curve,
     pure_curve,
 )
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import exp_up, rational
 from whosin.families import Family
 from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_channel
@@ -69,7 +69,7 @@ def tradeoff(
     if isinstance(mechanism, ProcessPlan):
         return process_tradeoff(mechanism)
     if not isinstance(mechanism, Mechanism):
-        raise InvalidInput("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
+        raise invalid_value("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
     if family is not None:
         return family_curve(mechanism, space, family)
     special = OF_NOISE.get(type(mechanism))

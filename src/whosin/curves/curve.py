@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     Number,
     Rational,
@@ -143,7 +143,7 @@ class CornerCurve(TradeOff):
     def delta(self, epsilon: object) -> float:
         level = rational(epsilon, "epsilon")
         if abs(level) > MAX_EXPONENT:
-            raise InvalidInput("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
+            raise invalid_value("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
         factor = exp_down(level) if level else Fraction(1)
         return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
 from whosin.distortion.symmetry import MOST_WORLDS, Structure
-from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported
+from whosin.errors import ImpossibleTarget, Unsupported, invalid_value
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -31,9 +31,9 @@ def check_cost(space: Records, cost: object) -> Array:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.shape != (space.values,) * 2:
-        raise InvalidInput("cost", f"{space.values} × {space.values} numbers", repr(cost))
+        raise invalid_value("cost", f"{space.values} × {space.values} numbers", repr(cost))
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
-        raise InvalidInput("cost", "finite, at least 0, and 0 on the diagonal", repr(cost))
+        raise invalid_value("cost", "finite, at least 0, and 0 on the diagonal", repr(cost))
     return matrix
 
 
@@ -98,7 +98,7 @@ def h_inverse(space: Records, distortion: float) -> float:
     """h⁻¹(D) = ln(n/D − 1) + ln(m−1), for 0 ≤ D ≤ n; infinite at the ends."""
     check_kind(space, Records, "space", "Records(rows, values)")
     if not 0 <= read_real(distortion, "distortion") <= space.rows:
-        raise InvalidInput("distortion", f"from 0 to {space.rows}, the rows", distortion)
+        raise invalid_value("distortion", f"from 0 to {space.rows}, the rows", distortion)
     if distortion == 0:
         return math.inf
     if distortion == space.rows:

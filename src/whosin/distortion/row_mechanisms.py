@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from whosin.distortion.symmetry import Types
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
 from whosin.spaces import Records, Space
@@ -35,14 +35,14 @@ def checked_table(space: Records, table: Sequence[int] | Array) -> Array:
     rows = np.asarray(table, dtype=np.int64)
     if rows.shape != (space.rows,) or ((rows < 0) | (rows >= space.values)).any():
         accepted = f"{space.rows} values from 0 to {space.values - 1}"
-        raise InvalidInput("table", accepted, rows.shape)
+        raise invalid_value("table", accepted, rows.shape)
     return rows
 
 
 def need_pairs(own: Records, space: Space | None) -> None:
     """Refuse another space than the mechanism's own, and one too large to write out."""
     if space is not None and space != own:
-        raise InvalidInput("space", f"{own!r}, as the mechanism's", repr(space))
+        raise invalid_value("space", f"{own!r}, as the mechanism's", repr(space))
     require_memory("a table of worlds by worlds", 200 * own.worlds**2)
 
 
@@ -251,7 +251,7 @@ class PerRow(Mechanism):
                 read_list(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
-                    raise InvalidInput(
+                    raise invalid_value(
                         f"matrix of row {number}", "square, each line with sum 1", f"sum {total}"
                     )
 
@@ -261,14 +261,14 @@ class PerRow(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         """Written out over all m^n worlds, exactly."""
         if not isinstance(space, Records):
-            raise InvalidInput("space", "Records(rows, values)", repr(space))
+            raise invalid_value("space", "Records(rows, values)", repr(space))
         self._check(space.rows)
         require_memory("a table of worlds by worlds", 100 * space.worlds**2)
         table = flint_array([1], (1, 1))
         for row in range(space.rows):
             matrix = self.of_row(row)
             if len(matrix) != space.values:
-                raise InvalidInput("values", f"{len(matrix)}, as the matrices have", space.values)
+                raise invalid_value("values", f"{len(matrix)}, as the matrices have", space.values)
             flat = (entry for line in matrix for entry in line)
             table = np.kron(table, flint_array(flat, (space.values, space.values)))
         return Channel(space, table, list(space))
@@ -283,7 +283,7 @@ class PerRow(Mechanism):
         self._check(len(rows))
         values = len(self.matrices[0])
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
-            raise InvalidInput("table", f"a list of values from 0 to {values - 1}", rows.shape)
+            raise invalid_value("table", f"a list of values from 0 to {values - 1}", rows.shape)
         kinds = {id(matrix): matrix for matrix in self.matrices}
         number = {key: index for index, key in enumerate(kinds)}
         which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
@@ -292,7 +292,7 @@ class PerRow(Mechanism):
 
     def _check(self, rows: int) -> None:
         if len(self.matrices) not in (1, rows):
-            raise InvalidInput("rows", f"{len(self.matrices)}, as there are matrices", rows)
+            raise invalid_value("rows", f"{len(self.matrices)}, as there are matrices", rows)
 
 
 def exact_matrix(values: Array) -> Matrix:

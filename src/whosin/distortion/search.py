@@ -36,7 +36,7 @@ from whosin.distortion.row_mechanisms import (
     identity_mechanism,
 )
 from whosin.distortion.symmetry import Structure, find_structure
-from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, Unsupported
+from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, exp_down, exp_up, log_up, rational, round_down, round_up
 from whosin.extras import require_extras
 from whosin.mechanisms import Mechanism
@@ -230,7 +230,7 @@ def best_over(
         ImpossibleTarget: identifiability below what the set alone gives away.
     """
     if not isinstance(space, Records):
-        raise InvalidInput("space", "Records(rows, values)", repr(space))
+        raise invalid_value("space", "Records(rows, values)", repr(space))
     prior.of_rows(space)  # it fits
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
@@ -340,7 +340,7 @@ def best(
         raise UnknownName("notion", str(notion), NOTION_NAMES)
     if (epsilon is None) == (distortion is None):
         got = "none" if epsilon is None else "both"
-        raise InvalidInput("epsilon or distortion", "given, one of the two", got)
+        raise invalid_value("epsilon or distortion", "given, one of the two", got)
     if isinstance(prior, PriorSet):
         level = None if epsilon is None else _read_level(epsilon, notion)
         return best_over(space, prior, cost, notion, level)
@@ -351,16 +351,16 @@ def best(
     most = rational(known.space.rows) * rational(float(matrix.max()))
     wanted = rational(distortion, "distortion")
     if not 0 <= wanted <= most:
-        raise InvalidInput("distortion", f"from 0 to {float(most):g}", f"{float(wanted):g}")
+        raise invalid_value("distortion", f"from 0 to {float(most):g}", f"{float(wanted):g}")
     return best_at_distortion(known, matrix, notion, wanted)
 
 
 def _read_level(epsilon: object, notion: str) -> float:
     value = math.inf if epsilon in (math.inf, "inf") else float(rational(epsilon, "epsilon"))
     if value < 0:
-        raise InvalidInput("epsilon", "at least 0", f"{value:g}")
+        raise invalid_value("epsilon", "at least 0", f"{value:g}")
     if MAX_EPSILON < value < math.inf and notion != "mutual-information":
-        raise InvalidInput("epsilon", f"at most {MAX_EPSILON:g}, or infinite", f"{value:g}")
+        raise invalid_value("epsilon", f"at most {MAX_EPSILON:g}, or infinite", f"{value:g}")
     return value
 
 

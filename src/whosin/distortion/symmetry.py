@@ -11,7 +11,7 @@ from itertools import accumulate, combinations, product
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, log_up, rational
 from whosin.priors import Blocks, Exchangeable, Independent, Prior, PriorSet, Table, Uniform
 from whosin.spaces import Records, Space
@@ -466,9 +466,9 @@ def find_structure(space: Space, prior: Prior) -> Structure:
         Unsupported: a prior without declared structure is too large to write out.
     """
     if not isinstance(space, Records):
-        raise InvalidInput("space", "Records(rows, values)", repr(space))
+        raise invalid_value("space", "Records(rows, values)", repr(space))
     if not isinstance(prior, Prior):
-        raise InvalidInput("prior", "a prior on records", repr(prior))
+        raise invalid_value("prior", "a prior on records", repr(prior))
     if isinstance(prior, Uniform):
         row = (Fraction(1, space.values),) * space.values
         return Structure(space, prior, (tuple(range(space.rows)),), (row,) * space.rows)
@@ -482,7 +482,7 @@ def find_structure(space: Space, prior: Prior) -> Structure:
         return Structure(space, prior, tuple(map(tuple, alike.values())), rows)
     if isinstance(prior, Exchangeable):
         if space.values != 2 or len(prior.sizes) != space.rows + 1:
-            raise InvalidInput(
+            raise invalid_value(
                 "prior", f"Exchangeable with {space.rows + 1} sizes, for two values", repr(prior)
             )
         return Structure(space, prior, (tuple(range(space.rows)),))

@@ -6,7 +6,7 @@ the command, scenario files, the page, the reference and the contract tests find
 Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.families.at_most_known import AtMostKnown as AtMostKnown
 from whosin.families.at_most_known import Uninformed as Uninformed
 from whosin.families.base import Adversary as Adversary
@@ -67,14 +67,14 @@ FAMILY_KINDS: dict[str, type[Family]] = {
 def read_family(text: str) -> Family:
     """A family from text: `independent`, `independent=0.05..0.5`, `one-of=3`, …"""
     if not isinstance(text, str):
-        raise InvalidInput("family", "a text such as independent=0.05..0.5", text)
+        raise invalid_value("family", "a text such as independent=0.05..0.5", text)
     name, equals, argument = text.strip().partition("=")
     known = {name: kind for name, kind in FAMILY_KINDS.items() if kind.example}
     if name not in known:
         raise UnknownName("family", name, known)
     kind = known[name]
     if equals and not kind.form:
-        raise InvalidInput("family", f"{name} without a parameter", repr(text))
+        raise invalid_value("family", f"{name} without a parameter", repr(text))
     if kind.form.startswith("=") and not argument:
-        raise InvalidInput("family", f"{name}{kind.form}", repr(text))
+        raise invalid_value("family", f"{name}{kind.form}", repr(text))
     return kind.parse(argument)

@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, number_range
 from whosin.families.base import (
     ONE_HALF,
@@ -115,7 +115,7 @@ class AtMostKnown(Bounded):
     def __post_init__(self) -> None:
         read_whole(self.k, "k", 0, MOST_PEOPLE)
         if self.bounds[0] == 0 or self.bounds[1] == 1:
-            raise InvalidInput(
+            raise invalid_value(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
             )
 
@@ -146,7 +146,7 @@ class AtMostKnown(Bounded):
     def parse(cls, argument: str) -> Self:
         known, colon, beliefs = argument.partition(":")
         if not colon:
-            raise InvalidInput(
+            raise invalid_value(
                 "family", "at-most-known=k:0.1..0.9", repr(f"at-most-known={argument}")
             )
         number = spelled_whole(known, "k in at-most-known=k:0.1..0.9")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.beliefs import chosen_percent
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, number_range, probability, rational
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
@@ -310,7 +310,7 @@ class Family(ABC):
     def chosen(cls, value: int, prior: Range | None) -> Self:
         """The family from its plain word, and the range of beliefs where one was given."""
         if prior is not None:
-            raise InvalidInput(cls.key, "given without prior", spelled_range(prior))
+            raise invalid_value(cls.key, "given without prior", spelled_range(prior))
         return cls() if value is True else cls(value)  # type: ignore[call-arg]
 
 
@@ -399,9 +399,9 @@ def read_interval(low: object, high: object) -> Range:
     """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
-        raise InvalidInput("low", f"at most high ({high})", low)
+        raise invalid_value("low", f"at most high ({high})", low)
     if ends[0] == ends[1] and ends[0] in (0, 1):
-        raise InvalidInput("low and high", "a range with some belief strictly inside 0..1", low)
+        raise invalid_value("low and high", "a range with some belief strictly inside 0..1", low)
     return ends
 
 
@@ -427,7 +427,7 @@ def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Ar
 def check_prior(prior: Prior, space: Subsets) -> None:
     """Refuse what is not a prior, not a space, or a prior of another space."""
     if not isinstance(prior, Prior):
-        raise InvalidInput(
+        raise invalid_value(
             "prior", "a prior, such as Independent([0.5, 0.2])", shorten_value(prior)
         )
     prior.check(check_kind(space, Subsets, "space", "Subsets(…)"))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, rational
 from whosin.families.base import (
     ONE_HALF,
@@ -56,7 +56,7 @@ class Explicit(Family):
         accepted = "a list of at least one prior"
         result = (priors,) if isinstance(priors, Prior) else read_list(priors, "priors", accepted)
         if not result or not all(isinstance(prior, Prior) for prior in result):
-            raise InvalidInput("priors", accepted, shorten_value(priors))
+            raise invalid_value("priors", accepted, shorten_value(priors))
         object.__setattr__(self, "priors", result)
 
     @property

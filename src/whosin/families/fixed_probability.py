@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.beliefs import chosen_percent
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown, Uninformed
 from whosin.families.base import (
@@ -63,7 +63,7 @@ class FixedProbability(Family):
 
     def __post_init__(self) -> None:
         if not 0 < probability(self.beta, "beta") < 1:
-            raise InvalidInput("beta", "strictly between 0 and 1", self.beta)
+            raise invalid_value("beta", "strictly between 0 and 1", self.beta)
 
     @property
     def beliefs(self) -> Range:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, rational
 from whosin.families.base import (
     ONE_HALF,
@@ -98,12 +98,12 @@ class OneOf(Family):
     def parse(cls, argument: str) -> Self:
         number, _, literal = argument.partition(":")
         if literal not in ("", "literal"):
-            raise InvalidInput("one-of", "one-of=m or one-of=m:literal", repr(argument))
+            raise invalid_value("one-of", "one-of=m or one-of=m:literal", repr(argument))
         return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
         if self.m > space.size:
-            raise InvalidInput("m", f"at most the number of entities, {space.size}", self.m)
+            raise invalid_value("m", f"at most the number of entities, {space.size}", self.m)
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         structure = fixed_size_structure(prior, space)
@@ -333,7 +333,7 @@ class FixedSize(Bounded):
         low, high = self.bounds
         if not low <= ONE_HALF <= high:
             accepted = "a range with 1/2 in it: a swap of two has beliefs p and 1 − p"
-            raise InvalidInput("low and high", accepted, f"{float(low):g}..{float(high):g}")
+            raise invalid_value("low and high", accepted, f"{float(low):g}..{float(high):g}")
         return max(low, 1 - high), min(high, 1 - low)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array, Rational
 from whosin.gwas.people import (
     COPY_STEP,
@@ -72,7 +72,7 @@ def p_values(chi2: object, degrees: int = 1) -> Array:
     try:
         values = np.asarray(chi2, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput("chi2", "numbers", type(chi2).__name__) from None
+        raise invalid_value("chi2", "numbers", type(chi2).__name__) from None
     tails: Array = chdtrc(read_whole(degrees, "degrees", 1), values)
     return tails
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import laplace_variance, sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
@@ -104,7 +104,7 @@ class GenotypePanel:
         """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
-            raise InvalidInput("study", "PLINK files, which have genotypes", file.name)
+            raise invalid_value("study", "PLINK files, which have genotypes", file.name)
         refuse_other_formats(file)
         read_whole(seed, "seed", 0)
         groups = read_groups(sibling_path(path, ".fam"), phenotypes)
@@ -141,12 +141,12 @@ def attack_study(
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
         most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
-        raise InvalidInput("controls", most, crowd.controls)
+        raise invalid_value("controls", most, crowd.controls)
     wanted = [
         read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
     ]
     if max(wanted) > crowd.bed.snps:
-        raise InvalidInput("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
+        raise invalid_value("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
     points: list[AttackPoint] = []
     ordered = sorted(set(wanted))

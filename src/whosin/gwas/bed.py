@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.plain_files import create_file
 from whosin.validation import read_path
 
@@ -99,7 +99,7 @@ def refuse_other_formats(study: str | Path) -> None:
         if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
             kind, command = OTHER_FORMATS[file.suffix.lower()]
             stem = file.with_suffix("").name
-            raise InvalidInput(
+            raise invalid_value(
                 file.name,
                 "PLINK's .bed, a VCF file or a table of counts; "
                 f"`{command.format(stem)} --make-bed --out {stem}` writes a .bed",
@@ -119,17 +119,17 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     with bed_path.open("rb") as file:
         magic = file.read(HEADER_BYTES)
     if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
-        raise InvalidInput(
+        raise invalid_value(
             bed_path.name, "a PLINK .bed file (it begins with 6c 1b)", _format_hex(magic)
         )
     if magic[2] == PERSON_MAJOR:
-        raise InvalidInput(
+        raise invalid_value(
             bed_path.name,
             "SNP-major; `plink1.9 --bfile … --make-bed` writes one from an individual-major file",
             "an individual-major file",
         )
     if magic[2] != SNP_MAJOR:
-        raise InvalidInput(
+        raise invalid_value(
             f"third byte of {bed_path.name}", "01 (SNP-major)", _format_hex(magic[2:])
         )
     stride = -(-people // 4)
@@ -140,7 +140,7 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
             if snps is None
             else f"{HEADER_BYTES + rows * stride} bytes long for {people} people and {snps} SNPs"
         )
-        raise InvalidInput(bed_path.name, wanted, f"{size} bytes, truncated or of another study")
+        raise invalid_value(bed_path.name, wanted, f"{size} bytes, truncated or of another study")
     return Bed(bed_path, people, rows)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from whosin.documents import MOST_STUDY, read_text, read_words
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
 from whosin.validation import read_path, read_whole
@@ -36,21 +36,21 @@ def read_counts(counts: object) -> Array:
     try:
         given = np.asarray(counts)
     except ValueError:
-        raise InvalidInput(
+        raise invalid_value(
             "counts", "an array of SNPs × 6 numbers", "rows of unequal length"
         ) from None
     if given.ndim != 2 or given.shape[1] != 6:
-        raise InvalidInput("counts", "an array of SNPs × 6 numbers", f"shape {given.shape}")
+        raise invalid_value("counts", "an array of SNPs × 6 numbers", f"shape {given.shape}")
     if given.dtype.kind not in "iuf" and given.size:
-        raise InvalidInput("counts", "whole numbers", f"an array of {given.dtype}")
+        raise invalid_value("counts", "whole numbers", f"an array of {given.dtype}")
     with np.errstate(invalid="ignore"):
         whole = given.astype(np.int64)
     if (whole != given).any():
-        raise InvalidInput("counts", "whole numbers", "others")
+        raise invalid_value("counts", "whole numbers", "others")
     if (whole < 0).any():
-        raise InvalidInput("counts", "at least 0", "negative ones")
+        raise invalid_value("counts", "at least 0", "negative ones")
     if (whole > MAX_COUNT).any():
-        raise InvalidInput("counts", f"at most {MAX_COUNT}", "larger ones")
+        raise invalid_value("counts", f"at most {MAX_COUNT}", "larger ones")
     return whole
 
 
@@ -68,7 +68,7 @@ def missing_genotypes(counts: Array, cases: int, controls: int) -> Array:
     """SNPs × 2: how many cases and controls have no known genotype."""
     first, second = group_sizes(counts)
     if (first > cases).any() or (second > controls).any():
-        raise InvalidInput(
+        raise invalid_value(
             "counts", f"at most {cases} cases and {controls} controls a SNP", "more people"
         )
     return np.stack([cases - first, controls - second], axis=1)
@@ -169,9 +169,9 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):
         if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
-            raise InvalidInput(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
+            raise invalid_value(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
         if size > MAX_COUNT:
-            raise InvalidInput(f"{name} in {source}", f"at most {MAX_COUNT:,}", size)
+            raise invalid_value(f"{name} in {source}", f"at most {MAX_COUNT:,}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
@@ -180,7 +180,7 @@ def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
-            raise InvalidInput(path.name, "text with one line an individual name", "repeated ones")
+            raise invalid_value(path.name, "text with one line an individual name", "repeated ones")
         given[name] = word
     return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
 
@@ -198,14 +198,14 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
 def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
     if len(set(names)) < len(names):
         accepted = "text with one line a person (family and individual)"
-        raise InvalidInput(path.name, accepted, "repeated ones")
+        raise invalid_value(path.name, accepted, "repeated ones")
 
 
 def _read_columns(path: Path, columns: int) -> list[list[str]]:
     rows = read_words(path, MOST_STUDY)
     if any(len(row) < columns for row in rows):
         accepted = f"text with at least {columns} columns in every line, apart by spaces or tabs"
-        raise InvalidInput(path.name, accepted, "fewer")
+        raise invalid_value(path.name, accepted, "fewer")
     return rows
 
 
@@ -218,7 +218,7 @@ def _read_status(word: str, source: str) -> int:
         return int(number)
     if number in (0, -9) or number != number:
         return 0
-    raise InvalidInput(
+    raise invalid_value(
         f"phenotypes in {source}", "2 (case), 1 (control), 0 or -9 (missing)", "another number"
     )
 
@@ -274,13 +274,15 @@ def read_bim(path: Path) -> Snps:
     """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
     words = read_text(path, path.name, MOST_STUDY).split()
     if not words:
-        raise InvalidInput(path.name, "text with at least one line", "an empty file")
+        raise invalid_value(path.name, "text with at least one line", "an empty file")
     if len(words) != 6 * count_lines(path):
-        raise InvalidInput(path.name, "text with six columns in every line", f"{len(words)} words")
+        raise invalid_value(path.name, "text with six columns in every line", f"{len(words)} words")
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"positions in {path.name}", "whole numbers", "something else") from None
+        raise invalid_value(
+            f"positions in {path.name}", "whole numbers", "something else"
+        ) from None
     return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
 
 
@@ -307,14 +309,14 @@ Progress = Callable[[int, int], None]
 def check_instance(value: object, kind: type[T], field: str, accepted: str) -> T:
     """The value, if it is of this kind."""
     if not isinstance(value, kind):
-        raise InvalidInput(field, accepted, type(value).__name__)
+        raise invalid_value(field, accepted, type(value).__name__)
     return value
 
 
 def check_sequence(values: object, field: str) -> list[object]:
     """A list, or another sequence, with something in it."""
     if not isinstance(values, list | tuple | range | np.ndarray) or not len(values):
-        raise InvalidInput(field, "a list with at least one number", repr(values)[:80])
+        raise invalid_value(field, "a list with at least one number", repr(values)[:80])
     return list(values)
 
 
@@ -322,5 +324,5 @@ def check_progress(progress: object) -> Progress | None:
     """Whom to tell how far a work is."""
     if progress is not None and not callable(progress):
         accepted = "a function of two numbers, done and in all"
-        raise InvalidInput("progress", accepted, type(progress).__name__)
+        raise invalid_value("progress", accepted, type(progress).__name__)
     return progress

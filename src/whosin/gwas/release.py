@@ -15,7 +15,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName
+from whosin.errors import BudgetRefused, UnknownName, invalid_value
 from whosin.exact import Array, rational
 from whosin.gwas.association import (
     STUDY_RELATIONS,
@@ -81,20 +81,20 @@ class Question:
         check_relation(self.relation)
         named = self.named
         if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
-            raise InvalidInput("named SNPs", "a list of names", repr(named)[:80])
+            raise invalid_value("named SNPs", "a list of names", repr(named)[:80])
         object.__setattr__(self, "named", tuple(named))
         if self.score not in SCORE_KINDS:
             raise UnknownName("score", str(self.score), SCORE_KINDS)
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
-            raise InvalidInput("top", "given, unless SNPs are named", self.top)
+            raise invalid_value("top", "given, unless SNPs are named", self.top)
         if self.top is not None:
             object.__setattr__(self, "top", read_whole(self.top, "top", 1))
         elif self.numbers == "nothing":
-            raise InvalidInput("numbers", "counts or chi2, for SNPs that are named", self.numbers)
+            raise invalid_value("numbers", "counts or chi2, for SNPs that are named", self.numbers)
         if len(set(self.named)) < len(self.named):
-            raise InvalidInput("named SNPs", "each named once", "repeated ones")
+            raise invalid_value("named SNPs", "each named once", "repeated ones")
         rational(self.threshold, "threshold")
 
     @property
@@ -159,18 +159,18 @@ def price_study(plan: Plan, question: Question, study: Study) -> StudyCostEstima
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
-        raise InvalidInput(
+        raise invalid_value(
             "plan", "one for people who know the size of the study, without a delta", plan.relation
         )
     if question.size > len(study.snps):
-        raise InvalidInput("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
+        raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, study.cases + study.controls)
     sizes = study.cases, study.controls
     total = Fraction(
         encoding.budget_units(plan.epsilon, "epsilon of the plan"), encoding.EPSILON_UNITS
     )
     if total < MIN_SHARE:
-        raise InvalidInput("epsilon of the plan", f"at least {float(MIN_SHARE):g}", plan.epsilon)
+        raise invalid_value("epsilon of the plan", f"at least {float(MIN_SHARE):g}", plan.epsilon)
     parts = _split_budget(total, question)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
@@ -302,7 +302,7 @@ class StudyRelease:
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
         if self.offer.question.numbers != "counts":
-            raise InvalidInput(
+            raise invalid_value(
                 "numbers", "counts, to derive these from", self.offer.question.numbers
             )
         x, y = self.numbers.T
@@ -465,7 +465,7 @@ def _named_snps(question: Question, study: Study) -> Array:
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:
-            raise InvalidInput("SNP", f"one of the study's {len(indices):,}", repr(name))
+            raise invalid_value("SNP", f"one of the study's {len(indices):,}", repr(name))
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from whosin import noise
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation, chi2_of_copies, imputed_sensitivity
 from whosin.gwas.people import (
@@ -126,7 +126,7 @@ def read_threshold(threshold: object, people: int) -> Fraction:
     value = read_ranged(threshold, "threshold", "above 0")
     if value > 2 * people:
         most = f"at most 2N = {2 * people}, the largest possible χ² of N people"
-        raise InvalidInput("threshold", most, threshold)
+        raise invalid_value("threshold", most, threshold)
     return value
 
 
@@ -208,7 +208,7 @@ def distance_scores(
     known = group_sizes(table)
     people = known if sizes is None else tuple(np.full(len(table), size) for size in sizes)
     if min(people[0].min(), people[1].min()) < MIN_GROUP_SIZE:
-        raise InvalidInput(
+        raise invalid_value(
             "counts", f"at least {MIN_GROUP_SIZE} cases and controls with a genotype a SNP", "fewer"
         )
     c = read_threshold(threshold, int((people[0] + people[1]).min()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from whosin import families
 from whosin.calibration import Gamma, calibrate
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array, rational
 from whosin.gwas.association import STUDY_RELATIONS, allelic_chi2
 from whosin.gwas.bed import sibling_path, study_prefix, write_bed
@@ -63,11 +63,11 @@ class Simulation:
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
         if read_whole(self.causal, "causal", 0) > read_whole(self.snps, "snps", 1):
-            raise InvalidInput("causal", f"at most {self.snps}, the number of SNPs", self.causal)
+            raise invalid_value("causal", f"at most {self.snps}, the number of SNPs", self.causal)
         if not 0 < float(rational(self.odds_ratio, "odds ratio")) < 1e6:
-            raise InvalidInput("odds ratio", "above 0 and below a million", self.odds_ratio)
+            raise invalid_value("odds ratio", "above 0 and below a million", self.odds_ratio)
         if not 0 <= float(rational(self.lowest, "lowest frequency")) <= 0.5:
-            raise InvalidInput("lowest frequency", "between 0 and 0.5", self.lowest)
+            raise invalid_value("lowest frequency", "between 0 and 0.5", self.lowest)
         read_whole(self.seed, "seed", 0)
 
     def frequencies(self) -> tuple[Array, Array, Array]:
@@ -198,7 +198,7 @@ class Experiment:
             check_sequence(getattr(self, name), name)
         for top in self.tops:
             if read_whole(top, "top", 1) > self.snps:
-                raise InvalidInput("top", f"from 1 to {self.snps}", top)
+                raise invalid_value("top", f"from 1 to {self.snps}", top)
         for people in self.people:
             read_whole(people, "people", 20)
         if self.score not in SCORE_KINDS:

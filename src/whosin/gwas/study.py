@@ -14,7 +14,7 @@ import numpy as np
 
 from whosin import binary_readers, isolation
 from whosin.documents import MOST_STUDY, read_text
-from whosin.errors import Crashed, InvalidInput, OutOfMemory
+from whosin.errors import Crashed, OutOfMemory, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_formats, sibling_path
@@ -167,7 +167,7 @@ class Study:
         check_sizes(self.cases, self.controls)
         missing_genotypes(table, self.cases, self.controls)
         if len(table) != len(self.snps):
-            raise InvalidInput("counts", f"one row for each of {len(self.snps)} SNPs", len(table))
+            raise invalid_value("counts", f"one row for each of {len(self.snps)} SNPs", len(table))
         object.__setattr__(self, "counts", table)
 
     @property
@@ -198,11 +198,13 @@ def read_study(
     name = file.name.lower()
     if name.endswith(TABLE_SUFFIXES):
         if phenotypes is not None:
-            raise InvalidInput("phenotype file", "left out with a table of counts", phenotypes)
+            raise invalid_value("phenotype file", "left out with a table of counts", phenotypes)
         return read_table(file)
     if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
-            raise InvalidInput("phenotype file", "given with a VCF file, which has none", "nothing")
+            raise invalid_value(
+                "phenotype file", "given with a VCF file, which has none", "nothing"
+            )
         snps, counts, groups, left_out = count_vcf(path, phenotypes)
         unlabelled = groups.people - sum(groups.sizes)
         found = Study(
@@ -249,10 +251,10 @@ def read_table(path: Path) -> Study:
     missing = [column for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS) if column not in header]
     if missing:
         accepted = f"one that has the column {missing[0]}"
-        raise InvalidInput(f"header of {path.name}", accepted, "none")
+        raise invalid_value(f"header of {path.name}", accepted, "none")
     if any(len(row) != len(header) for row in rows):
         accepted = f"text with {len(header)} columns in every line"
-        raise InvalidInput(path.name, accepted, "another number")
+        raise invalid_value(path.name, accepted, "another number")
     where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS)}
     chromosome, name, position, a1, a2 = (
         [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
@@ -263,7 +265,7 @@ def read_table(path: Path) -> Study:
             [[int(row[where[c]]) for c in COUNT_COLUMNS] for row in rows[1:]], np.int64
         )
     except (ValueError, OverflowError):
-        raise InvalidInput(
+        raise invalid_value(
             f"counts and positions in {path.name}", "whole numbers", "others"
         ) from None
     counts = read_counts(counts.reshape(-1, 6))
@@ -289,14 +291,14 @@ def _read_sizes(line: str, name: str) -> tuple[int, int]:
             return int(words[1]), int(words[3])
         except ValueError:
             pass
-    raise InvalidInput(f"first line of {name}", "like '# cases 500 controls 480'", repr(line[:40]))
+    raise invalid_value(f"first line of {name}", "like '# cases 500 controls 480'", repr(line[:40]))
 
 
 def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     cases, controls = counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
     if not len(counts) or (cases != cases[0]).any() or (controls != controls[0]).any():
         wanted = "'# cases … controls …', since not every SNP has a genotype for everybody"
-        raise InvalidInput(f"first line of {name}", wanted, "none")
+        raise invalid_value(f"first line of {name}", wanted, "none")
     return int(cases[0]), int(controls[0])
 
 
@@ -316,7 +318,7 @@ def count_bed_spark(
 ) -> Array:
     """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
     if not hasattr(session, "sparkContext"):
-        raise InvalidInput("session", "a SparkSession", type(session).__name__)
+        raise invalid_value("session", "a SparkSession", type(session).__name__)
     refuse_other_formats(path)
     groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
     bed = open_bed(Path(path).resolve(), groups.people, count_lines(sibling_path(path, ".bim")))
@@ -364,7 +366,7 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
             limits=READER_LIMITS,
         )
     except (Crashed, OutOfMemory):
-        raise InvalidInput(file.name, "a VCF file", "one that its reader cannot read") from None
+        raise invalid_value(file.name, "a VCF file", "one that its reader cannot read") from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 9).copy()
     chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from whosin.errors import BudgetRefused, InvalidInput
+from whosin.errors import BudgetRefused, invalid_value
 from whosin.ledger import encoding
 
 CONTENT_KINDS = ("bytes", "rows")
@@ -223,7 +223,7 @@ class RegisteredTable:
 def read_binding(binding: object) -> Registration | None:
     """A binding, or none."""
     if binding is not None and not isinstance(binding, Registration):
-        raise InvalidInput("binding", "a Binding, such as binding_of(table)", repr(binding)[:80])
+        raise invalid_value("binding", "a Binding, such as binding_of(table)", repr(binding)[:80])
     return binding
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import ball, ball_end, rational, read_ranged
 from whosin.ledger import encoding
 from whosin.ledger.binding import Registration, read_binding
@@ -41,7 +41,7 @@ class Cost:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if type(value) is not int or not 0 <= value <= encoding.INFINITE_UNITS:
-                raise InvalidInput(f"{name} of a cost", "a whole number of units", repr(value))
+                raise invalid_value(f"{name} of a cost", "a whole number of units", repr(value))
 
     @classmethod
     def pure(cls, epsilon: object, delta: object = 0, *, rho: object = None) -> Cost:
@@ -68,7 +68,7 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
-            raise InvalidInput("cost", "a Cost", repr(other))
+            raise invalid_value("cost", "a Cost", repr(other))
         return Cost(
             encoding.add_units(self.epsilon, other.epsilon),
             encoding.add_units(self.rho, other.rho),
@@ -101,14 +101,14 @@ class Charge:
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
-            raise InvalidInput("charge", "a question and its costs as mappings", repr(self.what))
+            raise invalid_value("charge", "a question and its costs as mappings", repr(self.what))
         for relation, cost in self.costs.items():
             if relation not in NEIGHBOUR_RELATIONS:
                 raise UnknownName("relation of a cost", str(relation), NEIGHBOUR_RELATIONS)
             if not isinstance(cost, Cost):
-                raise InvalidInput("cost", "a Cost", repr(cost))
+                raise invalid_value("cost", "a Cost", repr(cost))
         if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
-            raise InvalidInput(
+            raise invalid_value(
                 "guarantee", "a text, with alone true or false", repr(self.guarantee)
             )
         # A copy in the ledger's own spelling: what is debited later is what was asked now.
@@ -121,7 +121,7 @@ class Charge:
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
         if not isinstance(relation, str):
-            raise InvalidInput(
+            raise invalid_value(
                 "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}", repr(relation)
             )
         return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))

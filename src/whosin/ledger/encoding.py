@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import rational
 
 # Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18.
@@ -63,7 +63,7 @@ def _scale_value(value: object, field: str, units: int) -> Fraction:
     result = rational(value, field)
     largest = LARGEST_EPSILON if units == EPSILON_UNITS else 1
     if not 0 <= result <= largest:
-        raise InvalidInput(field, f"a number from 0 to {largest}", value)
+        raise invalid_value(field, f"a number from 0 to {largest}", value)
     return result * units
 
 
@@ -80,7 +80,9 @@ def canonical_json(data: object, field: str = "entry") -> str:
             data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
         )
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(field, "plain JSON data with finite numbers", "something else") from None
+        raise invalid_value(
+            field, "plain JSON data with finite numbers", "something else"
+        ) from None
 
 
 def plain_copy(data: Mapping[str, Any], field: str) -> dict[str, Any]:
@@ -108,13 +110,13 @@ LONGEST_NAME = 200
 def read_name(value: object, field: str) -> str:
     """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
     if not isinstance(value, str) or not value or value != value.strip():
-        raise InvalidInput(field, "a name without spaces around it", repr(value)[:LONGEST_NAME])
+        raise invalid_value(field, "a name without spaces around it", repr(value)[:LONGEST_NAME])
     # Three letters can come of one: what is stored is what must fit.
     name = unicodedata.normalize("NFC", value[: LONGEST_NAME + 1])
     if max(len(value), len(name)) > LONGEST_NAME:
-        raise InvalidInput(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
+        raise invalid_value(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
     if not name.isprintable():
-        raise InvalidInput(field, "a name of printable letters", repr(value))
+        raise invalid_value(field, "a name of printable letters", repr(value))
     return name
 
 

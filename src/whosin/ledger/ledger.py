@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, inspect, select
 
-from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged, invalid_value
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
 from whosin.ledger import standing as ledger_standing
@@ -140,7 +140,7 @@ class Ledger(Registry):
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
         if not isinstance(charge, Charge):
-            raise InvalidInput("charge", "a Charge", repr(charge))
+            raise invalid_value("charge", "a Charge", repr(charge))
         return self.debits(dataset, {request: charge})[0]
 
     def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
@@ -194,7 +194,7 @@ class Ledger(Registry):
             BudgetRefused: the dataset has been halted since; this answer must be thrown away.
         """
         if not isinstance(debit, Debit):
-            raise InvalidInput("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
+            raise invalid_value("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
         key = read_name(debit.request, "request")
         text = encoding.canonical_json(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
@@ -218,7 +218,7 @@ class Ledger(Registry):
             request: an id of this question, for a retry; by default a fresh one.
         """
         if not callable(draw):
-            raise InvalidInput("draw", "a function that draws the answer", repr(draw))
+            raise invalid_value("draw", "a function that draws the answer", repr(draw))
         debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
@@ -256,7 +256,7 @@ class Ledger(Registry):
     ) -> set[str]:
         name = read_name(dataset, "dataset")
         if not isinstance(prefix, str):
-            raise InvalidInput("prefix", "the beginning of a request", repr(prefix))
+            raise invalid_value("prefix", "the beginning of a request", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
         result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
         if self._only is not None:
@@ -296,7 +296,7 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
     listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
     result = tuple(cast(Iterable[object], charges)) if listed else (None,)
     if not all(isinstance(each, Charge) for each in result):
-        raise InvalidInput("charges", "a list of Charges", repr(charges))
+        raise invalid_value("charges", "a list of Charges", repr(charges))
     return cast(tuple[Charge, ...], result)
 
 
@@ -339,14 +339,14 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
         BrokenHistory: an entry was changed, removed or added outside the ledger.
     """
     if not isinstance(ledger, Ledger):
-        raise InvalidInput("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
+        raise invalid_value("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
     ledger.survey()
     noted = ledger.noted(dataset)
     row, entries, answers = ledger.evidence(dataset)
     if head is not None:
         sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise InvalidInput("head", "the digest printed on a report, 8 letters or more", head)
+            raise invalid_value("head", "the digest printed on a report, 8 letters or more", head)
         if not any(entry.head.startswith(sought) for entry in entries):
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
     unanswered = check_whole(row, entries, answers)

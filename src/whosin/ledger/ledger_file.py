@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
+from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, invalid_value
 from whosin.ledger import entries
 from whosin.plain_files import link_new, open_plain
 
@@ -45,18 +45,18 @@ class LedgerFile:
         """See that a ledger can be here; make an empty file, for this user only, where none is."""
         path = self.path
         if path.is_dir():
-            raise InvalidInput("ledger", "a file", "a folder")
+            raise invalid_value("ledger", "a file", "a folder")
         if not path.exists():
             if not create:
                 got = f"{path.name}, which does not exist"
-                raise InvalidInput("ledger", "an existing ledger", got)
+                raise invalid_value("ledger", "an existing ledger", got)
             if not path.parent.is_dir():
                 got = f"{path.name} in a folder that does not exist"
-                raise InvalidInput("ledger", "a file in an existing folder", got)
+                raise invalid_value("ledger", "a file in an existing folder", got)
             with suppress(FileExistsError):
                 _make_file(path)
         if not path.is_file():
-            raise InvalidInput("ledger", "a file", "something else")
+            raise invalid_value("ledger", "a file", "something else")
         if str(path) in mount_points(MOUNT_TABLE):
             raise StoreFailed(
                 f"{path.name} is mounted as a single file, and its log would stay behind: mount "
@@ -117,12 +117,12 @@ class LedgerFile:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
                 got = f"{self.path.name}, which is not one"
-                raise InvalidInput("ledger", "a ledger file", got) from None
+                raise invalid_value("ledger", "a ledger file", got) from None
             return  # half written, with the rest in its log, or damaged: opening it tells
         finally:
             base.close()
         if tables and not tables & set(entries.metadata.tables):
-            raise InvalidInput("ledger", "a ledger file", "another program's database")
+            raise invalid_value("ledger", "a ledger file", "another program's database")
 
 
 def mount_points(table: Path) -> set[str]:

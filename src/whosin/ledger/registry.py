@@ -17,6 +17,7 @@ from whosin.errors import (
     SourceChanged,
     StoreFailed,
     UnknownName,
+    invalid_value,
 )
 from whosin.ledger import encoding, entries
 from whosin.ledger import standing as ledger_standing
@@ -545,13 +546,13 @@ def _check_copies(copies: object) -> None:
 def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
     known = [str(each) for each in connection.scalars(select(datasets.c.name))]
     if not known:
-        return InvalidInput("dataset", "registered first; the ledger is empty", repr(name))
+        return invalid_value("dataset", "registered first; the ledger is empty", repr(name))
     return UnknownName("dataset", name, known)
 
 
 def _read_budget(plan: object) -> Budget:
     if not isinstance(plan, Plan):
-        raise InvalidInput("plan", "a Plan", repr(plan))
+        raise invalid_value("plan", "a Plan", repr(plan))
     return Budget.of(plan)
 
 

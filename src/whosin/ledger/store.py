@@ -29,7 +29,13 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import NullPool
 
-from whosin.errors import BrokenHistory, EmptyLedger, InvalidInput, StoreFailed, WhosinError
+from whosin.errors import (
+    BrokenHistory,
+    EmptyLedger,
+    StoreFailed,
+    WhosinError,
+    invalid_value,
+)
 from whosin.extras import require_extras
 from whosin.ledger import entries, transaction
 from whosin.ledger.entries import Entry
@@ -259,19 +265,19 @@ def read_url(url: object) -> URL:
     if isinstance(url, Path):
         url = str(url)
     if not isinstance(url, str) or not url.strip() or "\0" in url:
-        raise InvalidInput("ledger", "a file, or a URL such as postgresql://host/name", repr(url))
+        raise invalid_value("ledger", "a file, or a URL such as postgresql://host/name", repr(url))
     if "://" not in url:
         return URL.create("sqlite", database=os.path.realpath(os.path.expanduser(url)))
     try:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
     except (exc.ArgumentError, ValueError):
-        raise InvalidInput("ledger", "a file or a database URL", "one that is neither") from None
+        raise invalid_value("ledger", "a file or a database URL", "one that is neither") from None
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
         got = "sqlite:// without a file" if kind == "sqlite" else f"{kind}://…"
-        raise InvalidInput("ledger", "a SQLite file or postgresql://…", got)
+        raise invalid_value("ledger", "a SQLite file or postgresql://…", got)
     return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
 
 
@@ -292,7 +298,7 @@ class Store:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
-            raise InvalidInput("wait", "seconds, above 0 and at most a day", repr(wait))
+            raise invalid_value("wait", "seconds, above 0 and at most a day", repr(wait))
         self.wait = float(wait)
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         self.read_only = False
@@ -433,7 +439,7 @@ class Store:
             _check_version(version.kind, version.version)
             return
         if self.sqlite and tables - set(entries.metadata.tables):
-            raise InvalidInput("ledger", "a ledger file", "another program's database")
+            raise invalid_value("ledger", "a ledger file", "another program's database")
         if not create or self.read_only:
             raise EmptyLedger("ledger", "an existing ledger", "an empty database")
         with self.writing() as connection:
@@ -532,7 +538,7 @@ def _check_version(kind: object, version: object) -> None:
         or not isinstance(version, int)
         or version < entries.FORMAT_VERSION
     ):
-        raise InvalidInput("ledger", "a ledger", "another kind of database")
+        raise invalid_value("ledger", "a ledger", "another kind of database")
     if version > entries.FORMAT_VERSION:
         raise StoreFailed(
             f"the ledger has format {version}, written by a newer whosin; this one reads format "

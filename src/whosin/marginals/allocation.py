@@ -10,7 +10,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array
 from whosin.marginals.estimation import Information, Measurement, table_variances
 from whosin.marginals.workload import Attributes, Workload, cover_sets, list_subsets, maximal_sets
@@ -301,7 +301,7 @@ def laplace_bound(workload: Workload) -> float:
     listed = len(workload.sizes) + workload.sizes.count(2)
     if listed > MOST_ATTRIBUTES:
         accepted = f"one of at most {MOST_ATTRIBUTES} attributes, those of two values counted twice"
-        raise InvalidInput("workload", accepted, listed)
+        raise invalid_value("workload", accepted, listed)
     numbers, residuals, gains = _measurement_gains(workload)
     importance, count = workload.importance(), int(numbers.max()) + 1
     parts = np.full(count, 1 / count)

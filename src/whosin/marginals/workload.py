@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 from whosin.validation import read_whole
 
@@ -40,9 +40,9 @@ class Sums:
 
     def __post_init__(self) -> None:
         if not self.spans or not all(0 <= a < b <= self.size for a, b in self.spans):
-            raise InvalidInput("spans", f"runs of some of {self.size} cells", self.spans[:5])
+            raise invalid_value("spans", f"runs of some of {self.size} cells", self.spans[:5])
         if self.order and sorted(self.order) != list(range(self.size)):
-            raise InvalidInput("order", f"each of {self.size} cells once", self.order[:5])
+            raise invalid_value("order", f"each of {self.size} cells once", self.order[:5])
 
     @property
     def lengths(self) -> Array:
@@ -124,35 +124,37 @@ class Workload:
         for size in self.sizes:
             read_whole(size, "size of an attribute", 2, MOST_CELLS)
         if not self.sets or len(self.sets) > MOST_TABLES:
-            raise InvalidInput("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
+            raise invalid_value("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
         self._sort()
         ordered = self.sets
         for each in ordered:
             self._check(each)
         for each, sums in zip(ordered, self.sums, strict=True):
             if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
-                raise InvalidInput("sums", "sums over exactly the cells of the attribute", "others")
+                raise invalid_value(
+                    "sums", "sums over exactly the cells of the attribute", "others"
+                )
         asked = list(zip(ordered, self.sums, strict=True))
         if len(set(asked)) != len(asked):
             twice = next(each for each, _ in asked if ordered.count(each) > 1)
-            raise InvalidInput("sets", "different tables", f"{list(twice)} twice")
+            raise invalid_value("sets", "different tables", f"{list(twice)} twice")
         if not self.weights:
             object.__setattr__(self, "weights", (1.0,) * len(ordered))
         if len(self.weights) != len(ordered):
             accepted = f"one for each table, {len(ordered)}"
-            raise InvalidInput("weights", accepted, len(self.weights))
+            raise invalid_value("weights", accepted, len(self.weights))
         if not all(0 < each < float("inf") for each in self.weights):
-            raise InvalidInput("weights", "numbers above 0", min(self.weights))
+            raise invalid_value("weights", "numbers above 0", min(self.weights))
 
     def _sort(self) -> None:
         """Attributes rising, each with its sums."""
         given = self.sums or tuple((None,) * len(each) for each in self.sets)
         if [len(each) for each in given] != [len(each) for each in self.sets]:
-            raise InvalidInput("sums", "one for each attribute of each table", "others")
+            raise invalid_value("sums", "one for each attribute of each table", "others")
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
-                raise InvalidInput("sums", "at least one sum that leaves a cell out", "all cells")
+                raise invalid_value("sums", "at least one sum that leaves a cell out", "all cells")
             pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
             sets.append(tuple(each for each, _ in pairs))
             sums.append(tuple(each for _, each in pairs))
@@ -161,12 +163,12 @@ class Workload:
 
     def _check(self, each: Attributes) -> None:
         if len(set(each)) != len(each):
-            raise InvalidInput("sets", "tables of different attributes", list(each))
+            raise invalid_value("sets", "tables of different attributes", list(each))
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
             accepted = f"tables of the attributes 0 to {len(self.sizes) - 1}"
-            raise InvalidInput("sets", accepted, list(each))
+            raise invalid_value("sets", accepted, list(each))
         if self.cells(each) > MOST_CELLS:
-            raise InvalidInput("sets", f"tables of at most {MOST_CELLS} cells", self.cells(each))
+            raise invalid_value("sets", f"tables of at most {MOST_CELLS} cells", self.cells(each))
 
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
@@ -260,7 +262,7 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
         result = result * (attributes - size + 1) // size
         count += result
     if count > MOST_TABLES:
-        raise InvalidInput("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
+        raise invalid_value("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import InvalidInput, NoPureLevel
+from whosin.errors import NoPureLevel, invalid_value
 from whosin.exact import (
     Array,
     ball_exp,
@@ -44,9 +44,9 @@ def read_positive(value: object, field: str) -> Fraction:
     """Read a number above 0 exactly."""
     number = rational(value, field)
     if number <= 0:
-        raise InvalidInput(field, "above 0", value)
+        raise invalid_value(field, "above 0", value)
     if not MIN_SCALE <= number <= 1 / MIN_SCALE:
-        raise InvalidInput(field, "between 1e-300 and 1e300", value)
+        raise invalid_value(field, "between 1e-300 and 1e300", value)
     return number
 
 
@@ -269,7 +269,7 @@ class Geometric(Mechanism):
         read_statistic(self.statistic)
         if (self.scale is None) == (self.alpha is None):
             got = "none" if self.scale is None else "both"
-            raise InvalidInput("scale or alpha", "given, one of the two", got)
+            raise invalid_value("scale or alpha", "given, one of the two", got)
         if self.scale is not None:
             read_positive(self.scale, "scale")
         else:
@@ -302,5 +302,5 @@ def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
     """The statistic's value on each class of worlds, if these are whole numbers."""
     centres = statistic_centres(statistic, space)
     if any(value.denominator != 1 for centre in centres for value in centre):
-        raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+        raise invalid_value("statistic", "whole numbers for geometric noise", "fractions")
     return centres

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.spaces import Records, Space, Subsets
 from whosin.validation import shorten_value
 
@@ -38,14 +38,14 @@ def read_channel(mechanism: object, space: Space | None = None) -> Channel:
         InvalidInput: it is not a mechanism, or it needs a space and none was given.
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidInput("mechanism", "a mechanism or a channel", repr(mechanism))
+        raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     return mechanism.channel(None if space is None else need_space(space, "it"))
 
 
 def need_space(space: Space | None, mechanism: str) -> Space:
     """The space, or an error that says how to give one."""
     if space is None:
-        raise InvalidInput("space", f"given for {mechanism}: measure(mechanism, space)", "none")
+        raise invalid_value("space", f"given for {mechanism}: measure(mechanism, space)", "none")
     if not isinstance(space, Subsets | Records):
-        raise InvalidInput("space", "Subsets(…) or Records(…)", shorten_value(space))
+        raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     return space

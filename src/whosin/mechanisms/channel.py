@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whosin.documents import MOST_SPELLED, Spelled, check_keys, read_json
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import (
     Array,
     ball_exp,
@@ -190,12 +190,12 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     try:
         array = np.asarray(probabilities)
     except ValueError:
-        raise InvalidInput("probabilities", "rows of equal length", "unequal rows") from None
+        raise invalid_value("probabilities", "rows of equal length", "unequal rows") from None
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InvalidInput("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
+        raise invalid_value("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
         wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
-        raise InvalidInput("number of rows", wanted, array.shape[0])
+        raise invalid_value("number of rows", wanted, array.shape[0])
     if array.dtype.kind == "f":
         doubles = np.ascontiguousarray(array, dtype=np.float64)
         # What is possible stays possible: extended floats reach further down.
@@ -210,12 +210,12 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     for number, entry in enumerate(entries):
         if isinstance(entry, float) and not np.isfinite(entry):
             row, column = divmod(number, array.shape[1])
-            raise InvalidInput(f"probability in row {row}, column {column}", "a number", entry)
+            raise invalid_value(f"probability in row {row}, column {column}", "a number", entry)
     exact = flint_array(entries, array.shape)
     try:
         floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
     except OverflowError:
-        raise InvalidInput("probabilities", "between 0 and 1", "a number above 10^300") from None
+        raise invalid_value("probabilities", "between 0 and 1", "a number above 10^300") from None
     return floats, exact if is_exact(*entries) else None
 
 
@@ -223,7 +223,7 @@ def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) 
     for bad, wrong in ((np.isnan(floats), "a number"), (floats < 0, "at least 0")):
         if bad.any():
             row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            raise InvalidInput(
+            raise invalid_value(
                 f"probability in {name(int(row))}, column {column}", wrong, floats[row, column]
             )
     if exact is not None:
@@ -232,30 +232,30 @@ def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) 
         if len(off):
             total = rational(sums[off[0]])
             by = f"{total} (off by {total - 1}, about {float(total - 1):+.3g})"
-            raise InvalidInput(f"sum of {name(int(off[0]))}", "1", by)
+            raise invalid_value(f"sum of {name(int(off[0]))}", "1", by)
         return
     totals = floats.sum(axis=1)
     worst = int(np.argmax(np.abs(totals - 1)))
     if not abs(totals[worst] - 1) <= ROW_SUM_TOLERANCE:
         by = f"{totals[worst]:.12g} (off by {totals[worst] - 1:+.3g})"
-        raise InvalidInput(f"sum of {name(worst)}", "1", by)
+        raise invalid_value(f"sum of {name(worst)}", "1", by)
 
 
 def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashable, ...]:
     if outputs is None:
         return tuple(range(count))
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
-        raise InvalidInput("outputs", "a list of names", repr(outputs))
+        raise invalid_value("outputs", "a list of names", repr(outputs))
     names = tuple(map(_output_name, outputs))
     if len(names) != count:
-        raise InvalidInput("outputs", f"{count} names, one for each column", len(names))
+        raise invalid_value("outputs", f"{count} names, one for each column", len(names))
     try:
         distinct = len(set(names))
     except TypeError:
         accepted = "hashable names: text, numbers, tuples"
-        raise InvalidInput("outputs", accepted, "another object") from None
+        raise invalid_value("outputs", accepted, "another object") from None
     if distinct != count:
-        raise InvalidInput("outputs", "distinct names", "a name twice")
+        raise invalid_value("outputs", "distinct names", "a name twice")
     return names
 
 
@@ -275,17 +275,17 @@ def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
     people = {"kind", "entities"}
     fields = {"subsets": people, "counts": people, "records": {"kind", "rows", "values"}}
     if not isinstance(kind, str) or kind not in fields:
-        raise InvalidInput("space kind", "'subsets', 'counts' or 'records'", repr(kind))
+        raise invalid_value("space kind", "'subsets', 'counts' or 'records'", repr(kind))
     check_keys(data, sorted(fields[kind]), "space")
     if kind != "records":
         entities = data.get("entities")
         if not isinstance(entities, list | int):
-            raise InvalidInput("entities", "a list of names or a number", repr(entities))
+            raise invalid_value("entities", "a list of names or a number", repr(entities))
         space = Subsets(entities)
         return space, Count().lattice(space) if kind == "counts" else None
     rows, values = data.get("rows"), data.get("values")
     if not isinstance(rows, int) or not isinstance(values, int):
-        raise InvalidInput("rows and values", "whole numbers", f"{rows!r} and {values!r}")
+        raise invalid_value("rows and values", "whole numbers", f"{rows!r} and {values!r}")
     return Records(rows, values), None
 
 
@@ -307,7 +307,7 @@ def read_names(names: Iterable[object], field: str) -> list[object]:
     result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
-            raise InvalidInput(
+            raise invalid_value(
                 field, "text, numbers or tuples of these in a file", shorten_value(name)
             )
         result.append(read_names(name, field) if isinstance(name, tuple) else name)
@@ -319,12 +319,12 @@ def read_decimals(probabilities: object) -> object:
 
     In a table of more than `MOST_SPELLED` entries decimals are the floats nearest to them."""
     if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
-        raise InvalidInput("probabilities", "a list of lists", type(probabilities).__name__)
+        raise invalid_value("probabilities", "a list of lists", type(probabilities).__name__)
     for number, row in enumerate(probabilities):
         for column, entry in enumerate(row):
             if isinstance(entry, bool) or not isinstance(entry, int | float | str):
                 where = f"probability in row {number}, column {column}"
-                raise InvalidInput(where, "a number or a string such as '1/3'", repr(entry))
+                raise invalid_value(where, "a number or a string such as '1/3'", repr(entry))
     if sum(map(len, probabilities)) > MOST_SPELLED:
         return probabilities
     try:
@@ -380,7 +380,7 @@ class Channel(Mechanism):
         lattice: Lattice | None = None,
     ) -> None:
         if not isinstance(space, Subsets | Records):
-            raise InvalidInput("space", "Subsets(…) or Records(…)", repr(space))
+            raise invalid_value("space", "Subsets(…) or Records(…)", repr(space))
         rows = lattice.worlds if lattice is not None else space.worlds
         why = _describe_space(space) if lattice is None else "one for each class of worlds"
         floats, exact = read_stochastic(probabilities, rows, why, _row_names(space, lattice))
@@ -459,11 +459,11 @@ class Channel(Mechanism):
         """Tabulate a function from a world to {output: probability}."""
         require_table("a table over all worlds", need_space(space, "a function").worlds, 1)
         if not callable(function):
-            raise InvalidInput("function", "a function of a world", shorten_value(function))
+            raise invalid_value("function", "a function of a world", shorten_value(function))
         rows = [function(world) for world in space]
         for row in rows:
             if not isinstance(row, Mapping):
-                raise InvalidInput("function", "one that returns a mapping", shorten_value(row))
+                raise invalid_value("function", "one that returns a mapping", shorten_value(row))
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 
@@ -481,11 +481,11 @@ class Channel(Mechanism):
         if isinstance(data, dict):
             check_keys(data, known, "channel file")
         if not isinstance(data, dict) or not isinstance(data.get("space"), dict):
-            raise InvalidInput(
+            raise invalid_value(
                 "channel file", f"an object with {', '.join(known)}", "another value"
             )
         if "probabilities" not in data:
-            raise InvalidInput("probabilities", "a list with a row for each world", "nothing")
+            raise invalid_value("probabilities", "a list with a row for each world", "nothing")
         space, lattice = read_space(data["space"])
         probabilities = read_decimals(data["probabilities"])
         return cls(space, probabilities, data.get("outputs"), lattice=lattice)
@@ -548,7 +548,7 @@ class Channel(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         if space is not None and space != self.space:
-            raise InvalidInput("space", f"that of the channel, {self.space!r}", repr(space))
+            raise invalid_value("space", f"that of the channel, {self.space!r}", repr(space))
         return self
 
     @property
@@ -649,7 +649,7 @@ def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
     first = channels[0]
     for channel in channels[1:]:
         if channel.space != first.space:
-            raise InvalidInput("parts", f"all on {first.space!r}", f"one on {channel.space!r}")
+            raise invalid_value("parts", f"all on {first.space!r}", f"one on {channel.space!r}")
     if all(channel.lattice == first.lattice for channel in channels):
         return list(channels)
     return [channel.on_worlds() for channel in channels]

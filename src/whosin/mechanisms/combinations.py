@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     Array,
     ball_sum,
@@ -54,7 +54,7 @@ class Composed(Mechanism):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise InvalidInput("parts", "at least one mechanism", "none")
+            raise invalid_value("parts", "at least one mechanism", "none")
 
     def channel(self, space: Space | None = None) -> Channel:
         channels = same_lattice([read_channel(part, space) for part in self.parts])
@@ -141,13 +141,13 @@ class Mixture(Mechanism):
 
     def __post_init__(self) -> None:
         if not read_list(self.parts, "parts", "a list of mechanisms"):
-            raise InvalidInput("parts", "at least one mechanism", "none")
+            raise invalid_value("parts", "at least one mechanism", "none")
         if self.weights is not None:
             if len(read_list(self.weights, "weights", "a list of numbers")) != len(self.parts):
-                raise InvalidInput("weights", f"{len(self.parts)} numbers", len(self.weights))
+                raise invalid_value("weights", f"{len(self.parts)} numbers", len(self.weights))
             total = sum((probability(w, "weights") for w in self.weights), Fraction(0))
             if abs(total - 1) > 1e-9:
-                raise InvalidInput("weights", "numbers with sum 1", f"sum {float(total):.12g}")
+                raise invalid_value("weights", "numbers with sum 1", f"sum {float(total):.12g}")
 
     def channel(self, space: Space | None = None) -> Channel:
         channels = same_lattice([read_channel(part, space) for part in self.parts])
@@ -256,7 +256,7 @@ class PostProcessed(Mechanism):
             return name
         if isinstance(self.map, Mapping):
             if name not in self.map:
-                raise InvalidInput("map", "an image for every output", f"none for {name!r}")
+                raise invalid_value("map", "an image for every output", f"none for {name!r}")
             return self.map[name]
         assert callable(self.map)
         return self.map(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, Unsupported, at
+from whosin.errors import Unsupported, at, invalid_value
 from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
@@ -47,7 +47,7 @@ def read_p_table(path: Path) -> tuple[Table, int]:
             read_text(path, "p-table", MAX_FILE_BYTES), "p-table"
         )
         if not 1 < len(rows) <= MOST_LINES + 1:
-            raise InvalidInput("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(rows))
+            raise invalid_value("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(rows))
         columns = {name.lower(): index for index, name in enumerate(rows[0])}
         body = list(zip(lines[1:], rows[1:], strict=True))
         for names, read in COLUMN_READERS.items():
@@ -56,7 +56,7 @@ def read_p_table(path: Path) -> tuple[Table, int]:
                 repeats = names[0] == "pcv" and max(table) == LAST_OF_KEYS
                 return table, REPEATED if repeats else 1
         accepted = "i, j, p or i, v, p or pcv, ckey, pvalue"
-        raise InvalidInput("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
+        raise invalid_value("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
 
 
 def _read_cells(
@@ -66,7 +66,7 @@ def _read_cells(
     result = []
     for line, row in rows:
         if len(row) <= max(indices):
-            raise InvalidInput(f"line {line} of the p-table", "a cell for each column", len(row))
+            raise invalid_value(f"line {line} of the p-table", "a cell for each column", len(row))
         result.append((line, [row[index] for index in indices]))
     return result
 
@@ -94,13 +94,13 @@ def _read_keys(cells: list[tuple[int, list[str]]]) -> Table:
     for line, (before, key, change_by) in cells:
         row = rows.setdefault(_read_whole(before, line), {})
         if _read_whole(key, line) in row:
-            raise InvalidInput(f"line {line} of the p-table", "a key once for each count", key)
+            raise invalid_value(f"line {line} of the p-table", "a key once for each count", key)
         row[_read_whole(key, line)] = _read_whole(change_by, line)
     keys = len(next(iter(rows.values())))
     table: Table = {} if 0 in rows else {0: {0: Fraction(1)}}
     for count, row in rows.items():
         if len(row) != keys:
-            raise InvalidInput(f"keys of count {count} in the p-table", f"{keys}", len(row))
+            raise invalid_value(f"keys of count {count} in the p-table", f"{keys}", len(row))
         for change in row.values():
             weights = table.setdefault(count, {})
             weights[change] = weights.get(change, Fraction(0)) + Fraction(1, keys)
@@ -117,14 +117,14 @@ COLUMN_READERS: dict[tuple[str, ...], Callable[[list[tuple[int, list[str]]]], Ta
 def _add_weight(table: Table, count: int, change: int, weight: str, line: int) -> None:
     row = table.setdefault(count, {})
     if change in row:
-        raise InvalidInput(f"line {line} of the p-table", "each change once for a count", change)
+        raise invalid_value(f"line {line} of the p-table", "each change once for a count", change)
     row[change] = probability(weight, f"probability in line {line} of the p-table")
 
 
 def _read_whole(text: str, line: int) -> int:
     number = rational(text, f"line {line} of the p-table")
     if number.denominator != 1:
-        raise InvalidInput(f"line {line} of the p-table", "whole numbers", text)
+        raise invalid_value(f"line {line} of the p-table", "whole numbers", text)
     return int(number)
 
 
@@ -133,7 +133,7 @@ def _normalise_rows(table: Table) -> Table:
     for count, row in table.items():
         total = sum(row.values(), Fraction(0))
         if abs(total - 1) > P_TABLE_FILE_TOLERANCE:
-            raise InvalidInput(
+            raise invalid_value(
                 f"sum of the probabilities of count {count}", "1", f"{float(total):.12g}"
             )
         for change in row:
@@ -186,7 +186,7 @@ class Rule(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         subsets = need_space(space, type(self).__name__)
         if not isinstance(subsets, Subsets):
-            raise InvalidInput("space", "Subsets(…) for a rule about counts", repr(space))
+            raise invalid_value("space", "Subsets(…) for a rule about counts", repr(space))
         return self.on_counts(subsets.size).channel(subsets)
 
 
@@ -254,26 +254,26 @@ class CellKey(Rule):
 def _read_rows(table: object) -> tuple[Row, ...]:
     accepted = "{count: {change: probability}}, with a row for each count from 0 on"
     if not isinstance(table, Mapping) or not table:
-        raise InvalidInput("table", accepted, shorten_value(table))
+        raise invalid_value("table", accepted, shorten_value(table))
     for count in table:
         read_whole(count, "count of a row in table", 0, MOST_PEOPLE)
     missing = next((count for count in range(len(table)) if count not in table), None)
     if missing is not None:
-        raise InvalidInput("table", accepted, f"none for a count of {missing}")
+        raise invalid_value("table", accepted, f"none for a count of {missing}")
     return tuple(_read_row(count, table[count]) for count in range(len(table)))
 
 
 def _read_row(count: int, row: Any) -> Row:
     where = f"row {count} of table"
     if not isinstance(row, Mapping) or not row:
-        raise InvalidInput(where, "{change: probability}", shorten_value(row))
+        raise invalid_value(where, "{change: probability}", shorten_value(row))
     for change in row:
         read_whole(change, f"change in {where}", -count, MOST_PEOPLE)
     entries = {int(change): probability(p, f"probability in {where}") for change, p in row.items()}
     total = sum(entries.values(), Fraction(0))
     exact = is_exact(*row.values())
     if (total != 1 and exact) or abs(total - 1) > SUM_TOLERANCE:
-        raise InvalidInput(f"sum of {where}", "1", f"{float(total):.12g}")
+        raise invalid_value(f"sum of {where}", "1", f"{float(total):.12g}")
     return tuple(
         (change, Rational(rational(p) / total)) for change, p in sorted(entries.items()) if p
     )
@@ -316,7 +316,7 @@ class FromTable(Rule):
     def _table(self) -> CountTable:
         rows = len(self.matrix) if hasattr(self.matrix, "__len__") else 0
         if rows < 2:
-            raise InvalidInput("matrix", "a row for each count 0, 1, …: at least two", rows)
+            raise invalid_value("matrix", "a row for each count 0, 1, …: at least two", rows)
         floats, exact = read_stochastic(
             self.matrix, rows, "one a count", lambda row: f"row {row} of matrix"
         )
@@ -333,7 +333,7 @@ class FromTable(Rule):
     def on_counts(self, people: int, margin: int = 0) -> CountTable:
         if people != self._table.people:
             wanted = f"{people + 1}, one for each count 0 … {people}"
-            raise InvalidInput("rows of matrix", wanted, self._table.people + 1)
+            raise invalid_value("rows of matrix", wanted, self._table.people + 1)
         return self._table
 
 
@@ -447,7 +447,7 @@ class Suppress(Rule):
     def __post_init__(self) -> None:
         read_whole(self.below, "below", 1, MOST_PEOPLE)
         if self.zeros not in ZERO_POLICIES:
-            raise InvalidInput("zeros", "shown or hidden", repr(self.zeros))
+            raise invalid_value("zeros", "shown or hidden", repr(self.zeros))
 
     @property
     def reach(self) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces import Count, Subsets
 from whosin.spaces.arrays import require_table
@@ -174,7 +174,7 @@ class CountTable:
         from whosin.mechanisms.channel import Channel  # which can become a table of counts
 
         if space.size != self.people:
-            raise InvalidInput("space", f"{self.people} entities", space.size)
+            raise invalid_value("space", f"{self.people} entities", space.size)
         if self.lost:
             raise Unsupported(
                 "the noise is so small for this many people that some outputs are less likely than "

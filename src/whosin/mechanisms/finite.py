@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     exp_down,
     flint_array,
@@ -52,7 +52,7 @@ class Exponential(Mechanism):
         read_ranged(self.epsilon, "epsilon", "at least 0")
         read_positive(self.sensitivity, "sensitivity")
         if not read_list(self.outputs, "outputs", "a list of candidates"):
-            raise InvalidInput("outputs", "at least one candidate", "none")
+            raise invalid_value("outputs", "at least one candidate", "none")
 
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, "Exponential")
@@ -64,7 +64,7 @@ class Exponential(Mechanism):
         else:
             scores = np.array(self.score, dtype=float)
         if scores.shape != (space.worlds, len(self.outputs)) or not np.isfinite(scores).all():
-            raise InvalidInput(
+            raise invalid_value(
                 "score", f"finite, {space.worlds} worlds × {len(self.outputs)}", scores.shape
             )
         rate = float(rational(self.epsilon)) / float(rational(self.sensitivity))
@@ -99,13 +99,13 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.keep is None):
             got = "none" if self.epsilon is None else "both"
-            raise InvalidInput("epsilon or keep", "given, one of the two", got)
+            raise invalid_value("epsilon or keep", "given, one of the two", got)
         if self.keep is not None:
             probability(self.keep, "keep")
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
             if level > LARGEST_EPSILON:
-                raise InvalidInput("epsilon", f"at most {LARGEST_EPSILON:,}", self.epsilon)
+                raise invalid_value("epsilon", f"at most {LARGEST_EPSILON:,}", self.epsilon)
 
     def _odds(self) -> Fraction:
         """How much likelier a row's own value is than each other one: e^ε, rounded down."""
@@ -193,7 +193,7 @@ class KMax(Mechanism):
             raise Unsupported("k-Max is defined on Subsets")
         size = space.size
         if self.k > size:
-            raise InvalidInput("k", f"at most the number of entities, {size}", self.k)
+            raise invalid_value("k", f"at most the number of entities, {size}", self.k)
         require_table("the table of maxima by outputs", size + 1, size)
         table = np.zeros((size + 1, size), dtype=object)
         share = Fraction(1, self.k)
@@ -231,7 +231,7 @@ class ExceptFirst(Mechanism):
             raise Unsupported("this mechanism is defined on Subsets")
         size = space.size
         if size < 2:
-            raise InvalidInput("entities", "at least 2", size)
+            raise invalid_value("entities", "at least 2", size)
         require_table("a table over all subsets", space.worlds, size)
         everything = [Fraction(1, size)] * size
         exception = [Fraction(0)] + [Fraction(1, size - 1)] * (size - 1)

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, ball_exp, exact_fraction, rational
 from whosin.noise.selection import bernoulli_exp, exp_minus
 from whosin.noise.source import (
@@ -224,7 +224,7 @@ def discrete_gaussian(
         variance: σ² instead of σ, for a width that is not rational.
     """
     if (sigma is None) == (variance is None):
-        raise InvalidInput("sigma", "given, or else variance", f"{sigma!r} and {variance!r}")
+        raise invalid_value("sigma", "given, or else variance", f"{sigma!r} and {variance!r}")
     if variance is None:
         square = read_positive(sigma, "sigma") ** 2
     else:
@@ -378,7 +378,7 @@ class Grid:
     def __init__(self, step: object = 1) -> None:
         read = read_positive(step, "step", 2**1000)
         if read < Fraction(1, 2**1000):
-            raise InvalidInput("step", "from 2^-1000 to 2^1000", step)
+            raise invalid_value("step", "from 2^-1000 to 2^1000", step)
         object.__setattr__(self, "step", read)
 
     def units(self, values: npt.ArrayLike) -> Array:
@@ -387,7 +387,7 @@ class Grid:
         if given.dtype.kind not in "iufO" or (
             given.dtype.kind == "f" and not np.isfinite(given).all()
         ):
-            raise InvalidInput("values", "finite numbers", "something else")
+            raise invalid_value("values", "finite numbers", "something else")
         if given.dtype.kind in "iu" and self.step == 1:
             return _read_units(given)
         flat = given.reshape(-1)
@@ -413,10 +413,10 @@ class Grid:
         """The sensitivity in units, of values that change by at most `change` in all (L1), at most
         `coordinates` of them: ⌈Δ/step⌉ + c − 1."""
         if not isinstance(coordinates, int) or coordinates < 1:
-            raise InvalidInput("coordinates", "an integer from 1 up", repr(coordinates))
+            raise invalid_value("coordinates", "an integer from 1 up", repr(coordinates))
         number = rational(change, "sensitivity")
         if number <= 0:
-            raise InvalidInput("sensitivity", "a number above 0", change)
+            raise invalid_value("sensitivity", "a number above 0", change)
         return ceil(number / self.step) + coordinates - 1
 
     def add_laplace(self, units: npt.ArrayLike, sensitivity: int, epsilon: object) -> Array:
@@ -430,7 +430,7 @@ class Grid:
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         scale = change / read_positive(epsilon, "epsilon", 2**1000)
         if scale > PARAMETERS_LARGEST:
-            raise InvalidInput("epsilon", WIDEST_STEP, float(scale))
+            raise invalid_value("epsilon", WIDEST_STEP, float(scale))
         return _cut_sum(whole, discrete_laplace(scale, whole.shape))
 
     def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
@@ -444,7 +444,7 @@ class Grid:
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
         if variance > PARAMETERS_LARGEST**2:
-            raise InvalidInput("rho", WIDEST_STEP, rho)
+            raise invalid_value("rho", WIDEST_STEP, rho)
         return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
 
     def values(self, units: npt.ArrayLike) -> Array:
@@ -471,7 +471,7 @@ class Grid:
 def _read_units(units: npt.ArrayLike) -> Array:
     whole = np.asarray(units)
     if whole.dtype.kind not in "iu":
-        raise InvalidInput("units", "integers", f"an array of {whole.dtype}")
+        raise invalid_value("units", "integers", f"an array of {whole.dtype}")
     if whole.dtype == np.uint64:
         whole = np.minimum(whole, np.uint64(MAX_UNITS))
     cut: Array = np.clip(whole.astype(np.int64), -MAX_UNITS, MAX_UNITS)

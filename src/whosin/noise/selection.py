@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, ball, ball_exp, probability, rational, read_ranged, round_up
 from whosin.extras import require_extras
 from whosin.noise.source import (
@@ -87,10 +87,10 @@ def top_k(
     """
     values = np.ascontiguousarray(scores)
     if values.ndim != 1 or not values.size or values.dtype.kind not in "iuf":
-        raise InvalidInput("scores", "a list of integers or floats", "something else")
+        raise invalid_value("scores", "a list of integers or floats", "something else")
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     if not np.isfinite(values).all():
-        raise InvalidInput("scores", "finite", "a value that is not")
+        raise invalid_value("scores", "finite", "a value that is not")
     width = _positive_float(scale, "scale")
     count = read_whole(k, "k", 1, values.size)
     kind = "f64" if values.dtype.kind == "f" else "i64"
@@ -135,7 +135,7 @@ def selection_rho(
 def _positive_float(value: object, field: str) -> float:
     number = round_up(rational(value, field))
     if not 0 < number < math.inf:
-        raise InvalidInput(field, "a number above 0", value)
+        raise invalid_value(field, "a number above 0", value)
     return number
 
 
@@ -221,9 +221,9 @@ def randomized_response(
     read_list(rows, "rows", "a list of the probabilities of each code's answers")
     values = np.asarray(codes)
     if values.dtype.kind not in "iu" or not len(rows):
-        raise InvalidInput("codes", "an array of integers, and rows not empty", values.dtype)
+        raise invalid_value("codes", "an array of integers, and rows not empty", values.dtype)
     if values.size and not 0 <= values.min() <= values.max() < len(rows):
-        raise InvalidInput("codes", f"integers from 0 to {len(rows) - 1}", "another one")
+        raise invalid_value("codes", f"integers from 0 to {len(rows) - 1}", "another one")
     read = [_read_probabilities(row, f"rows[{code}]") for code, row in enumerate(rows)]
     _code_type(values.dtype, max(len(row) for row in read))
     answers = np.empty_like(values)
@@ -236,17 +236,19 @@ def randomized_response(
 
 def _read_probabilities(probabilities: Sequence[object], field: str) -> tuple[Fraction, ...]:
     if isinstance(probabilities, str) or not hasattr(probabilities, "__len__"):
-        raise InvalidInput(field, "a list of probabilities", repr(probabilities))
+        raise invalid_value(field, "a list of probabilities", repr(probabilities))
     read = tuple(probability(value, f"{field}[{i}]") for i, value in enumerate(probabilities))
     if sum(read) != 1:
-        raise InvalidInput(field, "probabilities that add up to exactly 1", f"a sum of {sum(read)}")
+        raise invalid_value(
+            field, "probabilities that add up to exactly 1", f"a sum of {sum(read)}"
+        )
     return read
 
 
 def _code_type(dtype: npt.DTypeLike, outcomes: int) -> np.dtype[Any]:
     kind = np.dtype(dtype)
     if kind.kind not in "iu" or np.iinfo(kind).max < outcomes - 1:
-        raise InvalidInput("dtype", f"an integer type that holds {outcomes - 1}", kind)
+        raise invalid_value("dtype", f"an integer type that holds {outcomes - 1}", kind)
     return kind
 
 
@@ -304,7 +306,7 @@ def exp_minus(exponent: object) -> Real:
     """e^(−x) as a certified real, for a rational x ≥ 0."""
     number = rational(exponent, "exponent")
     if number < 0:
-        raise InvalidInput("exponent", "a number from 0 up", exponent)
+        raise invalid_value("exponent", "a number from 0 up", exponent)
     return lambda precision: ball_exp(-number, precision)
 
 
@@ -316,7 +318,7 @@ def _read_real(probability: object) -> Real:
     result = probability(128)
     if not isinstance(result, arb) or not result.is_finite() or result < 0 or result > 1:
         accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
-        raise InvalidInput("probability", accepted, repr(result))
+        raise invalid_value("probability", accepted, repr(result))
     return probability
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, rational
 from whosin.validation import read_whole
 
@@ -52,7 +52,7 @@ SYSTEM_SOURCE = SystemSource()
 def checked_source(source: object) -> Source:
     """The source itself, if it is one."""
     if not isinstance(source, Source):
-        raise InvalidInput("source", "a whosin.noise.Source", type(source).__name__)
+        raise invalid_value("source", "a whosin.noise.Source", type(source).__name__)
     return source
 
 
@@ -76,9 +76,9 @@ def read_positive(value: object, field: str, largest: int = PARAMETERS_LARGEST) 
     try:
         number = rational(value, field)
     except InvalidInput:
-        raise InvalidInput(field, accepted, repr(value)) from None
+        raise invalid_value(field, accepted, repr(value)) from None
     if isinstance(value, bool | np.bool_) or not 0 < number <= largest:
-        raise InvalidInput(field, accepted, value)
+        raise invalid_value(field, accepted, value)
     return number
 
 
@@ -92,9 +92,9 @@ def read_shape(size: object) -> tuple[int, ...]:
         for length in lengths
     )
     if isinstance(size, str | bytes) or not whole:
-        raise InvalidInput("size", "None, an integer from 0 up or a tuple of these", repr(size))
+        raise invalid_value("size", "None, an integer from 0 up or a tuple of these", repr(size))
     if math.prod(int(length) for length in lengths) > 2**40:
-        raise InvalidInput("size", "at most 2^40 draws in all", repr(size))
+        raise invalid_value("size", "at most 2^40 draws in all", repr(size))
     return tuple(int(length) for length in lengths)
 
 

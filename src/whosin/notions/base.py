@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     Array,
     Number,
@@ -149,7 +149,7 @@ class Level(Displayed):
 def _read_claim(value: object) -> Fraction | float:
     """A claim, which may be infinite."""
     if isinstance(value, float) and math.isnan(value):
-        raise InvalidInput("claim", "a number", value)
+        raise invalid_value("claim", "a number", value)
     if isinstance(value, str) and value.strip().lower() in INFINITE_WORDS:
         return math.inf
     return math.inf if value == math.inf else rational(value, "claim")
@@ -247,7 +247,7 @@ class OfPriors(Notion):
         priors = prior if isinstance(prior, Prior) else read_list(prior, "prior", accepted)
         object.__setattr__(self, "prior", priors)
         if not self.priors or not all(isinstance(each, Prior) for each in self.priors):
-            raise InvalidInput("prior", accepted, repr(prior))
+            raise invalid_value("prior", accepted, repr(prior))
 
     @property
     def title(self) -> str:

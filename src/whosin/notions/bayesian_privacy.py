@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.notions import certificates
@@ -59,7 +59,7 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
             return None
         weights = statistic.weights(space)
         if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
-            raise InvalidInput("statistic", "whole numbers for geometric noise", "fractions")
+            raise invalid_value("statistic", "whole numbers for geometric noise", "fractions")
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _decay_rate(part)))
     result, decay, steps, offsets = [], [], [], []

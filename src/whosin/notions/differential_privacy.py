@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.exact import (
     Array,
     ball,
@@ -115,7 +115,7 @@ class DifferentialPrivacy(Notion):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
         object.__setattr__(self, "group", read_whole(self.group, "group", 1))
         if self.group > 1 and self.relation != "replace":
-            raise InvalidInput("group", "1 unless relation is 'replace', on records", self.group)
+            raise invalid_value("group", "1 unless relation is 'replace', on records", self.group)
 
     @property
     def about_records(self) -> bool | None:  # type: ignore[override]
@@ -328,17 +328,17 @@ def _read_metric_matrix(metric: object) -> tuple[tuple[Fraction | float, ...], .
     rows = [read_list(row, "metric", accepted) for row in read_list(metric, "metric", accepted)]
     if not rows or any(len(row) != len(rows) for row in rows):
         sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
-        raise InvalidInput(
+        raise invalid_value(
             "metric", "the same number of rows and columns, one for each world", sizes
         )
     result = tuple(tuple(_read_distance(each) for each in row) for row in rows)
     for one, row in enumerate(result):
         if row[one] != 0:
-            raise InvalidInput("metric", "0 from a world to itself", f"world {one}")
+            raise invalid_value("metric", "0 from a world to itself", f"world {one}")
         for two, distance in enumerate(row):
             if distance != result[two][one]:
                 pair = f"two distances of worlds {one} and {two}"
-                raise InvalidInput("metric", "symmetric", pair)
+                raise invalid_value("metric", "symmetric", pair)
     return result
 
 
@@ -366,7 +366,7 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
 
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
     if len(metric) != space.worlds:
-        raise InvalidInput("metric", f"{space.worlds} rows, one for each world", len(metric))
+        raise invalid_value("metric", f"{space.worlds} rows, one for each world", len(metric))
     if space.worlds > MAX_CASES:
         raise Unsupported(f"a metric that is written out has at most {MAX_CASES:,} worlds")
     for one, row in enumerate(metric):

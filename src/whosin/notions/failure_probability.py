@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     Array,
     Rational,
@@ -201,14 +201,14 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
         Unsupported: a density, or a family for which nobody knows the worst priors.
     """
     if not isinstance(mechanism, Mechanism):
-        raise InvalidInput("mechanism", "a mechanism or a channel", repr(mechanism))
+        raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     if isinstance(mechanism, Channel):
         space = mechanism.channel(space).space
     if not isinstance(space, Subsets):
         raise Unsupported("a failure probability is about entities being in or out: give Subsets")
     family.check(space)
     if isinstance(family, AtMostKnown) and family.k > space.size:
-        raise InvalidInput("k", f"at most the number of people, {space.size}", family.k)
+        raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
     table = mechanism.on_counts(space.size)
     if table is not None and type(family).crowds is not Family.crowds:
         return CrowdCases(table, space, family, positive)
@@ -355,7 +355,7 @@ def profile(cases: Cases, epsilon: object) -> float:
     """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
     power = rational(epsilon, "epsilon")
     if not abs(power) <= MAX_EXPONENT:
-        raise InvalidInput("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
+        raise invalid_value("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
     if cases.is_small:
         factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)
@@ -398,7 +398,7 @@ def failure(cases: Cases, ratio: object, proved: float | None = None) -> Failure
     found."""
     most = rational(ratio, "ratio")
     if not 1 < most <= 10**300:
-        raise InvalidInput("ratio", "above 1 and at most 1e300", ratio)
+        raise invalid_value("ratio", "above 1 and at most 1e300", ratio)
     exact, complete = cases.is_small, cases.family.complete
     lower, upper = Fraction(-1), Fraction(-1)
     best: tuple[Likelihoods, int, Array] | None = None
@@ -508,7 +508,7 @@ def _promising_epsilons(
 def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
     if delta < Fraction(MIN_RATIO_GAP) and not (cases.is_small and cases.family.complete):
-        raise InvalidInput("delta", f"0, or at least {MIN_RATIO_GAP:g} here", float(delta))
+        raise invalid_value("delta", f"0, or at least {MIN_RATIO_GAP:g} here", float(delta))
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None
     for pair in cases.pairs(exact=exact, few=None if complete else MAX_EPSILONS):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, flint_array, flint_rational, is_exact, rational, read_ranged
 from whosin.priors.base import read_distribution
 from whosin.spaces import Records, Space
@@ -105,7 +105,7 @@ class GainMatrix(GainFunction):
         rows = [read_list(row, "gain", accepted) for row in read_list(matrix, "gain", accepted)]
         if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
             sizes = sorted({len(row) for row in rows})
-            raise InvalidInput("gain", accepted, f"rows of {sizes} numbers" if rows else "none")
+            raise invalid_value("gain", accepted, f"rows of {sizes} numbers" if rows else "none")
         numbers = tuple(
             tuple(read_ranged(each, "gain", "at least 0") for each in row) for row in rows
         )
@@ -113,7 +113,7 @@ class GainMatrix(GainFunction):
             range(len(rows)) if guesses is None else read_list(guesses, "guesses", "names")
         )
         if len(names) != len(rows):
-            raise InvalidInput("guesses", f"{len(rows)} names, one for each row", len(names))
+            raise invalid_value("guesses", f"{len(rows)} names, one for each row", len(names))
         object.__setattr__(self, "matrix", numbers)
         object.__setattr__(self, "guesses", names)
         object.__setattr__(self, "_exact", all(is_exact(*row) for row in rows))
@@ -133,7 +133,7 @@ class GainMatrix(GainFunction):
     def check(self, space: Space) -> None:
         if len(self.matrix[0]) != space.worlds:
             accepted = f"rows of {space.worlds} numbers, one for each world, in world order"
-            raise InvalidInput("gain", accepted, f"rows of {len(self.matrix[0])}")
+            raise invalid_value("gain", accepted, f"rows of {len(self.matrix[0])}")
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         table = gain_matrix(self)
@@ -215,11 +215,11 @@ class SinglingOut(GainFunction):
         if not isinstance(space, Records):
             raise Unsupported("singling out is about the values of rows: it needs Records")
         if self.values is not None and len(self.values) != space.values:
-            raise InvalidInput("values", f"{space.values} probabilities", len(self.values))
+            raise invalid_value("values", f"{space.values} probabilities", len(self.values))
         if not any(mass <= self.limit for mass in self._masses(space)):
             least = min(self._masses(space))
             accepted = f"at least {least}, the weight of the rarest value"
-            raise InvalidInput("singling-out", accepted, self.limit)
+            raise invalid_value("singling-out", accepted, self.limit)
         if 2**space.values * space.worlds > MAX_ENTRIES:
             raise Unsupported(
                 f"singling out looks at 2^{space.values} predicates on {space.worlds:,} tables, "
@@ -280,7 +280,7 @@ class Tries(GainFunction):
 
     def check(self, space: Space) -> None:
         if self.k > space.worlds:
-            raise InvalidInput("tries", f"at most {space.worlds:,}, the number of worlds", self.k)
+            raise invalid_value("tries", f"at most {space.worlds:,}, the number of worlds", self.k)
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         k = self.k
@@ -307,7 +307,7 @@ GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {
 
 def _read_nothing(said: str) -> int:
     if said:
-        raise InvalidInput("identity", "said alone; tries=3 allows three tries", said)
+        raise invalid_value("identity", "said alone; tries=3 allows three tries", said)
     return 1
 
 
@@ -323,7 +323,7 @@ def read_gain(text: str | Path) -> GainFunction:
     data = read_object(Path(text), "gain")
     check_keys(data, ("matrix", "guesses"), "gain")
     if "matrix" not in data:
-        raise InvalidInput("matrix", "a list of rows, one for each guess", "nothing")
+        raise invalid_value("matrix", "a list of rows, one for each guess", "nothing")
     return GainMatrix(data["matrix"], data.get("guesses"))
 
 

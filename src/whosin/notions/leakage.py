@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, exact_fraction, flint_rational, is_exact, log_up, rational
 from whosin.families import AnyPrior, Explicit, Family, FixedProbability
 from whosin.mechanisms import Channel, read_channel
@@ -133,7 +133,7 @@ class Leakage(Notion):
         accepted = "a prior, a list of priors or a family"
         priors = prior if isinstance(prior, Prior | Family) else read_list(prior, "prior", accepted)
         if isinstance(priors, tuple) and not _are_priors(priors):
-            raise InvalidInput("prior", accepted, repr(prior))
+            raise invalid_value("prior", accepted, repr(prior))
         if form not in LEAKAGE_FORMS:
             raise UnknownName("form", str(form), LEAKAGE_FORMS)
         object.__setattr__(self, "gain", read_gain_function(gain))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import (
     Number,
     Rational,
@@ -57,7 +57,7 @@ class PositiveMembership(Notion):
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, Family):
-            raise InvalidInput("family", "a family of priors", repr(self.family))
+            raise invalid_value("family", "a family of priors", repr(self.family))
 
     @property
     def title(self) -> str:

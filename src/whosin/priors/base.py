@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, is_exact, probability, rational
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice
@@ -125,5 +125,5 @@ def read_distribution(values: Sequence[object], field: str) -> tuple[Fraction, .
     slack = Fraction(0) if is_exact(*values) else SUM_TOLERANCE
     if abs(total - 1) > slack:
         by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
-        raise InvalidInput(field, "probabilities with sum 1", by)
+        raise invalid_value(field, "probabilities with sum 1", by)
     return tuple(value / total for value in exact)

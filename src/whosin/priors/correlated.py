@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior, RecordPrior, read_distribution
 from whosin.spaces.arrays import require_table
@@ -44,7 +44,7 @@ class Blocks(Prior):
         for number, (members, table) in enumerate(read_tables(self.blocks, "blocks", accepted)):
             twice = seen & set(members)
             if twice or len(set(members)) != len(members):
-                raise InvalidInput(
+                raise invalid_value(
                     f"block {number}", "people of no other block", sorted(map(str, twice))
                 )
             seen |= set(members)
@@ -52,14 +52,14 @@ class Blocks(Prior):
                 outside = set(read_list(present, f"block {number}", "sets of its members"))
                 outside -= set(members)
                 if outside:
-                    raise InvalidInput(
+                    raise invalid_value(
                         f"block {number}", "sets of its members", sorted(map(str, outside))
                     )
         for number, table in enumerate(self._exact):
             total = sum(table.values(), Fraction(0))
             if abs(total - 1) > SUM_TOLERANCE:
                 by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
-                raise InvalidInput(f"block {number}", "probabilities with sum 1", by)
+                raise invalid_value(f"block {number}", "probabilities with sum 1", by)
 
     @classmethod
     def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
@@ -93,7 +93,7 @@ class Blocks(Prior):
 
     def check(self, space: Subsets) -> None:
         if set(self._block_of) != set(space.entities):
-            raise InvalidInput("blocks", "every entity in exactly one block", "not so")
+            raise invalid_value("blocks", "every entity in exactly one block", "not so")
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -162,9 +162,11 @@ class Blocks(Prior):
     def check_records(self, space: Records) -> None:
         """On records a row is a person, by number, and its value whether they are present."""
         if space.values != 2:
-            raise InvalidInput("values", "2 for blocks: absent, present", space.values)
+            raise invalid_value("values", "2 for blocks: absent, present", space.values)
         if set(self._block_of) != set(range(space.rows)):
-            raise InvalidInput("blocks", f"rows 0 to {space.rows - 1}, each in one block", "not so")
+            raise invalid_value(
+                "blocks", f"rows 0 to {space.rows - 1}, each in one block", "not so"
+            )
 
     def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
         """For each block its rows, and the probability of each of their worlds, first row first."""
@@ -236,10 +238,10 @@ class Network(RecordPrior):
         accepted = "pairs of the parents and a mapping from their values to a distribution"
         for row, (parents, table) in enumerate(read_tables(self.nodes, "nodes", accepted)):
             if any(read_whole(parent, f"parents of row {row}", 0) >= row for parent in parents):
-                raise InvalidInput(f"parents of row {row}", "earlier rows", tuple(parents))
+                raise invalid_value(f"parents of row {row}", "earlier rows", tuple(parents))
             for values in table:
                 if not isinstance(values, tuple) or len(values) != len(parents):
-                    raise InvalidInput(
+                    raise invalid_value(
                         f"table of row {row}", f"keys of {len(parents)} values", repr(values)
                     )
         _ = self._exact
@@ -260,7 +262,7 @@ class Network(RecordPrior):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         if len(self.nodes) != space.rows:
-            raise InvalidInput("nodes", f"{space.rows}, one for each row", len(self.nodes))
+            raise invalid_value("nodes", f"{space.rows}, one for each row", len(self.nodes))
         require_table("a table over all records", space.worlds, 1, space.values)
         out = np.empty(space.worlds, dtype=float if number is float else object)
         for index, world in enumerate(space):
@@ -270,7 +272,7 @@ class Network(RecordPrior):
                 chances = self._exact[row].get(key)
                 if chances is None or len(chances) != space.values:
                     what = f"{space.values} probabilities given {key}"
-                    raise InvalidInput(
+                    raise invalid_value(
                         f"table of row {row}", what, "none" if chances is None else len(chances)
                     )
                 mass = mass * number(chances[world[row]])
@@ -313,7 +315,7 @@ class MarkovChain(RecordPrior):
         """The transition matrices, exactly: one for all steps, or one for each step."""
         values = len(self.start)
         if not self.transition or not all(isinstance(row, tuple) for row in self.transition):
-            raise InvalidInput(
+            raise invalid_value(
                 "transition", "a matrix, or one for each step", repr(self.transition)
             )
         nested = self.transition[0] and isinstance(self.transition[0][0], tuple)
@@ -325,7 +327,7 @@ class MarkovChain(RecordPrior):
                 not isinstance(row, tuple) or len(row) != values for row in matrix
             ):
                 size = f"{values} × {values}, as there are {values} initial values"
-                raise InvalidInput("transition", size, f"{len(matrix)} rows")
+                raise invalid_value("transition", size, f"{len(matrix)} rows")
             checked.append(
                 tuple(
                     read_distribution(row, f"{where} {index}") for index, row in enumerate(matrix)
@@ -349,9 +351,9 @@ class MarkovChain(RecordPrior):
 
     def check_records(self, space: Records) -> None:
         if self.values != space.values:
-            raise InvalidInput("initial distribution", f"{space.values} values", self.values)
+            raise invalid_value("initial distribution", f"{space.values} values", self.values)
         if not self.homogeneous and len(self.steps) != space.rows - 1:
-            raise InvalidInput(
+            raise invalid_value(
                 "transition",
                 f"one matrix, or {space.rows - 1} for {space.rows} rows",
                 len(self.steps),

@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     SUM_TOLERANCE,
@@ -49,7 +49,7 @@ class Independent(Prior):
             return
         object.__setattr__(self, "p", values)
         if not self._exact:
-            raise InvalidInput("p", "a probability or one for each entity", "an empty list")
+            raise invalid_value("p", "a probability or one for each entity", "an empty list")
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -88,7 +88,7 @@ class Independent(Prior):
         listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
         if len(listed) != space.rows:
-            raise InvalidInput(
+            raise invalid_value(
                 "p", f"a distribution, or {space.rows}, one for each row", len(listed)
             )
         read: dict[int, tuple[Fraction, ...]] = {}  # by identity: a million rows often share one
@@ -96,17 +96,17 @@ class Independent(Prior):
             if id(row) in read:
                 continue
             if not isinstance(row, tuple) or len(row) != space.values:
-                raise InvalidInput("p", f"a distribution over {space.values} values", repr(row))
+                raise invalid_value("p", f"a distribution over {space.values} values", repr(row))
             read[id(row)] = read_distribution(row, f"distribution of row {number}")
         return [read[id(row)] for row in listed]
 
     def check(self, space: Subsets) -> None:
         if self.by_row:
-            raise InvalidInput(
+            raise invalid_value(
                 "p", "numbers, one for each entity", "distributions, one for each row"
             )
         if isinstance(self.p, tuple) and len(self.p) != space.size:
-            raise InvalidInput("p", f"one probability or {space.size}", f"{len(self.p)}")
+            raise invalid_value("p", f"one probability or {space.size}", f"{len(self.p)}")
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         return lattice.independent([number(p) for p in self.beliefs(lattice.space)])
@@ -170,7 +170,7 @@ class FixedSize(Prior):
     def check(self, space: Subsets) -> None:
         self._odds.check(space)
         if not self._total(self._odds.beliefs(space), self.size):
-            raise InvalidInput("size", "possible under p", self.size)
+            raise invalid_value("size", "possible under p", self.size)
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -243,7 +243,7 @@ class Exchangeable(Prior):
         object.__setattr__(self, "sizes", read_list(sizes, "sizes", "a list of numbers"))
         total = sum(self._exact, Fraction(0))
         if abs(total - 1) > SUM_TOLERANCE:
-            raise InvalidInput("sizes", "numbers with sum 1", f"sum {float(total):.12g}")
+            raise invalid_value("sizes", "numbers with sum 1", f"sum {float(total):.12g}")
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -255,7 +255,7 @@ class Exchangeable(Prior):
 
     def check(self, space: Subsets) -> None:
         if len(self.sizes) != space.size + 1:
-            raise InvalidInput("sizes", f"{space.size + 1} numbers", len(self.sizes))
+            raise invalid_value("sizes", f"{space.size + 1} numbers", len(self.sizes))
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -287,9 +287,9 @@ class Exchangeable(Prior):
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: `sizes` is the distribution of the number of rows with value 1."""
         if space.values != 2:
-            raise InvalidInput("values", "2 for an exchangeable prior", space.values)
+            raise invalid_value("values", "2 for an exchangeable prior", space.values)
         if len(self.sizes) != space.rows + 1:
-            raise InvalidInput("sizes", f"{space.rows + 1} numbers", len(self.sizes))
+            raise invalid_value("sizes", f"{space.rows + 1} numbers", len(self.sizes))
         each = [mass / comb(space.rows, k) for k, mass in enumerate(self._exact)]
         ones = np.array([sum(world) for world in space])
         return convert_array(np.array(each, dtype=object)[ones], number)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, RecordPrior, read_distribution
 from whosin.priors.independent import Independent
@@ -70,11 +70,11 @@ class PriorSet(RecordPrior):
         """The set of each row."""
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
         if len(sets) != space.rows:
-            raise InvalidInput("prior", f"one set, or {space.rows}, one for each row", len(sets))
+            raise invalid_value("prior", f"one set, or {space.rows}, one for each row", len(sets))
         for one in self.sets:
             if one.values != space.values:
                 accepted = f"distributions over {space.values} values"
-                raise InvalidInput("prior", accepted, f"{one.values} values")
+                raise invalid_value("prior", accepted, f"{one.values} values")
         return sets
 
     @property
@@ -178,10 +178,10 @@ class Box(PriorSet):
             entries = read_list(given, field, ACCEPTED_DISTRIBUTIONS)
             plain = tuple(tuple(entry) if is_nested(entry) else entry for entry in entries)
             if isinstance(given, str) or not plain or len(set(map(is_nested, plain))) != 1:
-                raise InvalidInput(field, ACCEPTED_DISTRIBUTIONS, repr(given))
+                raise invalid_value(field, ACCEPTED_DISTRIBUTIONS, repr(given))
             object.__setattr__(self, field, plain)
         if len(self.low) != len(self.high) or is_nested(self.low[0]) != is_nested(self.high[0]):
-            raise InvalidInput("low and high", "lists of the same shape", "different shapes")
+            raise invalid_value("low and high", "lists of the same shape", "different shapes")
         _ = self.sets  # reads and checks every number
 
     @cached_property
@@ -213,16 +213,16 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     above = tuple(probability(value, f"high{where}") for value in high)
     if not below or len(below) != len(above):
         accepted = "the same number of probabilities in low and in high"
-        raise InvalidInput(f"low and high{where}", accepted, f"{len(below)} and {len(above)}")
+        raise invalid_value(f"low and high{where}", accepted, f"{len(below)} and {len(above)}")
     for value, (least, most) in enumerate(zip(below, above, strict=True)):
         if least > most:
             got = f"{float(least):g} above {float(most):g} for value {value}"
-            raise InvalidInput(f"low{where}", "at most high", got)
+            raise invalid_value(f"low{where}", "at most high", got)
     slack = Fraction(0) if is_exact(*low, *high) else SUM_TOLERANCE
     least, most = sum(below, Fraction(0)), sum(above, Fraction(0))
     if least > 1 + slack or most < 1 - slack:
         got = f"sums {float(least):.12g} and {float(most):.12g}: no distribution is between them"
-        raise InvalidInput(f"low and high{where}", "low with sum at most 1, high at least 1", got)
+        raise invalid_value(f"low and high{where}", "low with sum at most 1, high at least 1", got)
     if least > 1:  # floats that miss a sum of 1
         below = tuple(value / least for value in below)
         above = tuple(map(max, below, above))
@@ -284,7 +284,7 @@ class Hull(PriorSet):
         given = tuple(map(_plain_tuples, read_list(points, "points", HULL_ACCEPTED)))
         object.__setattr__(self, "points", given)
         if not given or not all(map(is_nested, given)):
-            raise InvalidInput("points", HULL_ACCEPTED, repr(points))
+            raise invalid_value("points", HULL_ACCEPTED, repr(points))
         _ = self.sets  # reads and checks every number
 
     @cached_property
@@ -312,10 +312,10 @@ class Hull(PriorSet):
 
 def _read_mixtures(points: Any, field: str) -> Mixtures:
     if not points or not all(map(is_nested, points)):
-        raise InvalidInput(field, HULL_ACCEPTED, repr(points))
+        raise invalid_value(field, HULL_ACCEPTED, repr(points))
     read = tuple(read_distribution(point, field) for point in points)
     if len({len(point) for point in read}) != 1:
-        raise InvalidInput(field, "distributions over the same values", "different lengths")
+        raise invalid_value(field, "distributions over the same values", "different lengths")
     return Mixtures(read)
 
 
@@ -323,6 +323,6 @@ def _plain_tuples(entry: Any) -> Any:
     """Tuples all the way down."""
     if isinstance(entry, Independent):
         if entry.by_row or not isinstance(entry.p, tuple):
-            raise InvalidInput("points", HULL_ACCEPTED, repr(entry))
+            raise invalid_value("points", HULL_ACCEPTED, repr(entry))
         return entry.p
     return tuple(map(_plain_tuples, entry)) if is_nested(entry) else entry

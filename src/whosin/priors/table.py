@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
 from whosin.priors.correlated import Blocks, MarkovChain
@@ -45,7 +45,7 @@ class WorldTable(Prior):
         object.__setattr__(self, "length", length)
         total = sum((probability(v, "probabilities") for v in support.values()), Fraction(0))
         if abs(total - 1) > SUM_TOLERANCE:
-            raise InvalidInput("probabilities", "numbers with sum 1", f"sum {float(total):.12g}")
+            raise invalid_value("probabilities", "numbers with sum 1", f"sum {float(total):.12g}")
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -58,14 +58,14 @@ class WorldTable(Prior):
     def worlds(self, space: Space) -> dict[int, Fraction]:
         """World number → probability, positive ones only."""
         if self.length is not None and self.length != space.worlds:
-            raise InvalidInput(
+            raise invalid_value(
                 "probabilities", f"{space.worlds} numbers, one for each world", self.length
             )
         table: dict[int, Fraction] = {}
         for world, mass in self._exact.items():
             number = world if isinstance(world, int) else space.index(world)
             if not 0 <= number < space.worlds:
-                raise InvalidInput("world", f"from 0 to {space.worlds - 1}", number)
+                raise invalid_value("world", f"from 0 to {space.worlds - 1}", number)
             if mass:
                 table[number] = table.get(number, Fraction(0)) + mass
         return table
@@ -148,7 +148,7 @@ def read_prior(data: dict[str, Any]) -> Prior:
 def _read_list(data: dict[str, Any], key: str) -> list[Any]:
     result = data.get(key)
     if not isinstance(result, list):
-        raise InvalidInput(key, "a list", repr(result))
+        raise invalid_value(key, "a list", repr(result))
     return result
 
 
@@ -157,13 +157,13 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
     check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
     if ("chain" in data) == ("chains" in data):
         got = "both" if "chain" in data else "none"
-        raise InvalidInput("keys of the chain file", "chain or chains, one of the two", got)
+        raise invalid_value("keys of the chain file", "chain or chains, one of the two", got)
     listed = data.get("chains", [data.get("chain")])
     if not isinstance(listed, list) or not listed:
-        raise InvalidInput("chains", "a list of chains", repr(listed))
+        raise invalid_value("chains", "a list of chains", repr(listed))
     chains = tuple(_read_chain(each) for each in listed)
     if len({chain.values for chain in chains}) > 1:
-        raise InvalidInput("chains", "of one number of values", "several")
+        raise invalid_value("chains", "of one number of values", "several")
     rows = read_whole(data.get("rows"), "rows", 1, MOST_ROWS, ": how long the series is")
     space = Records(rows, chains[0].values)
     for chain in chains:
@@ -173,7 +173,7 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
 
 def _read_chain(data: object) -> MarkovChain:
     if not isinstance(data, dict):
-        raise InvalidInput("chain", "an object with initial and transition", repr(data))
+        raise invalid_value("chain", "an object with initial and transition", repr(data))
     check_keys(data, ("initial", "transition", "kind"), "chain")
     return MarkovChain(_read_list(data, "initial"), _read_list(data, "transition"))
 
@@ -182,23 +182,23 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
     """The prior of a block file, and how many people it is about."""
     check_keys(data, ("blocks", "query", "scale"), "block file")
     if data.get("query", "count") != "count":
-        raise InvalidInput("query", "count", repr(data["query"]))
+        raise invalid_value("query", "count", repr(data["query"]))
     listed = data.get("blocks")
     if not isinstance(listed, list) or not listed:
-        raise InvalidInput("blocks", "a list of blocks", listed)
+        raise invalid_value("blocks", "a list of blocks", listed)
     blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
     people = 0
     for number, block in enumerate(listed):
         if not isinstance(block, dict):
-            raise InvalidInput(f"block {number}", "an object", repr(block))
+            raise invalid_value(f"block {number}", "an object", repr(block))
         check_keys(block, ("size", "copies", "sets"), "block")
         size = read_whole(block.get("size"), f"size of block {number}", 1)
         copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
         if people + size * copies > MOST_PEOPLE:
-            raise InvalidInput("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
+            raise invalid_value("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
         sets = block.get("sets")
         if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
-            raise InvalidInput(f"sets of block {number}", "a list of objects", repr(sets))
+            raise invalid_value(f"sets of block {number}", "a list of objects", repr(sets))
         for _ in range(copies):
             table = {}
             for each in sets:
@@ -207,7 +207,7 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
                 if not isinstance(present, list) or any(
                     not isinstance(who, int) or not 0 <= who < size for who in present
                 ):
-                    raise InvalidInput("present", f"people from 0 to {size - 1}", repr(present))
+                    raise invalid_value("present", f"people from 0 to {size - 1}", repr(present))
                 table[tuple(people + who for who in present)] = each.get("probability")
             blocks.append((range(people, people + size), table))
             people += size
@@ -226,7 +226,7 @@ def read_record_prior(
     if "chain" in data or "chains" in data:
         chains, space = read_chains(data)
         if len(chains) != 1:
-            raise InvalidInput("chains", "one chain: a single prior", len(chains))
+            raise invalid_value("chains", "one chain: a single prior", len(chains))
         prior, sizes = chains[0], (space.rows, space.values)
     elif "blocks" in data:
         prior, people = read_blocks(data)
@@ -236,7 +236,7 @@ def read_record_prior(
         sizes = _prior_sizes(prior, rows, values)
     for field, asked, inside in (("rows", rows, sizes[0]), ("values", values, sizes[1])):
         if asked is not None and asked != inside:
-            raise InvalidInput(field, f"{inside}, as the file says, or left out", asked)
+            raise invalid_value(field, f"{inside}, as the file says, or left out", asked)
     return prior, Records(*sizes)
 
 
@@ -257,5 +257,5 @@ def _prior_sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[in
     elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
         count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
     if count is None:
-        raise InvalidInput("rows", "given: the file does not say how many rows", "nothing")
+        raise invalid_value("rows", "given: the file does not say how many rows", "nothing")
     return count, m

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, at
+from whosin.errors import BudgetRefused, UnknownName, at, invalid_value
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
@@ -64,7 +64,7 @@ def divisible_units(unspent: RemainingBudget, noise: str) -> int:
     if noise not in NOISE_KINDS:
         raise UnknownName("noise", str(noise), NOISE_KINDS)
     if noise == "gaussian" and not unspent.rho:
-        raise InvalidInput("noise", "laplace, under a plan without a delta", noise)
+        raise invalid_value("noise", "laplace, under a plan without a delta", noise)
     # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
     return (
         unspent.rho
@@ -92,7 +92,7 @@ def divide_budget(
         epsilon = 0 if rho else encoding.epsilon_from_rho(amount) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
-                raise InvalidInput("weight", "large enough to get any budget", query.weight)
+                raise invalid_value("weight", "large enough to get any budget", query.weight)
         scale = encoding.EPSILON_UNITS
         result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
     return result
@@ -118,7 +118,7 @@ def _equal_errors(
     }
     if not reaches:
         accepted = "weights, where no query has an error that is known beforehand"
-        raise InvalidInput("split", accepted, "relative-error")
+        raise invalid_value("split", accepted, "relative-error")
     budget = float(sum(parts[number] for number in reaches))
 
     def needed(error: float) -> list[float]:
@@ -146,7 +146,7 @@ def _query_sensitivity(
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         return None
     if query.magnitude is None:
-        raise InvalidInput("magnitude", "declared for every query, to split by error", query.title)
+        raise invalid_value("magnitude", "declared for every query, to split by error", query.title)
     noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, offer.error / magnitude * math.sqrt(probe)
@@ -218,7 +218,7 @@ def estimate_costs(
             asked = query.asked_of(table)
             offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
-        raise InvalidInput("queries", "only one, where a promise does not add", len(offers))
+        raise invalid_value("queries", "only one, where a promise does not add", len(offers))
     return offers
 
 
@@ -242,7 +242,7 @@ def _query_weights(
     said = [query.magnitude is not None for query in known]
     if any(said) and not all(said):
         missing = next(query for query in known if query.magnitude is None)
-        raise InvalidInput("magnitude", "declared for all queries or for none", missing.title)
+        raise invalid_value("magnitude", "declared for all queries or for none", missing.title)
     result: list[float | None] = []
     for query, offer, error in zip(queries, offers, spread, strict=True):
         if query.magnitude is not None:
@@ -400,7 +400,7 @@ def read_queries(queries: object) -> list[Query]:
     asked = queries if isinstance(queries, list | tuple) else [queries]
     result = [query for query in asked if isinstance(query, Query)]
     if not result or len(result) != len(asked):
-        raise InvalidInput("queries", "one query or more, such as Count()", repr(queries)[:80])
+        raise invalid_value("queries", "one query or more, such as Count()", repr(queries)[:80])
     return result
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import rational
 from whosin.release.dates import (
     CALENDAR_PARTS,
@@ -150,10 +150,12 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = fold_name(each.name)
             if name in taken:
-                raise InvalidInput(field, "a level with a name that no column has", repr(each.name))
+                raise invalid_value(
+                    field, "a level with a name that no column has", repr(each.name)
+                )
             if name in owners:
                 accepted = f"another level than {owners[name]} has"
-                raise InvalidInput(field, accepted, repr(each.name))
+                raise invalid_value(field, accepted, repr(each.name))
             owners[name] = column
 
 
@@ -193,7 +195,7 @@ class Derived:
             low, high = self.domain.bounds
             if high // 10 - low // 10 >= MOST_DECADES:
                 accepted = f"a range of at most {MOST_DECADES} decades"
-                raise InvalidInput(f"domain of {self.column}", accepted, "a wider one")
+                raise invalid_value(f"domain of {self.column}", accepted, "a wider one")
         if self.outside is not None:
             check_closed(len(self.values))
 
@@ -302,7 +304,7 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
         known = (DECADE_FUNCTION,)
     else:
         accepted = "a range of numbers or dates, to derive something from it"
-        raise InvalidInput(f"domain of {column}", accepted, "a list of values")
+        raise invalid_value(f"domain of {column}", accepted, "a list of values")
     if function not in known:
         raise UnknownName(f"function of {column}", function, known)
     assert isinstance(domain, Dates | Range)

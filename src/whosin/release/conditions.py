@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.release.row_values import (
     MOST_NESTED,
     comparable_values,
@@ -263,9 +263,9 @@ def unknown_column(
     kinds = table if isinstance(table, Mapping) else table.schema()
     if all(kind.is_string() for kind in kinds.values()):
         nearest = UnknownName(field, name, declared).nearest
-        hint = "" if nearest in (None, name) else f" (did you mean {nearest!r}?)"
+        hint = "" if nearest in (None, name) else f"did you mean {nearest!r}?"
         accepted = "a column of the table, spelled as in its header" + otherwise
-        return InvalidInput(field, accepted, f"{name[:80]!r}{hint}")
+        return invalid_value(field, accepted, repr(name[:80]), hint)
     return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import WhosinError, invalid_value
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -134,7 +134,7 @@ class SelectionNoise:
         scale *= SLIGHTLY_MORE
         if scale > LARGEST_SCALE:
             accepted = "of a scale of at most 2^52: more budget, fewer rows"
-            raise InvalidInput("noise", accepted, "more")
+            raise invalid_value("noise", accepted, "more")
         return cls(scale, bool(share.rho))
 
     def price(
@@ -230,7 +230,7 @@ def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
     """Noise that the samplers can draw; what they cannot is refused before any debit."""
     if noisy.scale > LARGEST_SCALE:
         accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
-        raise InvalidInput("noise", accepted, f"{float(noisy.scale):.3g} steps")
+        raise invalid_value("noise", accepted, f"{float(noisy.scale):.3g} steps")
     return noisy
 
 

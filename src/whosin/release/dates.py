@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
 
 # What a domain does with values outside it, in words that all kinds of domains share.
@@ -25,20 +25,20 @@ DROP, CLAMP = "drop", "clamp"
 def check_closed(cells: int) -> None:
     """A closed domain has several cells: with one there would be nothing to ask."""
     if cells < 2:
-        raise InvalidInput("outside", "left out where there is one value or bin only", "given")
+        raise invalid_value("outside", "left out where there is one value or bin only", "given")
 
 
 def check_outside(outside: object) -> None:
     """What may be said about bins."""
     if outside is not None and outside not in (DROP, CLAMP):
         accepted = f"{DROP!r} or {CLAMP!r}, for a range"
-        raise InvalidInput("outside", accepted, repr(outside)[:80])
+        raise invalid_value("outside", accepted, repr(outside)[:80])
 
 
 def check_constant(given: object) -> None:
     """Whether a column is the same in all rows of an entity."""
     if not isinstance(given, bool):
-        raise InvalidInput("constant", "true or false", repr(given)[:80])
+        raise invalid_value("constant", "true or false", repr(given)[:80])
 
 
 def other_label(values: Sequence[object]) -> str:
@@ -104,16 +104,16 @@ class Dates:
             object.__setattr__(self, field, read_day(getattr(self, field), field).isoformat())
         first, last = self.ends
         if first >= last:
-            raise InvalidInput("lower", f"before upper ({last})", first)
+            raise invalid_value("lower", f"before upper ({last})", first)
         if (last - first).days >= MOST_DAYS:
-            raise InvalidInput("upper", f"within {MOST_DAYS:,} days of lower", last)
+            raise invalid_value("upper", f"within {MOST_DAYS:,} days of lower", last)
         if isinstance(self.edges, str):
             if self.edges not in CALENDAR_UNITS:
                 raise UnknownName("edges of dates", self.edges, CALENDAR_UNITS)
         elif isinstance(self.edges, list | tuple):
             self._check_edges()
         else:
-            raise InvalidInput("edges", "a list of days, or month", repr(self.edges)[:80])
+            raise invalid_value("edges", "a list of days, or month", repr(self.edges)[:80])
         check_outside(self.outside)
         if self.outside is not None and self.edges:
             check_closed(len(self.bins))
@@ -121,10 +121,10 @@ class Dates:
     def _check_edges(self) -> None:
         days = [read_day(edge, "edges") for edge in self.edges]
         if days and (len(days) < 2 or days != sorted(set(days))):
-            raise InvalidInput("edges", "at least two days, rising", list(map(str, days)))
+            raise invalid_value("edges", "at least two days, rising", list(map(str, days)))
         first, last = self.ends
         if days and (days[0], days[-1]) != (first, last):
-            raise InvalidInput("edges", f"days from {first} to {last}", f"{days[0]} to {days[-1]}")
+            raise invalid_value("edges", f"days from {first} to {last}", f"{days[0]} to {days[-1]}")
         object.__setattr__(self, "edges", tuple(day.isoformat() for day in days))
 
     @property
@@ -229,4 +229,4 @@ def read_day(data: object, field: str) -> date:
             return date.fromisoformat(data)
         except ValueError:
             pass
-    raise InvalidInput(field, "a day such as 2024-01-31", repr(data)[:80])
+    raise invalid_value(field, "a day such as 2024-01-31", repr(data)[:80])

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, at
+from whosin.errors import at, invalid_value
 from whosin.exact import rational, read_ranged
 from whosin.release.dates import (
     DROP,
@@ -60,7 +60,7 @@ def lowest_values(data: object) -> tuple[Any, ...]:
     level that is not about parents of another one."""
     levels = list(data.values()) if isinstance(data, Mapping) else []
     if not levels or not all(isinstance(each, Mapping) for each in levels):
-        raise InvalidInput("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
     above = {parent for level in levels for parent in level}
     result: list[tuple[Any, ...]] = []
     for level in levels:
@@ -77,17 +77,17 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
     which are values of the domain or parents of another level."""
     if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
         if any(len(each.numbers) != len(values) for each in data):
-            raise InvalidInput("parents", "one for each value, at every level", "others")
+            raise invalid_value("parents", "one for each value, at every level", "others")
         return data
     if not isinstance(data, Mapping):
-        raise InvalidInput("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
     if len(data) > MOST_LEVELS:
-        raise InvalidInput("parents", f"at most {MOST_LEVELS} levels", len(data))
+        raise invalid_value("parents", f"at most {MOST_LEVELS} levels", len(data))
     listed = {}
     for name, level in data.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
             accepted = "named by texts without brackets, at every level"
-            raise InvalidInput("parents", accepted, repr(name)[:80])
+            raise invalid_value("parents", accepted, repr(name)[:80])
         with at(f"parents.{name}"):
             listed[name] = _read_levels(name, level)
     resolved: dict[str, Parents] = {}
@@ -98,19 +98,19 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
 
 def _read_levels(name: str, level: object) -> dict[str, tuple[Value, ...]]:
     if not isinstance(level, Mapping) or not level:
-        raise InvalidInput(name, PARENTS_EXAMPLE, repr(level)[:80])
+        raise invalid_value(name, PARENTS_EXAMPLE, repr(level)[:80])
     seen: set[Any] = set()
     for parent, children in level.items():
         if not isinstance(parent, str) or not parent.isprintable():
-            raise InvalidInput(name, "with texts as parents", repr(parent)[:80])
+            raise invalid_value(name, "with texts as parents", repr(parent)[:80])
         if not isinstance(children, list | tuple) or not children:
             accepted = f"a list of at least one value for {parent}"
-            raise InvalidInput(name, accepted, repr(children)[:80])
+            raise invalid_value(name, accepted, repr(children)[:80])
         for child in children:
             key = (type(child), repr(child))
             if key in seen:
                 accepted = "lists in which each value is once, since it has one parent"
-                raise InvalidInput(name, accepted, f"{child!r} twice")
+                raise invalid_value(name, accepted, f"{child!r} twice")
             seen.add(key)
     return {parent: tuple(children) for parent, children in level.items()}
 
@@ -128,7 +128,7 @@ def _resolve_level(
     with at(f"parents.{name}"):
         if name in above:
             way = " → ".join((*above[above.index(name) :], name))
-            raise InvalidInput(name, "free of cycles", way)
+            raise invalid_value(name, "free of cycles", way)
         level = listed[name]
         numbers = {
             _value_key(child): number
@@ -140,10 +140,10 @@ def _resolve_level(
         for child in (child for each in level.values() for child in each):
             if _value_key(child) not in set(map(_value_key, below)):
                 of = "the domain" if lower is None else lower
-                raise InvalidInput(name, f"lists of values of {of}", repr(child)[:80])
+                raise invalid_value(name, f"lists of values of {of}", repr(child)[:80])
         for value in below:
             if _value_key(value) not in numbers:
-                raise InvalidInput(name, "a parent for every value", f"none for {value!r}"[:80])
+                raise invalid_value(name, "a parent for every value", f"none for {value!r}"[:80])
     own = tuple(numbers[_value_key(value)] for value in below)
     if lower is not None:
         inner = _resolve_level(lower, values, listed, resolved, (*above, name))
@@ -219,19 +219,19 @@ class Values:
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
-            raise InvalidInput("values", "a list of at least one value", repr(self.values)[:80])
+            raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
         if len(self.values) > MOST_VALUES:
-            raise InvalidInput("values", f"at most {MOST_VALUES}", len(self.values))
+            raise invalid_value("values", f"at most {MOST_VALUES}", len(self.values))
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
-            raise InvalidInput("values", "all texts, or all whole numbers", repr(self.values[:5]))
+            raise invalid_value("values", "all texts, or all whole numbers", repr(self.values[:5]))
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
-            raise InvalidInput("values", "whole numbers of 64 bits", "a larger one")
+            raise invalid_value("values", "whole numbers of 64 bits", "a larger one")
         if kinds == {str} and any(map(_has_lone_surrogate, self.values)):
-            raise InvalidInput("values", "texts that UTF-8 can hold", repr(self.values[:5]))
+            raise invalid_value("values", "texts that UTF-8 can hold", repr(self.values[:5]))
         if len(set(self.values)) != len(self.values):
-            raise InvalidInput("values", "different from each other", repr(self.values[:5]))
+            raise invalid_value("values", "different from each other", repr(self.values[:5]))
         check_constant(self.constant)
         self._check_outside()
         object.__setattr__(self, "parents", read_parents(self.values, self.parents))
@@ -248,10 +248,10 @@ class Values:
         check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
             accepted = "another value, or left out, where drop is a declared value"
-            raise InvalidInput("outside", accepted, repr(DROP))
+            raise invalid_value("outside", accepted, repr(DROP))
         if self.outside != DROP and not any(map(self._names, self.values)):
             accepted = f"{DROP!r}, or one of the declared values"
-            raise InvalidInput("outside", accepted, repr(self.outside)[:80])
+            raise invalid_value("outside", accepted, repr(self.outside)[:80])
 
     def _names(self, value: object) -> bool:
         """Whether values outside count as this one; true and 1 are two values."""
@@ -303,20 +303,20 @@ class Range:
         check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
-            raise InvalidInput("lower", f"below upper ({self.upper})", self.lower)
+            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
         if max(-low, high) > MAX_BOUND or high - low < Fraction(1, MAX_BOUND):
-            raise InvalidInput("lower and upper", "between 1e-100 and 1e100", self.lower)
+            raise invalid_value("lower and upper", "between 1e-100 and 1e100", self.lower)
         if not isinstance(self.edges, list | tuple):
-            raise InvalidInput("edges", "a list of numbers", repr(self.edges))
+            raise invalid_value("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
         exact = [rational(edge, "edges") for edge in self.edges]
         if any(abs(edge) > MAX_BOUND for edge in exact):
-            raise InvalidInput("edges", "numbers between -1e100 and 1e100", "a larger one")
+            raise invalid_value("edges", "numbers between -1e100 and 1e100", "a larger one")
         edges = list(map(float, exact))
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
-            raise InvalidInput("edges", "at least two numbers, rising", list(self.edges))
+            raise invalid_value("edges", "at least two numbers, rising", list(self.edges))
         if len(edges) > MOST_VALUES:
-            raise InvalidInput("edges", f"at most {MOST_VALUES}", len(edges))
+            raise invalid_value("edges", f"at most {MOST_VALUES}", len(edges))
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)
@@ -329,9 +329,9 @@ class Range:
         least, most = self.units
         step = "the default" if self.step is None else self.step
         if least >= most:
-            raise InvalidInput("step", "small enough for two steps within the range", step)
+            raise invalid_value("step", "small enough for two steps within the range", step)
         if max(-least, most) > MAX_BOUND_STEPS:
-            raise InvalidInput("step", "at least a billionth of the largest value", step)
+            raise invalid_value("step", "at least a billionth of the largest value", step)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -395,7 +395,7 @@ def read_domain(column: str, data: object) -> Domain:
     if isinstance(data, Mapping):
         return _domain_from_keys(column, data)
     accepted = "a list of values, or a range such as 0..120"
-    raise InvalidInput(f"domain of {column}", accepted, repr(data))
+    raise invalid_value(f"domain of {column}", accepted, repr(data))
 
 
 def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
@@ -404,7 +404,7 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:
-            raise InvalidInput(f"domain of {column}", "values, or a range, not both", "both")
+            raise invalid_value(f"domain of {column}", "values, or a range, not both", "both")
         parents = data.get("parents", ())
         values = data["values"] if "values" in data else lowest_values(parents)
         return Values(_read_list(values, f"values of {column}"), constant, outside, parents)
@@ -413,15 +413,15 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
         edges = _read_list(edges, f"edges of {column}")
     if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
         accepted = "at least two numbers: where the first bin begins and the last one ends"
-        raise InvalidInput("edges", accepted, repr(list(edges)))
+        raise invalid_value("edges", accepted, repr(list(edges)))
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
-            raise InvalidInput(f"domain of {column}", f"an object with {key!r}", "none")
+            raise invalid_value(f"domain of {column}", f"an object with {key!r}", "none")
     if is_day(data["lower"]):
         if data.get("step") is not None:
-            raise InvalidInput(f"domain of {column}", "without a step, for dates", "one")
+            raise invalid_value(f"domain of {column}", "without a step, for dates", "one")
         return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
 
@@ -433,5 +433,5 @@ def _has_lone_surrogate(text: object) -> bool:
 
 def _read_list(data: object, field: str) -> tuple[Any, ...]:
     if not isinstance(data, list | tuple):
-        raise InvalidInput(field, "a list", repr(data))
+        raise invalid_value(field, "a list", repr(data))
     return tuple(data)

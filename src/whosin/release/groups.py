@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, at, invalid_value
 from whosin.exact import Array, rational
 from whosin.release.column_expressions import (
     FORM_PATTERN,
@@ -47,14 +47,14 @@ class GroupGrid:
         if isinstance(by, str):
             by = (by,)
         if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):
-            raise InvalidInput("by", "a list of columns", repr(by)[:80])
+            raise invalid_value("by", "a list of columns", repr(by)[:80])
         domains = tuple(group_domain(table, column) for column in by)
         if len(set(by)) != len(by):
-            raise InvalidInput("by", "different columns", list(by))
+            raise invalid_value("by", "different columns", list(by))
         check_one_level(table, by, "by")
         result = cls(tuple(by), domains)
         if result.count > MOST_CELLS:
-            raise InvalidInput("by", f"at most {MOST_CELLS} cells", result.count)
+            raise invalid_value("by", f"at most {MOST_CELLS} cells", result.count)
         return result
 
     @property
@@ -143,7 +143,7 @@ def group_domain(table: Table, name: str) -> Cellular:
     """The domain of a column, or of a function of one, that has cells."""
     domain = table.grouping(name)
     if isinstance(domain, Range | Dates) and not domain.edges:
-        raise InvalidInput(f"domain of {name}", "one with edges, to group by it", "none")
+        raise invalid_value(f"domain of {name}", "one with edges, to group by it", "none")
     return domain
 
 
@@ -154,7 +154,7 @@ def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
         root = root_column(table.domains, name)
         if root in seen and (name != root or seen[root] != root):
             accepted = f"one level of {root}: the upper one follows from the lower one"
-            raise InvalidInput(field, accepted, f"{seen[root]!r} and {name!r}")
+            raise invalid_value(field, accepted, f"{seen[root]!r} and {name!r}")
         seen[root] = name
 
 
@@ -235,7 +235,7 @@ def column_form(
         last = len(base.labels) - (base.domain.outside is None)
         return _summed_form(base, name, [(0, end) for end in range(1, last + 1)])
     if inner not in ranges:
-        raise InvalidInput("ranges", f"given for {inner}, since {name} is asked", "none")
+        raise invalid_value("ranges", f"given for {inner}, since {name} is asked", "none")
     with at(f"ranges.{inner}"):
         return _summed_form(base, name, _read_spans(base, inner, ranges[inner]))
 
@@ -285,20 +285,20 @@ def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]
     """Ranges as people write them: [18, 29] or "18..29"."""
     if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_RANGES:
         accepted = f'a list of 1 to {MOST_RANGES:,} ranges, such as [18, 29] or "18..29"'
-        raise InvalidInput(name, accepted, repr(listed)[:80])
+        raise invalid_value(name, accepted, repr(listed)[:80])
     result = [_read_one(base, name, each) for each in listed]
     for index, each in enumerate(result):
         if each in result[:index]:
-            raise InvalidInput(name, "different ranges", f"{_span_label(base, *each)!r} twice")
+            raise invalid_value(name, "different ranges", f"{_span_label(base, *each)!r} twice")
     if all(end - first == len(base.labels) for first, end in result):
-        raise InvalidInput(name, "at least one range that leaves a cell out", "all of them")
+        raise invalid_value(name, "at least one range that leaves a cell out", "all of them")
     return result
 
 
 def _read_one(base: ColumnExpression, name: str, given: object) -> Span:
     ends: Any = given.split("..") if isinstance(given, str) else given
     if not isinstance(ends, list | tuple) or len(ends) != 2:
-        raise InvalidInput(name, 'ranges such as [18, 29] or "18..29"', repr(given)[:80])
+        raise invalid_value(name, 'ranges such as [18, 29] or "18..29"', repr(given)[:80])
     if edges := _bin_edges(base):
         known, what = edges, "edges of its bins"
         first, last = (_find_index(known, _spell_edge(base, end)) for end in ends)
@@ -308,10 +308,10 @@ def _read_one(base: ColumnExpression, name: str, given: object) -> Span:
         first, last = (_find_index(known, str(end).strip()) for end in ends)
     if first is None or last is None:
         wrong = ends[0] if first is None else ends[1]
-        raise InvalidInput(name, f"ranges between {what}", repr(wrong)[:80])
+        raise invalid_value(name, f"ranges between {what}", repr(wrong)[:80])
     end = last if edges else last + 1
     if first >= end:
-        raise InvalidInput(name, "ranges from a lower to a higher end", repr(given)[:80])
+        raise invalid_value(name, "ranges from a lower to a higher end", repr(given)[:80])
     return first, end
 
 

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MOST_VALUES, Domain, Range
@@ -97,10 +97,10 @@ def _check_texts(table: Further, names: Sequence[str]) -> None:
     for name in names:
         value = getattr(table, name)
         if not isinstance(value, str) and (value is not None or name in needed):
-            raise InvalidInput(name, "a text", repr(value)[:80])
+            raise invalid_value(name, "a text", repr(value)[:80])
     check_name(table.name, "name")
     if "." in table.name:
-        raise InvalidInput("name", "a name without a point", repr(table.name))
+        raise invalid_value("name", "a name without a point", repr(table.name))
 
 
 def read_tables(given: object) -> tuple[Further, ...]:
@@ -113,17 +113,17 @@ def read_tables(given: object) -> tuple[Further, ...]:
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
     public = data.get("public", False)
     if not isinstance(public, bool):
-        raise InvalidInput("public", "true or false", repr(public)[:80])
+        raise invalid_value("public", "true or false", repr(public)[:80])
     kind = LookupTable if public else FurtherTable
     known = {each.name for each in fields(kind)}
     others = {each.name for every in (LookupTable, FurtherTable) for each in fields(every)}
     for key in data:
         if not public and key in ("on", "key", "to"):
-            raise InvalidInput(
+            raise invalid_value(
                 key, f"left out: a table of people is joined on {JOIN_REASON}", "given"
             )
         if key in others - known:
-            raise InvalidInput(key, "left out for a public table, which has no people", "given")
+            raise invalid_value(key, "left out for a public table, which has no people", "given")
         if key not in known and key != "public":
             raise UnknownName(
                 "key of a table", str(key), [each.name for each in fields(kind)] + ["public"]
@@ -174,11 +174,11 @@ class Lookup:
         known = [name for name in self.rows.column_names if name != self.key]
         if column not in known:
             accepted = f"a column of {self.declared.name}: {', '.join(known)}"
-            raise InvalidInput("values", accepted, repr(column))
+            raise invalid_value("values", accepted, repr(column))
         distinct = self.rows.column(column).unique().drop_null().to_pylist()
         if not distinct or len(distinct) > MOST_VALUES or not isinstance(distinct[0], str | int):
             accepted = f"a column of 1 to {MOST_VALUES:,} texts, whole numbers or truths"
-            raise InvalidInput("values", accepted, repr(column))
+            raise invalid_value("values", accepted, repr(column))
         return sorted(distinct)
 
 
@@ -199,14 +199,14 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
     except InvalidInput:
         raise
     except Exception:
-        raise InvalidInput("source", "a table that can be read", "another") from None
+        raise invalid_value("source", "a table that can be read", "another") from None
     if len(rows) > MOST_KEYS:
-        raise InvalidInput("source", f"a public table of at most {MOST_KEYS:,} rows", "more")
+        raise invalid_value("source", f"a public table of at most {MOST_KEYS:,} rows", "more")
     counts = rows.column(key).value_counts()
     twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)
     if twice is not None:
         got = f"{twice['values']!r} {twice['counts']} times"
-        raise InvalidInput("key", f"a column of {declared.name} with each value once", got)
+        raise invalid_value("key", f"a column of {declared.name} with each value once", got)
     return Lookup(declared, rows, key, {})
 
 
@@ -220,7 +220,7 @@ def _fit_key(key: Any, held: Any) -> Any:
     if (held.is_boolean() and kind.is_boolean()) or (held.is_date() and kind.is_date()):
         return key
     accepted = f"a column of the type of the one that looks it up, {held}: texts or whole numbers"
-    raise InvalidInput("key", accepted, str(kind))
+    raise invalid_value("key", accepted, str(kind))
 
 
 # A table with everything that belongs to it, as rows with more columns.
@@ -359,7 +359,7 @@ class Database:
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
         if self.main.entity is None:
             accepted = "public, where each row is one person: there is no entity to join on"
-            raise InvalidInput("table", accepted, repr(declared.name))
+            raise invalid_value("table", accepted, repr(declared.name))
         entity = declared.entity or self.main.entity
         if entity not in opened.columns:
             raise unknown_column("entity", entity, opened)
@@ -369,7 +369,7 @@ class Database:
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
         if declared.to is not None and declared.to not in self.tables:
             known = ", ".join(self.tables) or "none"
-            raise InvalidInput("to", f"a further table of people: {known}", repr(declared.to))
+            raise invalid_value("to", f"a further table of people: {known}", repr(declared.to))
         table = self.main if declared.to is None else self.tables[declared.to]
         on, kinds = declared.on or declared.key, table.kinds
         if on not in kinds:
@@ -394,7 +394,7 @@ class Database:
         for index, name in enumerate(self.features):
             if fold_name(name) in map(fold_name, taken):
                 with at(f"features[{index}]"):
-                    raise InvalidInput("name", "one that no column has", repr(name))
+                    raise invalid_value("name", "one that no column has", repr(name))
 
     def _kinds(self) -> dict[str, Any]:
         result = dict(self.main.kinds)
@@ -445,7 +445,7 @@ class Database:
         if feature.table not in self.tables:
             known = ", ".join(self.tables) or "none"
             accepted = f"a further table of people ({known}), or left out for the table itself"
-            raise InvalidInput("table", accepted, repr(feature.table))
+            raise invalid_value("table", accepted, repr(feature.table))
         return self.tables[feature.table]
 
     def _owned(self, table: PrivateTable, rows: Any) -> Any:
@@ -472,7 +472,7 @@ class Database:
             accepted = (
                 f"declared as a range for {feature.name}, such as 0..365: its steps are summed"
             )
-            raise InvalidInput("domain", accepted, "none" if domain is None else "no range")
+            raise invalid_value("domain", accepted, "none" if domain is None else "no range")
         counts: Any = True
         if feature.where is not None:
             with at("where"):
@@ -499,7 +499,7 @@ class Database:
         if name not in rows.columns or name == self._owner:
             if name in self.features:
                 accepted = "a column of the table: a feature of a feature is not computed"
-                raise InvalidInput(key, accepted, repr(name))
+                raise invalid_value(key, accepted, repr(name))
             raise unknown_column(key, name, rows.drop(self._owner))
         return rows[name]
 
@@ -517,7 +517,7 @@ def _free_column_name(name: str, table: str, taken: Iterable[str]) -> str:
         return name
     result = f"{table}.{name}"
     if fold_name(result) in known:
-        raise InvalidInput("name", "one after which all columns have different names", repr(table))
+        raise invalid_value("name", "one after which all columns have different names", repr(table))
     return result
 
 
@@ -531,7 +531,7 @@ def _same_entity(value: Any, kind: Any) -> Any:
         return exact_cast(cast_value(value, "whole"), kind)
     kinds = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "binary")
     if not any(getattr(kind, f"is_{each}")() and getattr(own, f"is_{each}")() for each in kinds):
-        raise InvalidInput(
+        raise invalid_value(
             "entity", f"of the type that it has in the table itself, {kind}", str(own)
         )
     return value if kind.is_string() or kind.is_binary() else exact_cast(value, kind)

@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 
 # Casts that mean the same on every engine, and never fail: what cannot be cast is missing.
 #
@@ -69,7 +69,7 @@ def cast_value(value: Any, kind: str) -> Any:
         return value.cast("string").try_cast("float64")  # engines divide in different ways
     if kind == "string" and (given.is_floating() or given.is_decimal() or given.is_timestamp()):
         accepted = "a cast to text of whole numbers, dates or truths"
-        raise InvalidInput("where", accepted, str(given))
+        raise invalid_value("where", accepted, str(given))
     return value.try_cast(kind)
 
 
@@ -360,7 +360,7 @@ def short_text(text: str) -> str:
 
 
 def refuse_value(accepted: str, got: str) -> InvalidInput:
-    return InvalidInput("where", accepted, got)
+    return invalid_value("where", accepted, got)
 
 
 def ibis_module() -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from whosin.errors import BudgetRefused, WhosinError, invalid_value
 from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Charge, Cost
 from whosin.ledger.encoding import read_name
@@ -120,9 +120,9 @@ class Session:
         queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
-            raise InvalidInput("table", "a Table", type(table).__name__)
+            raise invalid_value("table", "a Table", type(table).__name__)
         if not isinstance(plan, Plan):
-            raise InvalidInput("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
+            raise invalid_value("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
@@ -208,7 +208,7 @@ class Session:
         if share is None:
             accepted = 'given: the part of the plan for this, such as share="1/10", or share=1 for '
             accepted += "all of it, here or for every batch in Session(…, share=1)"
-            raise InvalidInput("share", accepted, "nothing")
+            raise invalid_value("share", accepted, "nothing")
         return estimate_batch_cost(
             self.table,
             self.plan,
@@ -448,5 +448,5 @@ def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
 def _read_request(request: object) -> str:
     if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
         accepted = f"a text of at most {LONGEST_REQUEST} letters, without a slash"
-        raise InvalidInput("request", accepted, repr(request)[:80])
+        raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)

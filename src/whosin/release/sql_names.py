@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import rational
 from whosin.release.column_expressions import base_column
 from whosin.release.conditions import TEXT_HINT, unknown_column
@@ -78,7 +78,7 @@ ANSWERED_AGGREGATES = (
 
 def refuse_statement(accepted: str, got: str) -> InvalidInput:
     """The error about a statement."""
-    return InvalidInput("sql", accepted, got)
+    return invalid_value("sql", accepted, got)
 
 
 def refused_clause(part: str, node: Any) -> InvalidInput:

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
@@ -197,7 +197,7 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
     most = LARGEST_SCALE**2 if kind == "gaussian" else LARGEST_SCALE
     if max(widths) > most:
         accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise InvalidInput("noise", accepted, f"{float(max(widths)):.3g}")
+        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
 
 
 # `choose = "adaptive"`: tables are chosen and measured in rounds (AIM; McKenna, Mullins, Sheldon
@@ -262,7 +262,7 @@ class Adaptive:
         """What costs a share."""
         if too_many(workload):
             accepted = f'"tree", or at most {MOST_CANDIDATES:,} tables to choose from'
-            raise InvalidInput("choose", accepted, f'"{cls.name}" with more')
+            raise invalid_value("choose", accepted, f'"{cls.name}" with more')
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
         kind, unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
@@ -210,12 +210,12 @@ def plan_learning(
     """
     cells, workload = asked.workload(table)
     if missing := [name for name in columns if name not in cells.columns]:
-        raise InvalidInput("sets", "with every column in one of them", f"none with {missing[0]!r}")
+        raise invalid_value("sets", "with every column in one of them", f"none with {missing[0]!r}")
     if set(cells.columns) != set(columns):
-        raise InvalidInput("sets", "lists of the columns of the table", "another column")
+        raise invalid_value("sets", "lists of the columns of the table", "another column")
     if length is not None and length * len(columns) > MOST_VALUES:
         accepted = f"at most {MOST_VALUES // len(columns):,} rows of {len(columns)} columns"
-        raise InvalidInput("length", accepted, f"{length:,}")
+        raise invalid_value("length", accepted, f"{length:,}")
     rows = asked.rows_counted(table)
     rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
     own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
@@ -225,7 +225,7 @@ def plan_learning(
         tables = _asked_tables(table, rest, asked, workload)
     else:
         if len(columns) < 2:
-            raise InvalidInput("choose", "false for a table of one column", "given")
+            raise invalid_value("choose", "false for a table of one column", "given")
         way = choice.way(rest, workload, rows)
         first = way.first
         ones = [Measurement((each,)) for each in range(len(columns))]
@@ -263,20 +263,20 @@ class MarginalSelection:
         if choose is False:
             if choosing is not None:
                 accepted = "left out without choose = true"
-                raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+                raise invalid_value("choosing", accepted, repr(choosing)[:80])
             return None
         if choose is not True and (
             not isinstance(choose, str) or choose not in SELECTION_STRATEGIES
         ):
             names = ", ".join(f'"{name}"' for name in SELECTION_STRATEGIES)
-            raise InvalidInput("choose", f"true, false or one of {names}", repr(choose)[:80])
+            raise invalid_value("choose", f"true, false or one of {names}", repr(choose)[:80])
         name = None if choose is True else str(choose)
         if choosing is None:
             return cls(name, None)
         result = read_ranged(choosing, "choosing", "above 0")
         if result >= 1:
             accepted = "below 1: the rest of the budget measures what was chosen"
-            raise InvalidInput("choosing", accepted, repr(choosing)[:80])
+            raise invalid_value("choosing", accepted, repr(choosing)[:80])
         return cls(name, Fraction(result))
 
     def way(self, share: Share, workload: Workload, rows: int) -> SelectionStrategy:

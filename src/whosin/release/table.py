@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from whosin.errors import InvalidInput, at
+from whosin.errors import at, invalid_value
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.release.column_expressions import (
@@ -87,9 +87,9 @@ class Table:
             for field, value in given.items()
         )
         if domains is not None and not isinstance(domains, Mapping):
-            raise InvalidInput("domains", "a mapping from columns to domains", repr(domains)[:80])
+            raise invalid_value("domains", "a mapping from columns to domains", repr(domains)[:80])
         if engine is not None and not callable(getattr(engine, "open", None)):
-            raise InvalidInput("engine", "an engine, such as DuckDB()", repr(engine)[:80])
+            raise invalid_value("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
         # A lazy frame is run once: what is fingerprinted is what is scanned.
         self.source, self.tables = collect_lazy(source), read_tables(tables)
@@ -106,7 +106,7 @@ class Table:
             is_usable(self.type(self.entity)) or self.type(self.entity).is_binary()
         ):
             accepted = "a column of numbers, texts or dates"
-            raise InvalidInput("entity", accepted, str(self.type(self.entity)))
+            raise invalid_value("entity", accepted, str(self.type(self.entity)))
         self.own = self.kinds
         self.database = self._related(own, opened)
         self.kinds = self.database.kinds
@@ -122,7 +122,7 @@ class Table:
     def _related(self, own: Any, opened: Sequence[Any]) -> Database:
         if self.by_row and self.features:
             accepted = "left out where each row is one person: there is nothing to sum up"
-            raise InvalidInput("features", accepted, f"{len(self.features)} of them")
+            raise invalid_value("features", accepted, f"{len(self.features)} of them")
         pairs = tuple(zip(self.tables, opened, strict=True))
         entity = None if self.by_row else self.entity
         return Database(self.engine, own, entity, pairs, self.features)
@@ -193,7 +193,7 @@ class Table:
         the table's."""
         result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MOST_ROWS)
         if self.by_row and result > 1:
-            raise InvalidInput(field, "1, or left out, where each row is one person", result)
+            raise invalid_value(field, "1, or left out, where each row is one person", result)
         return 1 if self.of_people else result
 
     def at_default(self, field: str, own: int | None) -> bool:
@@ -209,14 +209,14 @@ class Table:
         domain = self.domain(column)
         if not isinstance(domain, Range):
             got = "dates" if isinstance(domain, Dates) else "a list of values"
-            raise InvalidInput(f"domain of {column}", "a range, for numbers", got)
+            raise invalid_value(f"domain of {column}", "a range, for numbers", got)
         return domain
 
     def domain(self, column: object) -> Domain:
         """The declared domain of a column."""
         name = self.column(column)
         if name not in self.domains:
-            raise InvalidInput("column", "one with a declared domain", repr(name))
+            raise invalid_value("column", "one with a declared domain", repr(name))
         return self.domains[name]
 
     def grouping(self, name: object) -> Cellular:
@@ -253,7 +253,7 @@ class Table:
             failed = False
         if failed:
             accepted = f"one that {self.engine.name} can run on these columns"
-            raise InvalidInput("query", accepted, "another")
+            raise invalid_value("query", accepted, "another")
         return expression
 
     def _entity(self, given: object) -> str:
@@ -265,7 +265,7 @@ class Table:
                 other = f"{EACH_ROW!r} where each row is one person"
                 if EACH_ROW in self.columns:
                     other = "rename the columns where each row is one person"
-                raise InvalidInput("entity", f"{COLUMN + given!r} for that column, {other}", given)
+                raise invalid_value("entity", f"{COLUMN + given!r} for that column, {other}", given)
             if given not in self.columns and given.startswith(COLUMN):
                 return self.column(given.removeprefix(COLUMN), "entity")
         return self.column(given, "entity")
@@ -275,10 +275,10 @@ class Table:
         # Texts count as the numbers that they spell: a CSV file has nothing else.
         numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
         if isinstance(domain, Range) and not numeric:
-            raise InvalidInput(f"column {column}", "a column of numbers, for a range", str(kind))
+            raise invalid_value(f"column {column}", "a column of numbers, for a range", str(kind))
         dated = kind.is_date() or kind.is_timestamp() or kind.is_string()
         if isinstance(domain, Dates) and not dated:
-            raise InvalidInput(f"column {column}", "a column of dates, for dates", str(kind))
+            raise invalid_value(f"column {column}", "a column of dates, for dates", str(kind))
         if isinstance(domain, Values):
             first = domain.values[0]
             if isinstance(first, str):
@@ -288,7 +288,7 @@ class Table:
             else:
                 fits, accepted = kind.is_string() or kind.is_integer(), "whole numbers"
             if not fits:
-                raise InvalidInput(f"column {column}", f"a column of {accepted}", str(kind))
+                raise invalid_value(f"column {column}", f"a column of {accepted}", str(kind))
         return domain
 
 
@@ -296,7 +296,7 @@ def dataset_name(source: object) -> str:
     """What a ledger calls a table that has no name of its own: its file, or its name in a database,
     without folder and ending, as a ledger spells names."""
     if not isinstance(source, str | Path):
-        raise InvalidInput("name", "given for a table in memory: the dataset's name", "nothing")
+        raise invalid_value("name", "given for a table in memory: the dataset's name", "nothing")
     text = normalize("NFC", str(source))
     if "::" in text:
         return text.rpartition("::")[2]

@@ -11,7 +11,7 @@ from whosin import beliefs
 from whosin.calibration.base import Target
 from whosin.calibration.plan import SCALE_HEADROOM
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
 from whosin.exact import Number, exact_fraction, exp_up, log_down, rational, round_down, round_up
 from whosin.families import Adversary, Family
 from whosin.report.terminal import Curve, format_short
@@ -121,11 +121,11 @@ def explain_epsilon(
 ) -> Explanation:
     """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T18)."""
     if not epsilon > 0:
-        raise InvalidInput("epsilon", "above 0", float(epsilon))
+        raise invalid_value("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
-        raise InvalidInput("delta", "at least 0 and below 1", float(delta))
+        raise invalid_value("delta", "at least 0 and below 1", float(delta))
     if delta * SCALE_HEADROOM >= 1:
-        raise InvalidInput("delta", "below 0.1: beyond that nothing is promised", float(delta))
+        raise invalid_value("delta", "below 0.1: beyond that nothing is promised", float(delta))
     if relation not in ("add-remove", "replace"):
         raise UnknownName("relation", relation, ("add-remove", "replace"))
     level = float(epsilon)
@@ -164,7 +164,7 @@ def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
         return SHOWN_PRIORS
     low, high = band
     if not 0 <= low <= high <= 1:
-        raise InvalidInput("prior", "a range inside 0..1, low first", f"{low}..{high}")
+        raise invalid_value("prior", "a range inside 0..1, low first", f"{low}..{high}")
     if low == high:
         return (low,)
     return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
@@ -252,10 +252,10 @@ def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
     replaced = adversary.relation == "replace" and relation != "replace"
     times = adversary.group * (2 if replaced else 1)
     if adversary.relation != "replace" and relation == "replace":
-        raise InvalidInput("target", "about someone who knows the size, with replace", "another")
+        raise invalid_value("target", "about someone who knows the size, with replace", "another")
     if delta and times > 1:
         who = "people who replace each other" if replaced else "groups"
-        raise InvalidInput("delta", f"0 here: this target compares {who}", float(delta))
+        raise invalid_value("delta", f"0 here: this target compares {who}", float(delta))
     return times
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.families import Explicit, Family
 from whosin.plain_files import check_plain
@@ -279,7 +279,7 @@ SECRET_WORDS = {
 def secret_words(secret: object, field: str = "secret") -> SecretWords:
     """The words of a reading."""
     if not isinstance(secret, str) or secret not in SECRET_WORDS:
-        raise InvalidInput(field, " or ".join(SECRET_WORDS), repr(secret))
+        raise invalid_value(field, " or ".join(SECRET_WORDS), repr(secret))
     return SECRET_WORDS[secret]
 
 
@@ -371,7 +371,7 @@ def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
     """Refuse a file that could not be written, before any work is done or anything is spent."""
     if path.suffix.lower() not in endings:
         *first, last = endings
-        raise InvalidInput(option, f"a file ending in {', '.join(first)} or {last}", path.name)
+        raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
     if not path.parent.is_dir():
-        raise InvalidInput(option, "in a folder that exists", str(path))
+        raise invalid_value(option, "in a folder that exists", str(path))
     check_plain(path, option)

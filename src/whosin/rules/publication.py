@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.errors import UnknownName, at, invalid_value
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
 from whosin.mechanisms.combinations import combine_rules
@@ -61,7 +61,7 @@ class NextSmallest:
 
     def __post_init__(self) -> None:
         if self.zeros not in ZERO_POLICIES:
-            raise InvalidInput("zeros", "shown or hidden", repr(self.zeros))
+            raise invalid_value("zeros", "shown or hidden", repr(self.zeros))
 
     def hidden(self, counts: Counts, small: Pattern, rows: bool, columns: bool) -> Pattern:
         """Which cells are suppressed, for tables × rows × columns, where the rule suppresses the
@@ -95,7 +95,7 @@ def pattern_from_function(choose: Callable[[Any], Any], counts: Counts, nested: 
         wanted = counts.shape[1:] if nested else counts.shape[2:]
         if chosen.shape != wanted or chosen.dtype != bool:
             accepted = "a function that returns True or False for each cell of the population"
-            raise InvalidInput(
+            raise invalid_value(
                 "secondary", accepted, f"one that returned {shorten_value(chosen.tolist())}"
             )
         result[number] = chosen
@@ -109,7 +109,7 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
     """A procedure as it is spelled on the command line."""
     name, colon, zeros = text.strip().partition(":")
     if name != "next-smallest" or (colon and zeros not in ZERO_POLICIES):
-        raise InvalidInput(field, PROCEDURE_FORMS, repr(text[:80]))
+        raise invalid_value(field, PROCEDURE_FORMS, repr(text[:80]))
     return NextSmallest(zeros) if colon else NextSmallest()
 
 
@@ -180,22 +180,22 @@ class Layout:
         rows, columns = len(frame), len(frame[0])
         extra = len(table) - rows, len(table[0]) - columns
         if not rows * columns or rows * columns > MOST_CELLS:
-            raise InvalidInput("population", f"1 to {MOST_CELLS:,} cells", rows * columns)
+            raise invalid_value("population", f"1 to {MOST_CELLS:,} cells", rows * columns)
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
             accepted = f"{rows} × {columns} cells as in population, and at most one more for totals"
-            raise InvalidInput(name, accepted, f"{len(table)} × {len(table[0])}")
+            raise invalid_value(name, accepted, f"{len(table)} × {len(table[0])}")
         if given.totals not in TOTAL_KINDS:
-            raise InvalidInput("totals", " or ".join(TOTAL_KINDS), shorten_value(given.totals))
+            raise invalid_value("totals", " or ".join(TOTAL_KINDS), shorten_value(given.totals))
         rule = None if given.rule is None else combine_rules(given.rule)
         if given.rule is not None and rule is None:
             accepted = "a rule such as Suppress(5), or rules that post-process each other"
-            raise InvalidInput("rule", accepted, shorten_value(given.rule))
+            raise invalid_value("rule", accepted, shorten_value(given.rule))
         if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
             accepted = (
                 "exact, added or left out with a cell key: the key of a total is the sum of the "
                 "keys of its cells, so that its change is no draw of its own"
             )
-            raise InvalidInput("totals", accepted, "counted")
+            raise invalid_value("totals", accepted, "counted")
         procedure = _read_procedure(given.secondary, rule)
         sizes = [
             _read_whole(cell, "population", position) for position, cell in _numbered_cells(frame)
@@ -242,7 +242,7 @@ class Layout:
         field = f"{self.name}{where}"
         if self.rule is None or (total and self.exact_totals):
             if value is not None and value > most:
-                raise InvalidInput(field, f"at most {most}, the people that could be there", value)
+                raise invalid_value(field, f"at most {most}, the people that could be there", value)
             return None if value is None else {value: Fraction(1)}
         if value is None and self.secondary and not (total and self.procedure):
             return None
@@ -251,7 +251,7 @@ class Layout:
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
         if len(counts) > MOST_COUNTS:
             accepted = f"one of at most {MOST_COUNTS:,} counts"
-            raise InvalidInput(field, accepted, f"one that may stand for any of {len(counts):,}")
+            raise invalid_value(field, accepted, f"one that may stand for any of {len(counts):,}")
         result = {}
         for count in counts:
             shares = (rational(p) for name, p in self.rule.spread(count) if name == output)
@@ -260,7 +260,7 @@ class Layout:
                 result[count] = weight
         if not result:
             accepted = f"what the rule shows for a count of 0 to {most}"
-            raise InvalidInput(field, accepted, "suppressed" if value is None else value)
+            raise invalid_value(field, accepted, "suppressed" if value is None else value)
         return result
 
     def hides(self, counts: Counts) -> Pattern:
@@ -287,7 +287,7 @@ class Layout:
             ]
             if sum(shares) not in (0, 1):
                 accepted = "one that suppresses a count always or never, with a procedure"
-                raise InvalidInput("rule", accepted, f"one with chance {sum(shares)} at {count}")
+                raise invalid_value("rule", accepted, f"one with chance {sum(shares)} at {count}")
             small.append(bool(sum(shares)))
         return np.asarray(np.array(small)[which.reshape(tables.shape)])
 
@@ -297,10 +297,10 @@ def _read_procedure(given: object, rule: Rule | None) -> Procedure | None:
         return None
     if isinstance(given, type) or not (isinstance(given, NextSmallest) or callable(given)):
         accepted = "True, False, NextSmallest() or a function of the counts"
-        raise InvalidInput("secondary", accepted, shorten_value(given))
+        raise invalid_value("secondary", accepted, shorten_value(given))
     if isinstance(given, NextSmallest) and rule is None:
         accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
-        raise InvalidInput("secondary", accepted, "no rule")
+        raise invalid_value("secondary", accepted, "no rule")
     return given
 
 
@@ -316,7 +316,7 @@ def _read_rows(value: object, field: str) -> list[tuple[Any, ...]]:
     accepted = "a list of rows, all of the same length"
     rows = [read_list(row, field, accepted) for row in read_list(value, field, accepted)]
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidInput(field, accepted, "rows of " + ", ".join(str(len(r)) for r in rows[:8]))
+        raise invalid_value(field, accepted, "rows of " + ", ".join(str(len(r)) for r in rows[:8]))
     return rows
 
 
@@ -337,7 +337,7 @@ def cells_like(value: object, now: Layout, field: str) -> list[Any]:
     rows = _read_rows(value if now.nested else [value], field)
     if (len(rows), len(rows[0])) != (now.rows, now.columns):
         accepted = f"{now.rows} × {now.columns} cells, as in population"
-        raise InvalidInput(field, accepted, f"{len(rows)} × {len(rows[0])}")
+        raise invalid_value(field, accepted, f"{len(rows)} × {len(rows[0])}")
     return [cell for row in rows for cell in row]
 
 
@@ -396,11 +396,11 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     """
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
-        raise InvalidInput(field, "a header and a row for each label", _table_size(len(rows)))
+        raise invalid_value(field, "a header and a row for each label", _table_size(len(rows)))
     header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
     for line, row in body.items():
         if len(row) != len(header):
-            raise InvalidInput(f"line {line}", f"{len(header)} cells as the header", len(row))
+            raise invalid_value(f"line {line}", f"{len(header)} cells as the header", len(row))
     return _read_table(list(header[1:]), body, totals)
 
 
@@ -426,9 +426,9 @@ def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool
     for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
         twice = next((label for label in each if each.count(label) > 1), None)
         if twice is not None or not each:
-            raise InvalidInput(what, "given once each", "none" if twice is None else repr(twice))
+            raise invalid_value(what, "given once each", "none" if twice is None else repr(twice))
     if len(below) > 1:
-        raise InvalidInput("marks of suppressed cells", "of one threshold", sorted(below))
+        raise invalid_value("marks of suppressed cells", "of one threshold", sorted(below))
     return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
 
 
@@ -452,7 +452,7 @@ def _read_cell(text: str, where: str, below: set[int], may_be_hidden: bool) -> i
     if text.lower() in SUPPRESSION_MARKS and may_be_hidden:
         return None
     accepted = "a whole number" + (", empty, x, *, c or <5" if may_be_hidden else "")
-    raise InvalidInput(where, accepted, repr(text[:40]))
+    raise invalid_value(where, accepted, repr(text[:40]))
 
 
 def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:
@@ -466,10 +466,10 @@ def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...
     columns = {label: index for index, label in enumerate(frame.columns)}
     for label in table.rows:
         if label not in rows:
-            raise InvalidInput("population", "a row for each of the table", f"none for {label!r}")
+            raise invalid_value("population", "a row for each of the table", f"none for {label!r}")
     for label in table.columns:
         if label not in columns:
-            raise InvalidInput(
+            raise invalid_value(
                 "population", "a column for each of the table", f"none for {label!r}"
             )
     result = tuple(
@@ -489,7 +489,7 @@ def _check_totals(what: str, labels: tuple[str, ...], lines: tuple[tuple[int, ..
     for label, line in zip(labels, lines, strict=True):
         if any(line) and [2 * size for size in line] == sums:
             accepted = f"called total, first or last, if it is the sum of the other {what}s"
-            raise InvalidInput(f"{what} {label!r}", accepted, "their sum in the population")
+            raise invalid_value(f"{what} {label!r}", accepted, "their sum in the population")
 
 
 def make_publication(
@@ -505,7 +505,7 @@ def make_publication(
     limits = {each.below for each in _rule_parts(rule) if isinstance(each, Suppress)}
     if table.below is not None and table.below not in limits:
         accepted = f"suppress={table.below}, as the marks <{table.below} in the table say"
-        raise InvalidInput("rule", accepted, "another rule")
+        raise invalid_value("rule", accepted, "another rule")
     return Publication(table.cells, align_population(table, frame), rule, totals, secondary)
 
 
@@ -516,7 +516,7 @@ def _rule_parts(rule: Rule | None) -> tuple[Rule | None, ...]:
 def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
     """Raises InvalidInput where two tables do not have the same cells."""
     if (earlier.rows, earlier.columns) != (table.rows, table.columns):
-        raise InvalidInput(field, "a table with the same labels", "others")
+        raise invalid_value(field, "a table with the same labels", "others")
 
 
 RULE_FORMS = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
@@ -533,7 +533,9 @@ def read_rule(text: str, files: bool = True) -> Rule:
         files: whether a cell key may name a file.
     """
     if not files and "cell-key" in text:
-        raise InvalidInput("rule", "without a file here: the command reads cell keys", "a cell-key")
+        raise invalid_value(
+            "rule", "without a file here: the command reads cell keys", "a cell-key"
+        )
     made = [_read_one(part) for part in _NEXT_RULE.split(text)]
     return made[0] if len(made) == 1 else RuleChain(tuple(made))
 
@@ -544,11 +546,11 @@ def _read_one(text: str) -> Rule:
         return CellKey(argument)
     if name not in NUMBERED_RULES or not argument:
         meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
-        hint = "" if meant in (None, name) else f" (did you mean {meant!r}?)"
-        raise InvalidInput("rule", RULE_FORMS, f"{text[:80]!r}{hint}")
+        hint = "" if meant in (None, name) else f"did you mean {meant!r}?"
+        raise invalid_value("rule", RULE_FORMS, repr(text[:80]), hint)
     number, colon, zeros = argument.partition(":")
     if not number.strip().isdecimal():
-        raise InvalidInput(
+        raise invalid_value(
             "rule", f"{name}= with a whole number, as in {RULE_FORMS}", repr(text[:80])
         )
     threshold = spelled_whole(number, "rule")
@@ -556,5 +558,5 @@ def _read_one(text: str) -> Rule:
         if name == "suppress" and colon:
             return Suppress(threshold, zeros)
         if colon:
-            raise InvalidInput("rule", RULE_FORMS, repr(text[:80]))
+            raise invalid_value("rule", RULE_FORMS, repr(text[:80]))
         return NUMBERED_RULES[name](threshold)

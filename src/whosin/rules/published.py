@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, Rational, probability
 from whosin.mechanisms import Mechanism
 from whosin.rules.publication import (
@@ -76,7 +76,7 @@ def infer_allowed(
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
         accepted = "cells that the procedure suppresses for some counts which fit"
-        raise InvalidInput("published", accepted, "others")
+        raise invalid_value("published", accepted, "others")
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
     for column, g in enumerate(free):
@@ -288,14 +288,14 @@ def check_published(
     )
     for cell, (count, size) in enumerate(zip(known, now.population, strict=True)):
         if count > size:
-            raise InvalidInput(f"known_in{now.path(cell)}", f"at most {size}", count)
+            raise invalid_value(f"known_in{now.path(cell)}", f"at most {size}", count)
     then = None if before is None else Layout.read(before, "before")
     if then is not None and (then.rows, then.columns) != (now.rows, now.columns):
         accepted = f"{now.rows} × {now.columns} cells, as in published"
-        raise InvalidInput("before", accepted, f"{then.rows} × {then.columns}")
+        raise invalid_value("before", accepted, f"{then.rows} × {then.columns}")
     if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
         accepted = "left out with a cell key: the same people get the same change in both tables"
-        raise InvalidInput("before", accepted, "an earlier table")
+        raise invalid_value("before", accepted, "an earlier table")
     groups, labels = _alike_groups(now, then, priors, known)
     seen = _shown_sums(now, labels, NOW)
     if then is not None:
@@ -325,7 +325,7 @@ def _alike_groups(
         parts = {"all" if then is None else "stayed": stayed}
         parts |= {"joined": size - stayed, "left": earlier - stayed}
         if known[cell] > stayed:
-            raise InvalidInput(f"known_in{now.path(cell)}", f"at most {stayed}", known[cell])
+            raise invalid_value(f"known_in{now.path(cell)}", f"at most {stayed}", known[cell])
         for name, people in parts.items():
             if people or name in ("all", "stayed"):
                 inside = known[cell] if name in ("all", "stayed") else 0

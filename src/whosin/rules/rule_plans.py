@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whosin.calibration import Target, calibrate
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, Number, exact_fraction, read_ranged, round_down
 from whosin.families import AtMostKnown, Family, FixedProbability, Independent, Uninformed
 from whosin.mechanisms import Exact, Mechanism, RandomRound, Round, Suppress
@@ -186,14 +186,14 @@ def plan_rule(
     failing = read_ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
     if target.averages or target.stated_epsilon is not None or not of_one_person:
-        raise InvalidInput("target", "a posterior, a gamma or another bound on beliefs", target)
+        raise invalid_value("target", "a posterior, a gamma or another bound on beliefs", target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
-        raise InvalidInput("people", "given with a rule: how many could be in", "nothing")
+        raise invalid_value("people", "given with a rule: how many could be in", "nothing")
     if people is not None:
         read_whole(people, "people", least, MOST_PEOPLE)
         if isinstance(family, AtMostKnown) and family.k > people:
-            raise InvalidInput("known", f"at most the number of people, {people}", family.k)
+            raise invalid_value("known", f"at most the number of people, {people}", family.k)
     ratio = exact_fraction(target.ratio(*family.beliefs))
     search = _Search(family, ratio, failing)
     if kind == "population":
@@ -223,7 +223,7 @@ def plan_rule(
 
 def _check_family(family: Family) -> None:
     if isinstance(family, Independent):
-        raise InvalidInput(
+        raise invalid_value(
             "known",
             "given with a rule: no rule keeps a promise against someone who may know everyone else",
             "nothing",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
@@ -90,7 +90,7 @@ class Sum(Statistic):
         numbers = range(space.values) if self.values is None else self.values
         listed = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
         if not listed or len(numbers) != space.values:
-            raise InvalidInput(
+            raise invalid_value(
                 "values", f"{space.values} numbers, one for each value", repr(self.values)
             )
         return [(rational(number, "values"),) for number in numbers]
@@ -120,7 +120,7 @@ class Histogram(Statistic):
     def weights(self, space: Records) -> list[Centre]:
         cells = list(range(space.values)) if self.cells is None else list(self.cells)
         if len(cells) != space.values:
-            raise InvalidInput("cells", f"{space.values} names, one for each value", len(cells))
+            raise invalid_value("cells", f"{space.values} names, one for each value", len(cells))
         names = list(dict.fromkeys(cells))
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
@@ -173,7 +173,7 @@ class WorldFunction(Statistic):
             entries = value if isinstance(value, Iterable) else (value,)
             centres.append(tuple(rational(entry, "statistic") for entry in entries))
         if len({len(centre) for centre in centres}) > 1:
-            raise InvalidInput("statistic", "a vector of one length in every world", "several")
+            raise invalid_value("statistic", "a vector of one length in every world", "several")
         return centres
 
 
@@ -187,7 +187,7 @@ def read_statistic(value: object) -> Statistic:
         return named[value]()
     if callable(value):
         return Count() if value is len else WorldFunction(value)
-    raise InvalidInput(
+    raise invalid_value(
         "statistic", "Count(), Sum(…), Histogram(…), Max(…) or a function of the set", repr(value)
     )
 
@@ -219,15 +219,15 @@ def centre_distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any
 
 def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
     if values is None:
-        raise InvalidInput(field, "given, one entry for each entity", "none")
+        raise invalid_value(field, "given, one entry for each entity", "none")
     if isinstance(values, Mapping):
         missing = [entity for entity in space.entities if entity not in values]
         if missing:
-            raise InvalidInput(field, "one entry for each entity", f"none for {missing[0]!r}")
+            raise invalid_value(field, "one entry for each entity", f"none for {missing[0]!r}")
         return [values[entity] for entity in space.entities]
     listed = list(values)
     if len(listed) != space.size:
-        raise InvalidInput(field, f"{space.size} entries, one for each entity", f"{len(listed)}")
+        raise invalid_value(field, f"{space.size} entries, one for each entity", f"{len(listed)}")
     return listed
 
 

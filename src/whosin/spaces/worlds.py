@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 from whosin.validation import read_list, read_whole
 
@@ -30,20 +30,20 @@ class Subsets:
 
     def __init__(self, entities: int | Iterable[Hashable]) -> None:
         if isinstance(entities, bool) or not isinstance(entities, int | Iterable):
-            raise InvalidInput("entities", "a count or a list of names", repr(entities))
+            raise invalid_value("entities", "a count or a list of names", repr(entities))
         if isinstance(entities, int):
             if not 1 <= entities <= MAX_WORLDS:
-                raise InvalidInput("entities", f"at least 1 and at most {MAX_WORLDS:,}", entities)
+                raise invalid_value("entities", f"at least 1 and at most {MAX_WORLDS:,}", entities)
             names: tuple[Hashable, ...] = tuple(range(entities))
         else:
             names = tuple(entities)
             if not all(isinstance(name, Hashable) for name in names):
-                raise InvalidInput("entities", "names or numbers", "something else")
+                raise invalid_value("entities", "names or numbers", "something else")
             if not names:
-                raise InvalidInput("entities", "a list of at least one name", "an empty one")
+                raise invalid_value("entities", "a list of at least one name", "an empty one")
             if len(set(names)) != len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise InvalidInput("entities", "distinct names", f"{twice!r} more than once")
+                raise invalid_value("entities", "distinct names", f"{twice!r} more than once")
         object.__setattr__(self, "entities", names)
 
     @property
@@ -61,7 +61,7 @@ class Subsets:
         try:
             return self.entities.index(entity)
         except ValueError:
-            raise InvalidInput("entity", "one of the space's entities", repr(entity)) from None
+            raise invalid_value("entity", "one of the space's entities", repr(entity)) from None
 
     def index(self, present: Iterable[Hashable]) -> int:
         """The number of the world in which exactly these entities are present."""
@@ -115,7 +115,7 @@ class Records:
         accepted = f"{self.rows} values from 0 to {self.values - 1}"
         result = read_list(world, "world", accepted)
         if len(result) != self.rows or any(value not in range(self.values) for value in result):
-            raise InvalidInput("world", accepted, repr(result))
+            raise invalid_value("world", accepted, repr(result))
         number = 0
         for value in world:
             number = number * self.values + value

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whosin import families as f
-from whosin.errors import InvalidInput, NoImplication
+from whosin.errors import NoImplication, invalid_value
 from whosin.exact import Number
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -204,11 +204,11 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
     """
     source = check_kind(level, Level, "level").notion
     if not isinstance(to, Notion):
-        raise InvalidInput("to", "a notion of privacy", shorten_value(to))
+        raise invalid_value("to", "a notion of privacy", shorten_value(to))
     if not isinstance(source, Notion):
-        raise InvalidInput("level", "one that a notion measured", "one without a notion")
+        raise invalid_value("level", "one that a notion measured", "one without a notion")
     if space is not None and not isinstance(space, Subsets | Records):
-        raise InvalidInput("space", "Subsets(…) or Records(…)", shorten_value(space))
+        raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     start, end = _map_ends(level, source.canonical(), to.canonical(), space)
     nodes = _intermediate_notions(start, end)
     result = _best_walk(start, end, level.value, nodes, space, tight=True) if level.exact else None

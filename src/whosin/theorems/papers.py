@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import WhosinError, invalid_value
 from whosin.exact import (
     BALL_BITS,
     LARGEST_EXPONENT,
@@ -58,9 +58,9 @@ from whosin.validation import (
 def one_of_from_identifiability(rho: Number, m: int) -> Number:
     """T8, Li13 Theorem 5.6: (ρ, m)-DI ⇔ (D_C^m, γ)-PMP, γ = max(ρm, (m−1)/(m(1−ρ)))."""
     if m < 2:
-        raise InvalidInput("m", "at least 2", m)
+        raise invalid_value("m", "at least 2", m)
     if not _uniform_belief(rho, m) <= rho <= 1:
-        raise InvalidInput("rho", f"between 1/{m} and 1", rho)
+        raise invalid_value("rho", f"between 1/{m} and 1", rho)
     return math.inf if rho == 1 else max(rho * m, (m - 1) / (m * (1 - rho)))
 
 
@@ -68,7 +68,7 @@ def one_of_from_identifiability(rho: Number, m: int) -> Number:
 def identifiability_from_one_of(gamma: Number, m: int) -> Number:
     """T8, the other way: ρ = min(γ/m, 1 − (m−1)/(mγ))."""
     if m < 2:
-        raise InvalidInput("m", "at least 2", m)
+        raise invalid_value("m", "at least 2", m)
     gamma = _read_gamma(gamma)
     return max(min(gamma / m, 1 - (m - 1) / (m * gamma)), _uniform_belief(gamma, m))
 
@@ -80,7 +80,7 @@ def bounded_from_identifiability(rho: Number) -> float:
     For m > 2 there is no map: `mechanisms.ExceptFirst` is the counterexample.
     """
     if not Fraction(1, 2) <= rho <= 1:
-        raise InvalidInput("rho", "between 1/2 and 1", rho)
+        raise invalid_value("rho", "between 1/2 and 1", rho)
     return math.inf if rho == 1 else log_up(rho / (1 - rho))
 
 
@@ -102,7 +102,7 @@ def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     """
     check_range(beta, "beta", "strictly between 0 and 1")
     if growth < 1:
-        raise InvalidInput("growth", "e^ε, at least 1", growth)
+        raise invalid_value("growth", "e^ε, at least 1", growth)
     if growth == math.inf:
         return math.inf
     return max(growth, (growth - 1 + beta) / (beta * growth))
@@ -127,7 +127,7 @@ def mixed(*gammas: Number) -> Number:
     p Pr[A1∈S] and (1−p) Pr[A2∈S] (erratum E7). The theorem stands.
     """
     if not gammas:
-        raise InvalidInput("gammas", "at least one", "none")
+        raise invalid_value("gammas", "at least one", "none")
     return max(_read_gamma(gamma) for gamma in gammas)
 
 
@@ -184,7 +184,7 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
         return {"D_I": exp_float(epsilon), "D_B": exp_float(2 * epsilon)}
     if relation == "replace":
         return {"D_I": math.inf, "D_B": exp_float(epsilon)}
-    raise InvalidInput("relation", "add-remove or replace", relation)
+    raise invalid_value("relation", "add-remove or replace", relation)
 
 
 # Identifiability and differential privacy on records (Wang et al. 2014, eq. 28): T19.
@@ -227,7 +227,7 @@ def bayesian_from_membership(gamma: Number) -> float:
     """T14 backwards: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP. D_* puts mass p on (x_i, x_K), 1 − p on
     (x_i', x_K) and lets the other rows follow the data; it is downward scalable in p."""
     if not gamma >= 1:
-        raise InvalidInput("gamma", "at least 1", gamma)
+        raise invalid_value("gamma", "at least 1", gamma)
     return log_up(gamma if gamma == math.inf else exact_fraction(gamma))
 
 
@@ -258,7 +258,7 @@ def semantic_from_dp_as_published(epsilon: Number) -> float:
 def dp_from_semantic_as_published(level: float) -> float:
     """Zhao17 Theorems 1, 2: (1/2 − 1/(e^ε+1))-SP ⇒ ε-DP, for levels below 1/2 only."""
     if not 0 <= level < 0.5:
-        raise InvalidInput("level", "at least 0 and below 1/2", level)
+        raise invalid_value("level", "at least 0 and below 1/2", level)
     return _artanh_up(2 * exact_fraction(level), 2)
 
 
@@ -301,7 +301,7 @@ def membership_from_identifiability(
     check_range(read_real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in read_list(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
-        raise InvalidInput("beliefs", "strictly between 0 and 1, one for each person", beliefs)
+        raise invalid_value("beliefs", "strictly between 0 and 1, one for each person", beliefs)
     if epsilon >= INFORMATION_LARGEST:
         return math.inf
     odds = exp_up(epsilon)
@@ -388,12 +388,12 @@ def build_coupling(
             and others need not have one.
     """
     if not isinstance(prior, Prior):
-        raise InvalidInput("prior", "a prior of known size", shorten_value(prior))
+        raise invalid_value("prior", "a prior of known size", shorten_value(prior))
     check_kind(space, Subsets, "space")
     if read_whole(entity, "entity", 0) >= space.size:
-        raise InvalidInput("entity", f"from 0 to {space.size - 1}", entity)
+        raise invalid_value("entity", f"from 0 to {space.size - 1}", entity)
     if not 0 < prior.belief(space, entity) < 1:
-        raise InvalidInput("entity", "uncertain under the prior", space.entities[entity])
+        raise invalid_value("entity", "uncertain under the prior", space.entities[entity])
     without, with_it = _conditional_worlds(prior, space, entity)
     source, sink = ("source", World()), ("sink", World())
     room: dict[Node, dict[Node, Fraction]] = {source: {}, sink: {}}

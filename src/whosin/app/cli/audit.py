@@ -28,7 +28,7 @@ from whosin.app.cli.audit_subjects import (
 )
 from whosin.app.cli.options import Draw, Json, print_json
 from whosin.app.cli.user_code import user_code
-from whosin.errors import InvalidInput, at
+from whosin.errors import at, invalid_value
 
 if TYPE_CHECKING:
     from whosin.app.cli.audit_subjects import Subject
@@ -84,11 +84,11 @@ def read_runs(path: Path) -> tuple[Any, Any, Any]:
     others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
     if others or not files:
         accepted = "a CSV file, or a folder of CSV files and nothing else"
-        raise InvalidInput("--one-run", accepted, others[0] if others else "an empty folder")
+        raise invalid_value("--one-run", accepted, others[0] if others else "an empty folder")
     parts = [read_flags(file, "included") for file in files]
     named = {people is not None for _flags, _values, people in parts}
     if len(named) > 1:
-        raise InvalidInput(
+        raise invalid_value(
             "--one-run", f"the column {PERSON_COLUMN} in all files or in none", "both"
         )
     people = None
@@ -111,10 +111,10 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
         where = f"in line {line} of {path.name}"
         member, score = (row[column] for column in places)
         if member.lower() not in FLAG_WORDS:
-            raise InvalidInput(f"{flag} {where}", "1 or 0", _cell_kind(member))
+            raise invalid_value(f"{flag} {where}", "1 or 0", _cell_kind(member))
         value = read_number(score, table.separator)
         if value is None:
-            raise InvalidInput(f"score {where}", "a number such as 0.5", _cell_kind(score))
+            raise invalid_value(f"score {where}", "a number such as 0.5", _cell_kind(score))
         flags.append(FLAG_WORDS[member.lower()])
         values.append(value)
     people = None
@@ -296,12 +296,12 @@ def audit(  # noqa: C901 (six forms of one command)
         form = FIT if loaded is not None and loaded.is_fit(training) else WORLDS
     _check_options(form, inputs, training, entities, rate, known_rate, gaussian)
     if stop and (form != WORLDS or claim.epsilon is None or with_ is None):
-        raise InvalidInput("--stop", "given with a claim, --with and --without", "without")
+        raise invalid_value("--stop", "given with a claim, --with and --without", "without")
     for option, given, form_of in (("--timing", timing, WORLDS), ("--repeats", repeats, DRAWN)):
         if given and form != form_of:
-            raise InvalidInput(option, f"given with {form_of}", "without")
+            raise invalid_value(option, f"given with {form_of}", "without")
     if not float_bits and form not in (WORLDS, DRAWN):
-        raise InvalidInput("--no-float-bits", f"given with {WORLDS} or {DRAWN}", "without")
+        raise invalid_value("--no-float-bits", f"given with {WORLDS} or {DRAWN}", "without")
     if form in (SCORES, SYNTHETIC, ONE_RUN, FIT):
         claim = claim.restate("add-remove" if form in (ONE_RUN, FIT) else "replace")
     subject: Subject | None = None
@@ -385,7 +385,7 @@ def _audit_form(
             "--drawn-without, or --against with a plan alone"
         )
         several = given or target is not None
-        raise InvalidInput("what to audit", accepted, "several" if several else "nothing")
+        raise invalid_value("what to audit", accepted, "several" if several else "nothing")
     return given[0] if given else WORLDS
 
 
@@ -402,7 +402,7 @@ def _check_options(
     flags = {"--known-rate": known or None, "--gaussian": gaussian or None, "--rate": rate}
     for option, value in flags.items():
         if value is not None and form != ONE_RUN:
-            raise InvalidInput(option, "given with --one-run", value)
+            raise invalid_value(option, "given with --one-run", value)
     if form != WORLDS:
         words = {"with_": "--with"}
         given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
@@ -410,10 +410,10 @@ def _check_options(
             if value is not None:
                 names = {FIT: "a fit", SYNTHETIC: SYNTHETIC, DRAWN: "drawn samples"}
                 what = names.get(form, "scores")
-                raise InvalidInput(option, f"left out with {what}", value)
+                raise invalid_value(option, f"left out with {what}", value)
     if form != FIT:
         for option, given_value in training.given().items():
-            raise InvalidInput(option, "given with a function fit and its --rows", given_value)
+            raise invalid_value(option, "given with a function fit and its --rows", given_value)
 
 
 def _finish_curve(run: Any, claim: Claim, json: bool) -> None:
@@ -423,7 +423,7 @@ def _finish_curve(run: Any, claim: Claim, json: bool) -> None:
 
     if claim.plan is not None or claim.delta:
         option = "--against" if claim.plan is not None else "--delta"
-        raise InvalidInput(option, "left out with --gaussian", claim.delta)
+        raise invalid_value(option, "left out with --gaussian", claim.delta)
     refuted = None if claim.epsilon is None else run.refutes(GaussianCurve(claim.epsilon))
     reason = "nothing could be learnt" if refuted is False and run.blind else None
     if refuted is False and not run.blind and not run.could_refute(GaussianCurve(claim.epsilon)):  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.options import progress_bar
 from whosin.app.cli.user_code import load_object
-from whosin.errors import InvalidInput, Unsupported, at
+from whosin.errors import Unsupported, at, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -85,19 +85,19 @@ def load_subject(target: str, entities: int | None, loaded: Any = None) -> Subje
 
     if target.endswith(".json"):
         if entities is not None:
-            raise InvalidInput("--entities", "left out with a channel file", entities)
+            raise invalid_value("--entities", "left out with a channel file", entities)
         return channel_subject(Channel.load(target), target)
     result = load_object(target) if loaded is None else loaded
     if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
         if space is None and not isinstance(result, Channel):
-            raise InvalidInput("--entities", "given for a mechanism of whosin", "nothing")
+            raise invalid_value("--entities", "given for a mechanism of whosin", "nothing")
         return channel_subject(result.channel(space), target)
     if entities is not None:
-        raise InvalidInput("--entities", "left out with a function", entities)
+        raise invalid_value("--entities", "left out with a function", entities)
     if not callable(result):
         accepted = "a function m(input, size, rng), or a mechanism of whosin"
-        raise InvalidInput(target, accepted, type(result).__name__)
+        raise invalid_value(target, accepted, type(result).__name__)
     return Subject(result, target)
 
 
@@ -143,7 +143,7 @@ def plan_subject(plan: Plan) -> Subject:
 
     if plan.noise is None or plan.query is None or plan.noise.kind not in ("laplace", "gaussian"):
         got = "none" if plan.noise is None else plan.noise.kind
-        raise InvalidInput("noise of the plan", "laplace or gaussian, or a function to audit", got)
+        raise invalid_value("noise of the plan", "laplace or gaussian, or a function to audit", got)
     kind, scale = plan.noise.kind, plan.noise.scale
     sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
     reach = math.ceil(plan.query.sensitivity(plan.relation))
@@ -166,7 +166,7 @@ def read_input(text: str, field: str) -> object:
         if text.isidentifier():
             return text
         accepted = "a number, a list such as [0, 1, 1], or a word"
-        raise InvalidInput(field, accepted, repr(text)) from None
+        raise invalid_value(field, accepted, repr(text)) from None
     if isinstance(read, list) and read and all(isinstance(each, int | float) for each in read):
         import numpy as np
 
@@ -201,7 +201,7 @@ class Claim:
             return self
         if relation == "add-remove":
             accepted = "a plan for adding or removing a person, because coins decide who is in"
-            raise InvalidInput("--against", accepted, "one for replacing a person")
+            raise invalid_value("--against", accepted, "one for replacing a person")
         growth = 1 + exp_up(rational(min(self.epsilon, 700.0)))
         delta = min(1 - 2**-40, round_up(rational(self.delta) * growth))
         return replace(self, epsilon=2 * self.epsilon, delta=float(delta))
@@ -215,12 +215,12 @@ def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> 
     if against is not None:
         for option, value in (("--at-most", epsilon), ("--delta", delta)):
             if value is not None:
-                raise InvalidInput(option, "left out with --against", value)
+                raise invalid_value(option, "left out with --against", value)
         plan = Plan.load(against)
         return Claim(plan.epsilon, plan.dp_delta, plan)
     if epsilon is None:
         if delta is not None:
-            raise InvalidInput("--delta", "given with --at-most", delta)
+            raise invalid_value("--delta", "given with --at-most", delta)
         return Claim()
     claim = read_ranged(epsilon, "--at-most", "at least 0")
     granted = read_ranged(delta or 0, "--delta", "at least 0 and below 1")
@@ -279,15 +279,15 @@ class Inputs:
         if (self.with_ is None) != (self.without is None):
             first = self.with_ is None
             missing, other = ("--with", "--without") if first else ("--without", "--with")
-            raise InvalidInput(missing, f"given with {other}", "nothing")
+            raise invalid_value(missing, f"given with {other}", "nothing")
         ways = [self.with_ is not None, self.queries is not None, self.pairs is not None]
         if sum(ways) > 1 or (sum(ways) == 0 and not known):
             accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
-            raise InvalidInput("inputs", accepted, "none" if not sum(ways) else "several")
+            raise invalid_value("inputs", accepted, "none" if not sum(ways) else "several")
         if self.queries is not None and self.queries < 1:
-            raise InvalidInput("--queries", "a whole number of at least 1", self.queries)
+            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
-            raise InvalidInput("--relation", "given with --queries", self.relation)
+            raise invalid_value("--relation", "given with --queries", self.relation)
 
 
 def read_samples(text: str) -> int:
@@ -301,7 +301,7 @@ def read_samples(text: str) -> int:
     number = rational(plain, "--samples")
     if number.denominator != 1 or number < MIN_DRAWS:
         accepted = f"a whole number of at least {MIN_DRAWS}, such as 100000, 100,000 or 1e5"
-        raise InvalidInput("--samples", accepted, text)
+        raise invalid_value("--samples", accepted, text)
     return int(number)
 
 
@@ -347,7 +347,7 @@ def audit_function(
                 read_input(inputs.without, "--without"),
             )
             if np.array_equal(*both):
-                raise InvalidInput("--without", "another input than --with", "the same")
+                raise invalid_value("--without", "another input than --with", "the same")
             if stop:
                 terms["stop_at"] = claim.epsilon
             return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)
@@ -356,7 +356,7 @@ def audit_function(
             known = "add-remove" if claim.plan is None else claim.plan.relation
             relation = inputs.relation or known
             if claim.plan is not None and (relation, known) == ("replace", "add-remove"):
-                raise InvalidInput("--relation", "left out, or that of the plan", relation)
+                raise invalid_value("--relation", "left out, or that of the plan", relation)
             tried = room.neighbouring_vectors(inputs.queries, relation)
         elif inputs.pairs is not None:
             tried = _load_pairs(inputs.pairs)
@@ -369,7 +369,7 @@ def read_drawn(with_: Path | None, without: Path | None) -> tuple[Path, Path] | 
         if with_ is not without:
             names = ("--drawn-with", "--drawn-without")
             missing, other = names if with_ is None else names[::-1]
-            raise InvalidInput(missing, f"given with {other}", "nothing")
+            raise invalid_value(missing, f"given with {other}", "nothing")
         return None
     return with_, without
 
@@ -400,7 +400,7 @@ def _load_pairs(name: str) -> Any:
         return list(pairs())
     except (Exception, SystemExit) as error:
         accepted = "a function without parameters that yields (with, without) pairs"
-        raise InvalidInput("--pairs", accepted, f"{type(error).__name__}: {error}") from error
+        raise invalid_value("--pairs", accepted, f"{type(error).__name__}: {error}") from error
 
 
 # The form `whosin audit train.py:fit`: a training, by coins, shadow models and canaries.
@@ -478,7 +478,7 @@ def _load_rows(options: Training, module: Any) -> Any:
     else:
         rows = user_code.load_object(options.rows)
     if options.label is not None:
-        raise InvalidInput("--label", "given with --rows and a CSV file", options.label)
+        raise invalid_value("--label", "given with --rows and a CSV file", options.label)
     return rows() if callable(rows) else rows
 
 
@@ -495,5 +495,5 @@ def _load_table(path: Path, label: str | None) -> Any:
     if label is None:
         return frame
     if label not in table.header:
-        raise InvalidInput("--label", f"a column of {path.name}", label)
+        raise invalid_value("--label", f"a column of {path.name}", label)
     return frame.drop(columns=label), frame[label]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from whosin.app.cli.options import Json, print_result
+from whosin.errors import invalid_value
 
 app = typer.Typer(help="Look at what is about to be published.", no_args_is_help=True)
 
@@ -67,7 +68,6 @@ def table(
     Everyone behind a cell is taken to be alike, and in with the probability that --prior says.
     Which suppressed cells can be worked out from the totals, and which nearly so, is said too.
     """
-    from whosin.errors import InvalidInput
     from whosin.report.rules import findings_data, print_findings
     from whosin.report.terminal import secret_words
     from whosin.rules import check_published
@@ -81,7 +81,7 @@ def table(
 
     secret_words(secret, "--secret")
     if (before is None) != (population_before is None):
-        raise InvalidInput("--before", "given with --population-before", "one without the other")
+        raise invalid_value("--before", "given with --population-before", "one without the other")
     chosen = None if rule is None else read_rule(rule)
     further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
     current = read_table(published, "published")

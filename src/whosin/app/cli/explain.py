@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.options import Draw, Json, add_options, print_result
-from whosin.errors import InvalidInput, UnknownName, WhosinError
+from whosin.errors import UnknownName, WhosinError, invalid_value
 
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
@@ -92,7 +92,7 @@ def explain(
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        raise InvalidInput("--epsilon", "given, or --from, or --multiplier", "nothing")
+        raise invalid_value("--epsilon", "given, or --from, or --multiplier", "nothing")
     for option in given[1:]:
         _check_only_with(given[0], option, {option: sources[option]})
     _check_only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
@@ -150,15 +150,17 @@ def _explain_process(
 
     scale = rational(multiplier, "--multiplier")
     if not rational(MIN_MULTIPLIER) <= scale <= MOST_NOISE:
-        raise InvalidInput("--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier)
+        raise invalid_value(
+            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier
+        )
     if delta is None:
-        raise InvalidInput("--delta", "given with --multiplier", "nothing")
+        raise invalid_value("--delta", "given with --multiplier", "nothing")
     process = read_process(noise, sample_rate, steps)
     failing = read_ranged(delta, "--delta", "strictly between 0 and 1")
     curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
     level = max(each.epsilon(failing) for each in curves)
     if level == math.inf:
-        raise InvalidInput("--delta", "one at which the process has an ε", delta)
+        raise invalid_value("--delta", "one at which the process has an ε", delta)
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
@@ -177,7 +179,7 @@ def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool
             guarantee: Guarantee = read(value, delta=delta, rows=rows)
             known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
         if guarantee.epsilon == float("inf"):
-            raise InvalidInput("delta", "given with --delta: the tool states ρ alone", "nothing")
+            raise invalid_value("delta", "given with --delta: the tool states ρ alone", "nothing")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return _Source(*numbers, guarantee, known)
 
@@ -187,7 +189,7 @@ def _call_function(function: Any) -> Any:
     needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
     if needed:
         got = f"one that needs {', '.join(needed)}"
-        raise InvalidInput("from", "an object, or a function without arguments", got)
+        raise invalid_value("from", "an object, or a function without arguments", got)
     try:
         return function()
     except WhosinError:
@@ -195,7 +197,7 @@ def _call_function(function: Any) -> Any:
     except Exception as error:
         words = " ".join(str(error).split())[:200]
         got = f"{type(error).__name__}: {words}"
-        raise InvalidInput("from", "a function that returns an object", got) from error
+        raise invalid_value("from", "a function that returns an object", got) from error
 
 
 def _is_needed(parameter: Parameter) -> bool:
@@ -223,7 +225,7 @@ def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) 
 def _check_only_with(given: str, source: str, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value is not None and given != source:
-            raise InvalidInput(option, f"left out with {given}", value)
+            raise invalid_value(option, f"left out with {given}", value)
 
 
 def _debit_ledger(
@@ -236,7 +238,7 @@ def _debit_ledger(
         return
     if stated is None or ledger is None or dataset is None or title is None:
         missing = "--from" if stated is None else next(key for key in named if not named[key])
-        raise InvalidInput(missing, "given too: a debit needs it", "nothing")
+        raise invalid_value(missing, "given too: a debit needs it", "nothing")
     from whosin.bridges import debit_guarantee
     from whosin.ledger import Ledger
 

@@ -20,7 +20,7 @@ from whosin.app.cli.options import (
     print_warning,
     progress_bar,
 )
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.extras import require_extras
 from whosin.plain_files import check_plain
 
@@ -170,7 +170,7 @@ def count(
     files = save or []
     for path in files:
         if path.suffix not in (".tsv", *charts.CHART_SUFFIXES):
-            raise InvalidInput("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
+            raise invalid_value("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
         if path.suffix == ".tsv":
             check_plain(path, "--save")
         else:
@@ -311,7 +311,7 @@ def release(
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
         accepted = "asked for by --top or by --snps, one of the two"
-        raise InvalidInput("SNPs", accepted, "neither" if top is None else "both")
+        raise invalid_value("SNPs", accepted, "neither" if top is None else "both")
     chosen_by = _chi_square_threshold(threshold, significance)
     asked = Question(top, relation, score, numbers, chosen_by, named)
     with progress("counting") as tell:
@@ -340,9 +340,9 @@ def release(
 def _check_files(files: list[Path]) -> None:
     for path in files:
         if path.suffix not in (".tsv", ".html"):
-            raise InvalidInput("--save", "a file ending in .tsv or .html", path.name)
+            raise invalid_value("--save", "a file ending in .tsv or .html", path.name)
         if not path.parent.is_dir():
-            raise InvalidInput("--save", "in a folder that exists", str(path))
+            raise invalid_value("--save", "in a folder that exists", str(path))
         check_plain(path, "--save")
         if path.suffix == ".html":
             require_extras("charts")
@@ -358,10 +358,10 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
     if significance is None:
         return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
     if threshold is not None:
-        raise InvalidInput("--threshold", "left out beside --significance", threshold)
+        raise invalid_value("--threshold", "left out beside --significance", threshold)
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
-        raise InvalidInput("--significance", "a p-value above 0 and below 1", significance)
+        raise invalid_value("--significance", "a p-value above 0 and below 1", significance)
     return float(chdtri(1, value))
 
 
@@ -413,13 +413,13 @@ def simulate(
     made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
     base = study_prefix(out)
     if not base.resolve().parent.is_dir():
-        raise InvalidInput("OUT", "in a folder that exists", str(out))
+        raise invalid_value("OUT", "in a folder that exists", str(out))
     for path in study_files(base):
         check_plain(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
         accepted = "a study that is not there yet (--overwrite replaces it)"
-        raise InvalidInput("OUT", accepted, ", ".join(there))
+        raise invalid_value("OUT", accepted, ", ".join(there))
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
-from whosin.errors import BrokenHistory, InvalidInput
+from whosin.errors import BrokenHistory, invalid_value
 from whosin.plain_files import check_plain, write_file
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def create(
 
     read_name(dataset, "dataset")
     if plan is not None and target:
-        raise InvalidInput("budget", "given by --plan or by a target, one of the two", "both")
+        raise invalid_value("budget", "given by --plan or by a target, one of the two", "both")
     if plan is None and not target and scenario is None:
-        raise InvalidInput("budget", "given by --plan or a target, such as --posterior", "nothing")
+        raise invalid_value("budget", "given by --plan or a target, such as --posterior", "nothing")
     if adversary and not target:
         owner = "--plan" if plan is not None else "--scenario"
         words = " and ".join(f"--{word}" for word in adversary)
-        raise InvalidInput(words, f"left out with {owner}, which has its own", "it")
+        raise invalid_value(words, f"left out with {owner}, which has its own", "it")
     loaded = None if scenario is None else _load_scenario(scenario)
     bound = None if loaded is None else _register_scenario(loaded)
     if plan is not None:
@@ -121,7 +121,7 @@ def verify(
     from whosin.report.budget import check_lines
 
     if head is not None and dataset is None:
-        raise InvalidInput("--head", "given with one dataset", "all datasets")
+        raise invalid_value("--head", "given with one dataset", "all datasets")
     checks, broken = [], []
     with _open_ledger(ledger) as opened:
         try:
@@ -158,7 +158,7 @@ def export(
 
     if save is not None:
         if save.suffix not in (".json", ".csv"):
-            raise InvalidInput("--save", "a file ending in .json or .csv", save.name)
+            raise invalid_value("--save", "a file ending in .json or .csv", save.name)
         check_plain(save, "--save")
     with _open_ledger(ledger) as opened:
         records = [opened.record(name)[:2] for name in _dataset_names(opened, dataset)]

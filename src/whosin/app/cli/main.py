@@ -29,12 +29,12 @@ from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
     Interrupted,
-    InvalidInput,
     MechanismFailed,
     MissingExtra,
     ScanFailed,
     StoreFailed,
     WhosinError,
+    invalid_value,
 )
 from whosin.extras import require_extras
 
@@ -54,7 +54,7 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
             continue
         given = [word for word in words if word.partition("=")[0] in names]
         if len(given) > 1:
-            raise InvalidInput(names[0], "given once", f"{len(given)} times")
+            raise invalid_value(names[0], "given once", f"{len(given)} times")
     return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
 
 
@@ -74,7 +74,7 @@ def demo(
             _tell_story(Path(folder), json=json, kept=False)
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise InvalidInput("--keep", "a new or empty folder", keep.name)
+        raise invalid_value("--keep", "a new or empty folder", keep.name)
     _tell_story(keep, json=json, kept=True)
 
 

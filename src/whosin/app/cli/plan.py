@@ -11,7 +11,7 @@ import typer
 
 from whosin.app.cli.options import Draw, Json, add_options, print_result, print_warning
 from whosin.documents import read_object
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import InvalidInput, WhosinError, invalid_value
 
 if TYPE_CHECKING:
     from whosin.calibration import Process, Target
@@ -76,38 +76,38 @@ def plan(  # noqa: C901 (three forms of one command)
     family = read_adversary(adversary, wanted)
     people = adversary.get("people")
     if zeros != "shown" and rule != "suppress":
-        raise InvalidInput("--zeros", "given with --rule suppress", zeros)
+        raise invalid_value("--zeros", "given with --rule suppress", zeros)
     if secret != "membership" and rule is None:
-        raise InvalidInput("--secret", "given with --rule", secret)
+        raise invalid_value("--secret", "given with --rule", secret)
     if rule is not None:
         unused = {"--query": query, "--chain": chain, "--steps": steps, "--save": save}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
             if value is not None:
-                raise InvalidInput(option, "left out with --rule", value)
+                raise invalid_value(option, "left out with --rule", value)
         _plan_rule(rule, wanted, family, target.get("delta"), people, zeros, secret, json=json)
         return
     if chain is not None:
         unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
         for option, value in (unused | {"--sample-rate": sample_rate}).items():
             if value is not None:
-                raise InvalidInput(option, "left out with --chain", value)
+                raise invalid_value(option, "left out with --chain", value)
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
     if groups < 1:
-        raise InvalidInput("--groups", "at least 1", groups)
+        raise invalid_value("--groups", "at least 1", groups)
     asked = PlannedQuery(
         query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, groups
     )
     failing = rational(target.get("delta", 0), "--delta")
     if people is not None and people < 1:
-        raise InvalidInput("--people", "at least 1", people)
+        raise invalid_value("--people", "at least 1", people)
     if people is not None and failing * people > 1:
         print_warning(
             f"a failure probability of {float(failing):g} is more than 1/n for {people} people: "
             "with a δ of that size someone may well be exposed"
         )
     if noise != "gaussian" and sample_rate is None and steps is None:
-        raise InvalidInput("--noise", "given with --steps or --sample-rate", noise)
+        raise invalid_value("--noise", "given with --steps or --sample-rate", noise)
     if sample_rate is not None or steps is not None:
         process = read_process(noise, sample_rate, steps)
         _plan_process(wanted, process, family, float(failing), save, json=json)
@@ -142,7 +142,7 @@ def _plan_rule(
     secret_words(secret, "--secret")
     if delta is None:
         accepted = "given with --rule: how likely the promise may fail"
-        raise InvalidInput("--delta", accepted, "nothing")
+        raise invalid_value("--delta", accepted, "nothing")
     try:
         with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
             planned = rules.plan_rule(rule, target, family, delta, people, zeros)

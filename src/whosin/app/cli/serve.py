@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from whosin.app.cli.options import Json, print_result
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def serve(
     ledger; put a server that speaks HTTPS in front of it.
     """
     if not folder.is_dir():
-        raise InvalidInput("--folder", "an existing folder", folder.name)
+        raise invalid_value("--folder", "an existing folder", folder.name)
     file = users if users is not None else folder / "whosin-users.json"
     if add_user is not None:
         from whosin.app.web.access import add_user as add
@@ -87,7 +87,7 @@ def serve(
         ("--scan-memory", scan_memory, 256, 10_000_000),
     ):
         if not least <= value <= most:
-            raise InvalidInput(field, f"from {least} to {most}", value)
+            raise invalid_value(field, f"from {least} to {most}", value)
     settings = replace(
         _make_settings(folder, ledger, host, tuple(name or ()), file, register),
         largest_upload=upload_limit << 20,
@@ -122,7 +122,7 @@ def _make_settings(
         Ledger(where).dispose()
     local, known = is_loopback(host), read_users(users)
     if not local and not known:
-        raise InvalidInput(
+        raise invalid_value(
             "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
         )
     opens = register if register is not None else local and not known
@@ -132,15 +132,15 @@ def _make_settings(
 def _bind_port(host: str, port: int) -> socket.socket:
     """Bind the port first, so that a port that is taken gives one clear line."""
     if not 0 <= port <= 65535:
-        raise InvalidInput("--port", "from 0 to 65535", port)
+        raise invalid_value("--port", "from 0 to 65535", port)
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=kind)
     except socket.gaierror:
-        raise InvalidInput("--host", "an address of this machine", host) from None
+        raise invalid_value("--host", "an address of this machine", host) from None
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise InvalidInput("--host", "an address of this machine", host) from None
+            raise invalid_value("--host", "an address of this machine", host) from None
         why = {errno.EADDRINUSE: "is in use", errno.EACCES: "needs more rights"}
         reason = why.get(error.errno or 0, "cannot be had")
         raise OSError(

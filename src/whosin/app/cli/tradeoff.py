@@ -9,7 +9,7 @@ import typer
 
 from whosin.app.cli.options import Draw, Json, print_result, progress_bar
 from whosin.documents import read_object
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def tradeoff(
     given = [option for option, used in (ways | {"--curve": curve}).items() if used]
     if len(given) != 1:
         accepted = "exactly one of --epsilon, --distortion, --curve"
-        raise InvalidInput("what to find", accepted, " and ".join(given) or "none of them")
+        raise invalid_value("what to find", accepted, " and ".join(given) or "none of them")
     if prior_file is None:
         belief, space = _read_prior(prior or "uniform", rows, values)
         title = _chart_title(space, prior or "uniform")
@@ -72,7 +72,7 @@ def tradeoff(
         )
         title = _chart_title(space, prior_file.stem)
     else:
-        raise InvalidInput("--prior", "left out with --prior-file", prior)
+        raise invalid_value("--prior", "left out with --prior-file", prior)
     matrix = _read_matrix(cost)
     if curve:
         wanted = (notion,) if notion else NOTION_NAMES
@@ -95,17 +95,17 @@ def _read_prior(text: str, rows: int | None, values: int | None) -> tuple[Prior,
     from whosin.spaces import Records
 
     if rows is None:
-        raise InvalidInput("--rows", "given: how many rows", "nothing")
+        raise invalid_value("--rows", "given: how many rows", "nothing")
     space = Records(rows, 2 if values is None else values)
     if text == "uniform":
         return Uniform(), space
     listed = [[part.strip() for part in row.split(",")] for row in text.strip(";").split(";")]
     if any(len(row) != space.values for row in listed):
-        raise InvalidInput(
+        raise invalid_value(
             "--prior", f"uniform, or {space.values} probabilities, as --values says", repr(text)
         )
     if len(listed) not in (1, space.rows):
-        raise InvalidInput(
+        raise invalid_value(
             "--prior", f"one distribution, or {space.rows}, one for each row", len(listed)
         )
     return Independent(listed if len(listed) > 1 else listed[0]), space

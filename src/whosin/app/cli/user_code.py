@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 
 # Code of other people's, run inside the command.
 #
@@ -96,7 +96,7 @@ def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, Mod
     source, colon, name = target.rpartition(":")
     if not colon or not source or not name:
         accepted = "module:function, path/to/file.py:function or a channel file (.json)"
-        raise InvalidInput(what, accepted, repr(target))
+        raise invalid_value(what, accepted, repr(target))
     module = (
         _import_file(Path(source), what) if source.endswith(".py") else _import_module(source, what)
     )
@@ -116,7 +116,7 @@ def _import_module(name: str, what: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name + ".").startswith(error.name + "."):
             accepted = "a module of the current folder or of PYTHONPATH"
-            raise InvalidInput(what, accepted, repr(name)) from None
+            raise invalid_value(what, accepted, repr(name)) from None
         raise _import_error(name, error) from error
     except (Exception, SystemExit) as error:
         raise _import_error(name, error) from error
@@ -124,7 +124,7 @@ def _import_module(name: str, what: str) -> ModuleType:
 
 def _import_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise InvalidInput(what, "a Python file that exists", str(path))
+        raise invalid_value(what, "a Python file that exists", str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -137,4 +137,4 @@ def _import_file(path: Path, what: str) -> ModuleType:
 
 def _import_error(name: str, error: BaseException) -> InvalidInput:
     words = " ".join(str(error).split())[:200]
-    return InvalidInput(name, "importable", f"{type(error).__name__}: {words}")
+    return invalid_value(name, "importable", f"{type(error).__name__}: {words}")

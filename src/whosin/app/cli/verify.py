@@ -11,7 +11,7 @@ import typer
 
 from whosin.app.cli.options import Json, add_options, print_result
 from whosin.documents import read_object
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 
 if TYPE_CHECKING:
     from whosin.mechanisms import Mechanism
@@ -100,11 +100,11 @@ def verify(
     claim = None if at_most is None else rational(at_most, "--at-most")
     failing = rational(delta, "--delta") if delta is not None else Fraction(0)
     if failing and not isinstance(measured, PositiveMembership):
-        raise InvalidInput("--delta", "left out unless membership or nmp is measured", delta)
+        raise invalid_value("--delta", "left out unless membership or nmp is measured", delta)
     if (file is None) == (mechanism is None):
         got = "neither" if file is None else "both"
         accepted = "a channel file (.json) or --mechanism, one of the two"
-        raise InvalidInput("what to verify", accepted, got)
+        raise invalid_value("what to verify", accepted, got)
     if structured is not None:
         level = measured.measure(subject, space)
     elif document is not None:
@@ -126,7 +126,7 @@ def verify(
 def _left_out(named: Mapping[str, Any], accepted: str) -> None:
     for option, value in named.items():
         if value is not None:
-            raise InvalidInput(f"--{option}", accepted, value)
+            raise invalid_value(f"--{option}", accepted, value)
 
 
 def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
@@ -137,7 +137,7 @@ def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     from whosin.report.terminal import comparison_data
 
     if file is None:
-        raise InvalidInput("FILE", "given: the channel that is to be simulated", "nothing")
+        raise invalid_value("FILE", "given: the channel that is to be simulated", "nothing")
     source, target = Channel.load(other), Channel.load(file)
     result = simulates(source, target)
     data = comparison_data(result, source, target)
@@ -166,4 +166,4 @@ def _read_space(entities: int | None, rows: int | None, values: int | None) -> S
         return Subsets(entities)
     if entities is None and rows is not None and values is not None:
         return Records(rows, values)
-    raise InvalidInput("--entities", "given, or --rows and --values for records", "not that")
+    raise invalid_value("--entities", "given, or --rows and --values for records", "not that")

@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 
 from whosin import documents
 from whosin.app.web.bodies import RequestRefused
-from whosin.errors import EmptyLedger, InvalidInput, StoreFailed
+from whosin.errors import EmptyLedger, InvalidInput, StoreFailed, invalid_value
 from whosin.ledger import Entry, Ledger
 from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.encoding import read_name
@@ -47,9 +47,9 @@ def add_user(path: Path, name: str, curator: bool = False) -> str:
     """
     name = read_name(name, "--add-user")  # as the ledger spells it: one name, one person
     if len(name) > LONGEST_NAME:
-        raise InvalidInput("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
+        raise invalid_value("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
     if not path.parent.is_dir():
-        raise InvalidInput("--users", "a file in an existing folder", path.name)
+        raise invalid_value("--users", "a file in an existing folder", path.name)
     check_plain(path, "--users")
     known = read_users(path)
     token = secrets.token_urlsafe(32)
@@ -64,7 +64,7 @@ def remove_user(path: Path, name: str) -> None:
     known = read_users(path)
     name = name if name in known else read_name(name, "--remove-user")
     if name not in known:
-        raise InvalidInput("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
+        raise invalid_value("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
     del known[name]
     _write_users(path, known, read_curators(path))
 

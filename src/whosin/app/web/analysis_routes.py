@@ -25,7 +25,7 @@ from whosin.calibration import Plan
 from whosin.curves import tradeoff as curve_of
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
-from whosin.errors import InvalidInput, WhosinError, at
+from whosin.errors import WhosinError, at, invalid_value
 from whosin.exact import format_decimals, rational
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
@@ -186,19 +186,19 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
-        raise InvalidInput("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
+        raise invalid_value("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
     space = result.get("space")
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
             number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
-                raise InvalidInput(key, "a small number here", number)
+                raise invalid_value(key, "a small number here", number)
     if getattr(getattr(notion, "family", None), "hides_others", False):
         worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
         if worlds > most or size > most * 8:
             accepted = f"at most {most} worlds and {most * 8} probabilities here"
-            raise InvalidInput("channel", accepted, f"{worlds} and {size}")
+            raise invalid_value("channel", accepted, f"{worlds} and {size}")
     return Channel.from_dict(result)
 
 
@@ -275,12 +275,12 @@ def _check_size(rows: int, values: int) -> None:
     """One variable a type (F14): these are solved in about a second."""
     with at("values"):
         if not 2 <= values <= 6:
-            raise InvalidInput("values", "from 2 to 6 here", values)
+            raise invalid_value("values", "from 2 to 6 here", values)
     most = max(
         n for n in range(1, 40) if math.comb(n + values**2 - 1, values**2 - 1) <= MOST_VARIABLES
     )
     if not 1 <= rows <= most:
-        raise InvalidInput("rows", f"from 1 to {most} here, with {values} values", rows)
+        raise invalid_value("rows", f"from 1 to {most} here, with {values} values", rows)
 
 
 def _read_prior(body: DistortionBody) -> Prior:
@@ -289,7 +289,7 @@ def _read_prior(body: DistortionBody) -> Prior:
     row = [part.strip() for part in body.prior.split(",")]
     if len(row) != body.values:
         accepted = f"uniform, or {body.values} probabilities with commas between them"
-        raise InvalidInput("prior", accepted, repr(body.prior))
+        raise invalid_value("prior", accepted, repr(body.prior))
     return Independent([row] * body.rows)
 
 
@@ -317,7 +317,7 @@ def published_table(body: RuleCheckBody) -> PublishedFindings:
     """How sure anyone could become of each person, and which suppressed cells can be worked out."""
     secret_words(body.secret)
     if (body.before is None) != (body.population_before is None):
-        raise InvalidInput("before", "given with population_before", "one without the other")
+        raise invalid_value("before", "given with population_before", "one without the other")
     rule = read_rule(body.rule, files=False) if body.rule else None
     with at("published"):
         table = parse_table(body.published, "table")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.exceptions import HTTPException as exceptions_HTTPException
 
 from whosin import documents, errors, vocabulary
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 from whosin.isolation import kind_and_line
 from whosin.vocabulary import Word
 
@@ -63,10 +63,10 @@ def read_body(body: bytes) -> Any:
         text = body.decode("utf-8")
         # Commas inside of texts are counted too: there are at most as many entries.
         if text.count(",") > MOST_ENTRIES:
-            raise InvalidInput("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
+            raise invalid_value("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
         result = documents.parse_json(text, "the body")
         if _count_keys(result) > MOST_KEYS:
-            raise InvalidInput("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
+            raise invalid_value("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
         return result
     except UnicodeError:
         raise HTTPException(
@@ -295,7 +295,7 @@ def body_data(body: BaseModel) -> dict[str, Any]:
 
 # What is wrong with the shape of a request, as one sentence.
 #
-# Contract: every complaint of the framework becomes (field, "field must be …; got …") in the words
+# Contract: every complaint of the framework becomes (field, "field must be …, not …") in the words
 # of
 # `whosin.errors`. What came is named by its kind only, since it can be long.
 
@@ -341,7 +341,7 @@ def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | N
         return None, f"the body must be JSON; it is not, from character {path[0]} on"
     if not path:
         sent = first.get("input")
-        got = "" if sent is None or isinstance(sent, bytes) else f"; got {_json_kind(sent)}"
+        got = "" if sent is None or isinstance(sent, bytes) else f", not {_json_kind(sent)}"
         return None, JSON_BODY + got
     if path[-1] == "[key]":
         field = str(path[0])
@@ -362,7 +362,7 @@ def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | N
         accepted = "as /api describes it" if spell is None else spell(limits)
     if kind in ("too_short", "too_long", "greater_than_equal", "less_than_equal"):
         return field, f"{field} must be {accepted}"
-    return field, f"{field} must be {accepted}; got {_json_kind(first.get('input'))}"
+    return field, f"{field} must be {accepted}, not {_json_kind(first.get('input'))}"
 
 
 def describe_refusal(error: exceptions_HTTPException) -> str:

@@ -19,7 +19,7 @@ from whosin.app.web.access import Settings, Visitor, request_visitor, server_set
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
 from whosin.app.web.scenarios import opened, table_scenario
 from whosin.calibration import TARGET_KINDS
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
+from whosin.errors import Crashed, OutOfMemory, TookTooLong, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
@@ -269,7 +269,7 @@ async def upload_file(request: Request, name: FileName) -> File:
         try:
             await run_in_threadpool(tasks.run_quick, request, folder.check_upload, path, name)
         except (Crashed, OutOfMemory, TookTooLong):
-            raise InvalidInput("file", "one that can be read", name) from None
+            raise invalid_value("file", "one that can be read", name) from None
 
     with at("name"):
         most = settings.largest_upload

@@ -16,7 +16,7 @@ from unicodedata import normalize
 from whosin import binary_readers
 from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
 from whosin.app.web.bodies import RequestRefused, ScenarioBody
-from whosin.errors import InvalidInput, UnknownName, WhosinError, at
+from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
 from whosin.extras import is_installed
 from whosin.ledger.binding import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER, link_new, make_locked, remove_unlocked
@@ -112,7 +112,7 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
         if path.name == name:
             return path
     if not known:
-        raise InvalidInput("file", "in the served folder, which has none", repr(name[:120]))
+        raise invalid_value("file", "in the served folder, which has none", repr(name[:120]))
     raise UnknownName("file", name[:120], [path.name for path in known])
 
 
@@ -121,7 +121,7 @@ def check_name(name: str) -> str:
     name = normalize("NFC", name)
     if not NAME_PATTERN.fullmatch(name) or Path(name).suffix.lower() not in TABLE_SUFFIXES:
         accepted = f"a plain file name ending in {', '.join(TABLE_SUFFIXES)}"
-        raise InvalidInput("name", accepted, repr(name[:120]))
+        raise invalid_value("name", accepted, repr(name[:120]))
     return name
 
 
@@ -175,7 +175,7 @@ def check_upload(path: str, name: str) -> None:
         try:
             binary_readers.check_arrow(path)
         except InvalidInput:
-            raise InvalidInput("file", "a readable arrow file", name) from None
+            raise invalid_value("file", "a readable arrow file", name) from None
 
 
 def check_content(path: Path, name: str) -> None:
@@ -193,7 +193,7 @@ def check_content(path: Path, name: str) -> None:
         wrong = not start.startswith(MAGIC_BYTES[kind])
     if wrong:
         words = "a text file in UTF-8" if kind == "csv" else f"a {kind} file"
-        raise InvalidInput("file", f"{words}, as its name says", name)
+        raise invalid_value("file", f"{words}, as its name says", name)
 
 
 def _folder_files(folder: Path) -> Iterator[Path]:
@@ -296,7 +296,7 @@ def _refuse_taken(path: Path, index: int) -> RequestRefused:
 def find_output(folder: Path, answer: Answer) -> Path:
     """The file of an answer, if it is still what was written."""
     if not _writes_file(answer.question.get("query")):
-        raise InvalidInput("answer", "one that wrote a file", answer.title)
+        raise invalid_value("answer", "one that wrote a file", answer.title)
     name, _, digest = answer.rows[0]
     path = folder / plain_name(name)
     gone = f"the file {name!r} is no longer what this release wrote"
@@ -320,5 +320,7 @@ def plain_name(name: object) -> str:
         or not NAME_PATTERN.fullmatch(name)
         or not name.endswith(OUTPUT_SUFFIX)
     ):
-        raise InvalidInput("path", f"a plain file name ending in {OUTPUT_SUFFIX}", repr(name)[:120])
+        raise invalid_value(
+            "path", f"a plain file name ending in {OUTPUT_SUFFIX}", repr(name)[:120]
+        )
     return name

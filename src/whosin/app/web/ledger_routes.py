@@ -22,7 +22,7 @@ from whosin.app.web.access import (
 from whosin.app.web.bodies import BoundedRoute, TokenBody
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
-from whosin.errors import BrokenHistory, InvalidInput
+from whosin.errors import BrokenHistory, invalid_value
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import entry_row, standing_card
 from whosin.report.card import Section
@@ -94,7 +94,7 @@ def show_history(
 ) -> History:
     """The history of a dataset, with its chain of digests checked."""
     if not has_ledger(settings):
-        raise InvalidInput("dataset", "one that the ledger knows; it is empty", repr(dataset))
+        raise invalid_value("dataset", "one that the ledger knows; it is empty", repr(dataset))
     with Ledger(settings.ledger, create=False) as ledger:
         standing, entries, _ = ledger.record(dataset)
         try:

@@ -26,7 +26,14 @@ from whosin.app.web.bodies import (
 )
 from whosin.app.web.catalogue_routes import FileName
 from whosin.app.web.tasks import quick_route, scan_route
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, ScanFailed, TookTooLong, at
+from whosin.errors import (
+    Crashed,
+    OutOfMemory,
+    ScanFailed,
+    TookTooLong,
+    at,
+    invalid_value,
+)
 from whosin.extras import require_extras
 from whosin.ledger import encoding
 from whosin.ledger.budget import Cost
@@ -220,7 +227,7 @@ def answer_file(settings: Settings, body: ReleaseBody, visitor: Visitor, answer:
 
 def _find_answer(made: Release, index: int) -> Answer:
     if index >= len(made):
-        raise InvalidInput("answer", f"a number from 0 to {len(made) - 1}", index)
+        raise invalid_value("answer", f"a number from 0 to {len(made) - 1}", index)
     return made[index]
 
 
@@ -228,7 +235,7 @@ def _find_table(answer: Answer, index: int) -> Answer:
     count = len(answer.tables)
     if index >= count:
         accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
-        raise InvalidInput("table", accepted, index)
+        raise invalid_value("table", accepted, index)
     return answer.tables[index]
 
 

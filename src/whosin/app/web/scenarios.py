@@ -22,7 +22,7 @@ from whosin.app.web.bodies import (
     body_data,
 )
 from whosin.calibration import Plan, Target, read_plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at
+from whosin.errors import BudgetRefused, WhosinError, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
@@ -64,7 +64,7 @@ def _check_people(adversary: Mapping[str, Any]) -> None:
     if isinstance(people, int) and people > MOST_PEOPLE:
         accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
         with at("adversary.people"):
-            raise InvalidInput("people", accepted, f"{people:,}")
+            raise invalid_value("people", accepted, f"{people:,}")
 
 
 def table_scenario(body: InspectionBody) -> ScenarioBody:
@@ -118,7 +118,7 @@ def opened(
             if letters > MOST_WHERE:
                 accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
                 with at("where"):
-                    raise InvalidInput("where", accepted, f"{letters:,}")
+                    raise invalid_value("where", accepted, f"{letters:,}")
             if read_query(query, QUERIES).writes_file:
                 with at("path"):
                     name = folder.plain_name(query["path"])
@@ -145,7 +145,7 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
             if seen is None:
                 folder.find_table(settings.folder, each.source)
             elif bound is None or not _is_bound(settings, each, bound):
-                raise InvalidInput("source", "a table that the budget is bound to", each.source)
+                raise invalid_value("source", "a table that the budget is bound to", each.source)
 
 
 def _is_bound(settings: Settings, table: FurtherTableBody, bound: RegisteredTable) -> bool:
@@ -183,7 +183,7 @@ def _looked_up(domain: object) -> bool:
 def _check_domain(domain: Domain) -> None:
     size = len(domain.labels)
     if size > MOST_VALUES:
-        raise InvalidInput("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
+        raise invalid_value("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
 
 
 def offers_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
@@ -202,13 +202,13 @@ def _check_size(query: Query, table: Table) -> None:
     declared = table.domains
     known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
-        raise InvalidInput("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+        raise invalid_value("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
     if isinstance(query, Marginals) and (count := query.cells_in_all(table)) > MOST_CELLS:
         accepted = f"tables with at most {MOST_CELLS:,} cells in all"
-        raise InvalidInput("columns", accepted, f"{count:,}")
+        raise invalid_value("columns", accepted, f"{count:,}")
     universe = getattr(query, "universe", ())
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
-        raise InvalidInput("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
+        raise invalid_value("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
 
 
 def dataset_standing(settings: Settings, dataset: str) -> BudgetState | None:
@@ -349,7 +349,7 @@ def _drop_missing(value: Any) -> Any:
         return {key: _drop_missing(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         if None in value:
-            raise InvalidInput("a list", "without null, which TOML cannot write", None)
+            raise invalid_value("a list", "without null, which TOML cannot write", None)
         return [_drop_missing(each) for each in value]
     return value
 

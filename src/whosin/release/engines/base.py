@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, SourceChanged, at
+from whosin.errors import InvalidInput, SourceChanged, at, invalid_value
 from whosin.exact import Array
 
 # What an engine must do. Contract: whatever it raises about rows never reaches a user.
@@ -169,12 +169,12 @@ def file_kind(path: str) -> str:
         if len(inside) != 1:
             accepted = "a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format"
             held = f"files of {len(inside)} formats" if inside else "no such file"
-            raise InvalidInput("table", accepted, f"{Path(path).name}, which holds {held}")
+            raise invalid_value("table", accepted, f"{Path(path).name}, which holds {held}")
         result = inside.pop()
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
-        raise InvalidInput("table", ACCEPTED_SOURCES, Path(path).name)
+        raise invalid_value("table", ACCEPTED_SOURCES, Path(path).name)
     return result
 
 
@@ -188,7 +188,7 @@ def require_local(source: str) -> None:
         accepted = (
             "a local path, postgresql://…::table or adbc:driver:uri::table (Spark reads more)"
         )
-        raise InvalidInput("source", accepted, f"{source.partition('://')[0][:20]}://…")
+        raise invalid_value("source", accepted, f"{source.partition('://')[0][:20]}://…")
 
 
 def _require_plain_folder(folder: Path) -> None:
@@ -197,7 +197,7 @@ def _require_plain_folder(folder: Path) -> None:
     for name, mark in formats.items():
         if next(folder.glob(mark), None) is not None:
             accepted = f"a plain folder: {name} tables are read by Spark, as ::table"
-            raise InvalidInput("table", accepted, folder.name)
+            raise invalid_value("table", accepted, folder.name)
 
 
 def list_files(path: str, kind: str) -> list[str]:
@@ -273,7 +273,7 @@ def memory_tables(expression: Any) -> list[Any]:
 
 def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
-    return InvalidInput("table", f"a readable {kind} file", Path(source).name)
+    return invalid_value("table", f"a readable {kind} file", Path(source).name)
 
 
 def whole_numbers(column: Any) -> Array:
@@ -336,7 +336,7 @@ def read_header(files: Sequence[str]) -> Header:
     for file, header in headers.items():
         if header != first:
             accepted = f"made of files with the header of {Path(files[0]).name}"
-            raise InvalidInput("table", accepted, Path(file).name)
+            raise invalid_value("table", accepted, Path(file).name)
     return first
 
 
@@ -345,17 +345,17 @@ def parse_header(line: str) -> Header:
     separator = max(CSV_SEPARATORS, key=line.count)
     if line.count('"') % 2 or CUT_CHARACTER in line or len(line.encode()) > MAX_LINE_LENGTH:
         accepted = "one line with its quotes closed, of at most a million bytes"
-        raise InvalidInput("header of the CSV file", accepted, "another")
+        raise invalid_value("header of the CSV file", accepted, "another")
     names = next(csv.reader([line], delimiter=separator), [])
     if not any(names):
-        raise InvalidInput("table", "a CSV file with a header", "an empty first line")
+        raise invalid_value("table", "a CSV file with a header", "an empty first line")
     columns = tuple(name or f"column{index}" for index, name in enumerate(names))
     seen: dict[str, int] = {}
     for index, name in enumerate(columns, 1):
         # By their positions: without a header the first line is somebody's row.
         if name.lower() in seen:
             got = f"columns {seen[name.lower()]} and {index} with one name"
-            raise InvalidInput("header of the CSV file", "made of names that differ", got)
+            raise invalid_value("header of the CSV file", "made of names that differ", got)
         seen[name.lower()] = index
     return Header(columns, separator, line)
 
@@ -367,7 +367,7 @@ def _read_header(file: str) -> Header:
         with opener(file, "rb") as lines:
             line = lines.readline(MAX_LINE_LENGTH + 5).split(b"\r")[0].decode()
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise InvalidInput("header of the CSV file", "UTF-8", Path(file).name) from None
+        raise invalid_value("header of the CSV file", "UTF-8", Path(file).name) from None
     return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
 
 
@@ -379,7 +379,7 @@ def require_different(names: Iterable[str]) -> None:
     listed = [name.upper().lower() for name in names]
     if len(set(listed)) != len(listed):
         accepted = "names that differ by more than capital letters"
-        raise InvalidInput("columns of the table", accepted, "two alike")
+        raise invalid_value("columns of the table", accepted, "two alike")
 
 
 def name_difference(before: object, now: object) -> str:
@@ -431,7 +431,7 @@ def one_schema(schemas: Mapping[str, object]) -> object:
         if schema != schemas[first]:
             accepted = f"made of files with the columns and types of {Path(first).name}"
             found = name_difference(schemas[first], schema)
-            raise InvalidInput("table", accepted, f"{Path(file).name}, where {found}")
+            raise invalid_value("table", accepted, f"{Path(file).name}, where {found}")
     return schemas[first]
 
 

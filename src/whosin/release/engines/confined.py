@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.release.engines.base import (
     Schema,
     listed_names,
@@ -112,7 +112,7 @@ class ConfinedDatabase:
         try:
             self.connection.execute(f"SET {name} = {sql_literal(value)}")
         except Exception:
-            raise InvalidInput(field, accepted, value) from None
+            raise invalid_value(field, accepted, value) from None
 
     def confine(self, files: Sequence[str] = ()) -> None:
         """Reach these files from now on, and nothing else; for good."""
@@ -250,7 +250,7 @@ class ConfinedDatabase:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:
             accepted = "a frame whose columns have types that DuckDB knows"
-            raise InvalidInput("table", accepted, "another") from None
+            raise invalid_value("table", accepted, "another") from None
 
     def register(self, source: Any) -> str:
         """Something of Arrow's that can be scanned again and again, by a new name."""

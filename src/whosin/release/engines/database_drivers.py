@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import UnknownName, Unsupported, invalid_value
 from whosin.release.engines.base import require_different, split_name
 from whosin.release.engines.database_tables import (
     PRESENT_OPERATOR,
@@ -147,13 +147,13 @@ class PostgreSQL:
                 "a table: views, foreign tables, tables with computed columns or under row "
                 "security only with views = true"
             )
-            raise InvalidInput("table", accepted, address.table)
+            raise invalid_value("table", accepted, address.table)
         encoding, database, size, server, host = _fetch_rows(
             connection, SERVER_QUERY.format(table=number)
         )[0]
         if encoding not in SERVER_ENCODINGS:
             accepted = f"in a database with the encoding {' or '.join(SERVER_ENCODINGS)}"
-            raise InvalidInput("table", accepted, encoding)
+            raise invalid_value("table", accepted, encoding)
         if not views:
             # With a policy on it the server then refuses the query, whatever the rows are.
             _run_sql(connection, "SET LOCAL row_security = off")
@@ -311,7 +311,7 @@ class SQLite:
         )
         columns = tuple(_column_sqlite(str(name), str(kind or "")) for name, kind, hidden in listed)
         if not columns:
-            raise InvalidInput("table", "one with columns", address.table)
+            raise invalid_value("table", "one with columns", address.table)
         require_different(column.name for column in columns)
         file = Path(address.uri)
         return DatabaseTable(
@@ -443,7 +443,7 @@ class AnyDriver:
             kinds = connection.adbc_get_table_schema(name, **named)
         except Exception:
             accepted = "one that the driver knows"
-            raise InvalidInput("table", accepted, repr(address.table)) from None
+            raise invalid_value("table", accepted, repr(address.table)) from None
         columns = tuple(_column_any_driver(each.name, each.type) for each in kinds)
         require_different(column.name for column in columns)
         parts = (schema, name) if named else (name,)

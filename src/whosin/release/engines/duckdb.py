@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -50,7 +50,7 @@ class SpillFolder(PrivateFolder):
     def __init__(self, folder: object = None) -> None:
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
-            raise InvalidInput("spill", "an existing folder", home.name)
+            raise invalid_value("spill", "an existing folder", home.name)
         super().__init__(SPILL, home)
 
 
@@ -92,7 +92,7 @@ class DuckDB(Engine):
     ) -> None:
         require_extras("release")
         if not isinstance(views, bool):
-            raise InvalidInput("views", "true or false", repr(views)[:80])
+            raise invalid_value("views", "true or false", repr(views)[:80])
         self._views, self._settings = views, _engine_settings(memory, threads)
         self._folder = SpillFolder(spill)
         self._opened: list[ConfinedDatabase] = []

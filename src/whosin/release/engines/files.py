@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin import binary_readers, isolation
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, invalid_value
 from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (
@@ -57,7 +57,7 @@ def collect_lazy(source: Any) -> Any:
         return source
     with contextlib.suppress(Exception):
         return source.collect()
-    raise InvalidInput("table", "a LazyFrame that Polars can collect", kind.__name__)
+    raise invalid_value("table", "a LazyFrame that Polars can collect", kind.__name__)
 
 
 def arrow_table(source: Any) -> Any:
@@ -69,7 +69,7 @@ def arrow_table(source: Any) -> Any:
         source = pa.Table.from_batches([source])
     if not isinstance(source, pa.Table):
         if getattr(source, "__arrow_c_stream__", None) is None:
-            raise InvalidInput("table", ACCEPTED_SOURCES, type(source).__name__)
+            raise invalid_value("table", ACCEPTED_SOURCES, type(source).__name__)
         try:
             source = _arrow_from_pandas(source) if hasattr(source, "dtypes") else pa.table(source)
         except InvalidInput:
@@ -80,7 +80,7 @@ def arrow_table(source: Any) -> Any:
             failed = False
         if failed:
             accepted = "a frame whose columns have types that Arrow knows"
-            raise InvalidInput("table", accepted, type(source).__name__)
+            raise invalid_value("table", accepted, type(source).__name__)
     require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):
@@ -108,7 +108,7 @@ def require_plain(source: object, ours: Sequence[Any]) -> bool:
         if any(backend is each for each in ours):
             return True
     accepted = f"{ACCEPTED_SOURCES} (of an Ibis table, what its to_pyarrow() returns)"
-    raise InvalidInput("table", accepted, "an Ibis expression")
+    raise invalid_value("table", accepted, "an Ibis expression")
 
 
 def _arrow_from_pandas(frame: Any) -> Any:

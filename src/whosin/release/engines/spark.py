@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import POLL_SECONDS, run_interruptibly
@@ -148,7 +148,7 @@ def spill_folder(folder: object) -> SpillFolder:
         (first,) = _SPILL_FOLDERS
         if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
             accepted = "the one of this program's first Spark session, or left out"
-            raise InvalidInput("spill", accepted, Path(str(folder)).name)
+            raise invalid_value("spill", accepted, Path(str(folder)).name)
         return first
     _SPILL_FOLDERS.append(SpillFolder(folder))
     return _SPILL_FOLDERS[0]
@@ -192,7 +192,7 @@ def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
         if not own.session.sparkContext._jsc.sc().isStopped():
             if own.settings != wanted:
                 accepted = "those of the Spark that this program runs already, until it is closed"
-                raise InvalidInput("settings", accepted, "others")
+                raise invalid_value("settings", accepted, "others")
             own.users += 1
             return own
     _OUR_SESSIONS.clear()  # stopped by somebody else
@@ -205,7 +205,7 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        raise InvalidInput("session", ONE_SPARK, "none")
+        raise invalid_value("session", ONE_SPARK, "none")
     fixed = dict(SESSION_SETTINGS)
     if master.startswith("local"):
         fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -219,7 +219,7 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
         session = builder.getOrCreate()
     except Exception:
         accepted = "Spark cannot start: it needs Java 17 and a master that answers"
-        raise Unsupported(f"{accepted}; got {master!r}") from None
+        raise Unsupported(f"{accepted}, not {master!r}") from None
     session.sparkContext.setLogLevel("OFF")
     return session
 
@@ -233,10 +233,10 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
         if meant is not None and str(value).lower() != meant.lower():
-            raise InvalidInput("settings", f"left out, or {meant!r}, for {key}", repr(value)[:80])
+            raise invalid_value("settings", f"left out, or {meant!r}, for {key}", repr(value)[:80])
         if meant is None and not _is_free(key):
             accepted = "free of settings that can change what an expression or a file means"
-            raise InvalidInput("settings", accepted, str(key)[:80])
+            raise invalid_value("settings", accepted, str(key)[:80])
 
 
 def isolate_settings(given: Any) -> Any:
@@ -249,7 +249,7 @@ def isolate_settings(given: Any) -> Any:
     started = given.sparkContext.getConf()
     for key, meant in NO_DAMAGE_IGNORED.items():
         if (value := started.get(key, meant)).lower() != meant:
-            raise InvalidInput("session", f"a Spark that was started with {key} = {meant}", value)
+            raise invalid_value("session", f"a Spark that was started with {key} = {meant}", value)
     result = given.newSession()
     for key in result.conf.getAll:
         if not _is_free(key) and result.conf.isModifiable(key):
@@ -336,11 +336,11 @@ class Spark(Engine):
         self._views = check_kind(views, bool, "views", "true or false")
 
         if not isinstance(master, str):
-            raise InvalidInput("master", "a master URL such as local[*]", repr(master)[:80])
+            raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
             accepted = "left out with a cluster, whose workers have settings of their own"
-            raise InvalidInput("spill", accepted, "a folder")
+            raise invalid_value("spill", accepted, "a folder")
         self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
@@ -376,7 +376,7 @@ class Spark(Engine):
             return self._database(address)
         kind = file_kind(source)
         if kind == "arrow":
-            raise InvalidInput("table", "a .parquet or .csv file, or ::table, on Spark", source)
+            raise invalid_value("table", "a .parquet or .csv file, or ::table, on Spark", source)
         files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":
@@ -495,7 +495,7 @@ class Spark(Engine):
         """A folder is written: a file or a link is no place for it."""
         place = Path(path)
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise InvalidInput("path", "a folder or a new name on Spark", place.name)
+            raise invalid_value("path", "a folder or a new name on Spark", place.name)
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""

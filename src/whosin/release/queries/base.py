@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at_keys
+from whosin.errors import UnknownName, at_keys, invalid_value
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
 from whosin.release.column_expressions import base_column, root_column
@@ -106,11 +106,11 @@ class Query(ABC):
         name = self.name
         if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
             accepted = f"a text of at most {LONGEST_NAME} letters"
-            raise InvalidInput("name of a query", accepted, repr(name)[:80])
+            raise invalid_value("name of a query", accepted, repr(name)[:80])
         if rational(self.weight, "weight") <= 0:
-            raise InvalidInput("weight", "above 0", self.weight)
+            raise invalid_value("weight", "above 0", self.weight)
         if self.magnitude is not None and rational(self.magnitude, "magnitude") <= 0:
-            raise InvalidInput("magnitude", "above 0", self.magnitude)
+            raise invalid_value("magnitude", "above 0", self.magnitude)
 
     @property
     def takes_gaussian(self) -> bool:
@@ -174,7 +174,7 @@ class Query(ABC):
         path = getattr(self, "path", None)
         if self.writes_file and isinstance(path, str | Path) and os.path.lexists(path):
             accepted = "the name of a file that is not there yet"
-            raise InvalidInput("path", accepted, Path(path).name)
+            raise invalid_value("path", accepted, Path(path).name)
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
@@ -228,9 +228,9 @@ def scenario_keys(query: Query) -> dict[str, Any]:
 def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     """A query from the keys of a scenario file."""
     if not isinstance(data, Mapping):
-        raise InvalidInput("query", "a table of keys", repr(data))
+        raise invalid_value("query", "a table of keys", repr(data))
     if "kind" not in data:
-        raise InvalidInput("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
+        raise invalid_value("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
     kind = data["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise UnknownName("kind of a query", str(kind), kinds, STATISTIC_WORDS)
@@ -240,7 +240,7 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
             raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
     if missing:
-        raise InvalidInput(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
+        raise invalid_value(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
     with kinds[kind].at_own_key():
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
@@ -363,9 +363,9 @@ class Numeric(Linear):
         super().__post_init__()
         if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
             accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or such a number below 0"
-            raise InvalidInput("factor", accepted, self.factor)
+            raise invalid_value("factor", accepted, self.factor)
         if abs(rational(self.offset, "offset")) > MAX_BOUND:
-            raise InvalidInput("offset", "between -1e100 and 1e100", self.offset)
+            raise invalid_value("offset", "between -1e100 and 1e100", self.offset)
 
     @property
     def transformation(self) -> tuple[Fraction, Fraction]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
@@ -179,10 +179,10 @@ class Keys(Query):
 
     def offer(self, table: Table, share: Share) -> CostEstimate:
         if not share.delta:
-            raise InvalidInput("keys", "asked under a plan with a delta, which they need", "none")
+            raise invalid_value("keys", "asked under a plan with a delta, which they need", "none")
         kind = table.type(table.column(self.column))
         if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
-            raise InvalidInput(f"column {self.column}", "texts or whole numbers", str(kind))
+            raise invalid_value(f"column {self.column}", "texts or whole numbers", str(kind))
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
         reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
@@ -282,7 +282,7 @@ class Top(Query):
         cells = self._cells(table)
         choices = len(self._named(cells))
         if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
-            raise InvalidInput("k", f"at most {choices}, the number of declared cells", self.k)
+            raise invalid_value("k", f"at most {choices}, the number of declared cells", self.k)
         expression = table.check(self._expression(table, cells))
         alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
@@ -327,7 +327,7 @@ class Top(Query):
     def _cells(self, table: Table) -> GroupGrid:
         cells = GroupGrid.of(table, self.by)
         if not cells.columns:
-            raise InvalidInput("by", "at least one column", "none")
+            raise invalid_value("by", "at least one column", "none")
         return cells
 
     def _named(self, cells: GroupGrid) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.errors import UnknownName, at, invalid_value
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Charge
 from whosin.marginals import BudgetAllocation, Workload, spend
@@ -146,7 +146,7 @@ class Marginals(Query):
         with at(field):
             result = asked_tables(forms, sets, weights, field)
             if (count := result.workload.cells_in_all) > MOST_SHOWN:
-                raise InvalidInput("tables", f"at most {MOST_SHOWN:,} cells in all", f"{count:,}")
+                raise invalid_value("tables", f"at most {MOST_SHOWN:,} cells in all", f"{count:,}")
         if self.goal not in ERROR_GOALS:
             raise UnknownName("goal", str(self.goal), ERROR_GOALS)
         return result
@@ -156,16 +156,16 @@ class Marginals(Query):
         if self.sets is None:
             names = column_names(self.columns, "columns")
             if not names:
-                raise InvalidInput("columns", "at least one column, or sets", "none")
+                raise invalid_value("columns", "at least one column, or sets", "none")
             return names
         if self.columns or self.order is not None:
-            raise InvalidInput("sets", "given alone, without columns and order", "both")
+            raise invalid_value("sets", "given alone, without columns and order", "both")
         if not isinstance(self.sets, list | tuple) or not self.sets:
-            raise InvalidInput("sets", "a list of lists of columns", repr(self.sets)[:80])
+            raise invalid_value("sets", "a list of lists of columns", repr(self.sets)[:80])
         listed = [column_names(each, "sets") for each in self.sets]
         names = tuple(dict.fromkeys(name for each in listed for name in each))
         if not names:
-            raise InvalidInput("sets", "at least one column in one of them", "none")
+            raise invalid_value("sets", "at least one column in one of them", "none")
         return names
 
     def _ranges(self, names: tuple[str, ...]) -> Mapping[str, object]:
@@ -173,12 +173,12 @@ class Marginals(Query):
             return {}
         if not isinstance(self.ranges, Mapping):
             accepted = "a list of ranges for each column, such as { age = [[18, 29]] }"
-            raise InvalidInput("ranges", accepted, repr(self.ranges)[:80])
+            raise invalid_value("ranges", accepted, repr(self.ranges)[:80])
         for column in self.ranges:
             if f"{RANGES}({column})" not in names:
                 accepted = f"given where {RANGES}({column}) is among the columns or in a set"
                 with at(f"ranges.{column}"):
-                    raise InvalidInput(str(column), accepted, "neither")
+                    raise invalid_value(str(column), accepted, "neither")
         return self.ranges
 
     def _sets(
@@ -191,7 +191,7 @@ class Marginals(Query):
             if self.order is None:
                 order = min(order, count)
             if order > count:
-                raise InvalidInput("order", f"at most the number of columns, {count}", order)
+                raise invalid_value("order", f"at most the number of columns, {count}", order)
             # No table has one column twice, in two forms or at two levels.
             return tuple(
                 each
@@ -202,7 +202,7 @@ class Marginals(Query):
         result = [tuple(sorted(numbers[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
-                raise InvalidInput("sets", "each named once", f"{list(self.sets[number])} twice")
+                raise invalid_value("sets", "each named once", f"{list(self.sets[number])} twice")
         return tuple(result)
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
@@ -214,9 +214,9 @@ class Marginals(Query):
 
 def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-        raise InvalidInput(field, "a list of columns", repr(listed)[:80])
+        raise invalid_value(field, "a list of columns", repr(listed)[:80])
     if len(set(listed)) != len(listed):
-        raise InvalidInput(field, "different columns", repr(list(listed))[:80])
+        raise invalid_value(field, "different columns", repr(list(listed))[:80])
     return tuple(listed)
 
 
@@ -229,7 +229,7 @@ def _numbers_by_table(
     needed = len(sets) if each_set else max(map(len, sets))
     if not isinstance(given, list | tuple) or len(given) != needed:
         about = "for each set" if each_set else "for each number of columns"
-        raise InvalidInput(field, f"a list of {needed} numbers, one {about}", repr(given)[:80])
+        raise invalid_value(field, f"a list of {needed} numbers, one {about}", repr(given)[:80])
     numbers = [float(read_ranged(each, field, "above 0")) for each in given]
     return numbers if each_set else [numbers[len(each) - 1] for each in sets]
 

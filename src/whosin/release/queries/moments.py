@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -198,7 +198,7 @@ class Sum(Numeric):
         low, high = sorted(end * times + shift for end in domain.units)
         if max(-low, high) > MAX_BOUND_STEPS:
             accepted = "a multiple of larger steps: ask for the sum and for the number of rows"
-            raise InvalidInput("offset", accepted, self.offset)
+            raise invalid_value("offset", accepted, self.offset)
         return (Aggregate("sum", unit, low, high),)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:

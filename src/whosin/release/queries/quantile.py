@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin import families
-from whosin.errors import InvalidInput
+from whosin.errors import invalid_value
 from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
 from whosin.noise import uniform
@@ -70,7 +70,7 @@ class Points:
             first, last = low // step, -(-high // step)
             return cls(first * step, step, int(last - first) + 1, (low, high))
         if type(count) is not int or not 2 <= count <= MAX_POINTS:
-            raise InvalidInput("points", f"a whole number from 2 to {MAX_POINTS}", count)
+            raise invalid_value("points", f"a whole number from 2 to {MAX_POINTS}", count)
         return cls(low, (high - low) / (count - 1), count, (low, high))
 
     def position(self, value: Any) -> Any:
@@ -219,7 +219,7 @@ class RankQuery(Query):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.interval, bool):
-            raise InvalidInput("interval", "true or false", repr(self.interval)[:80])
+            raise invalid_value("interval", "true or false", repr(self.interval)[:80])
 
     @property
     @abstractmethod
@@ -313,7 +313,7 @@ class RankQuery(Query):
         cells = GroupGrid.of(table, self.by)
         if cells.columns and (size := cells.count * self.grid(table).count) > MOST_POINTS:
             accepted = f"cells with at most {MOST_POINTS:,} points in all"
-            raise InvalidInput("by", accepted, f"{size:,}")
+            raise invalid_value("by", accepted, f"{size:,}")
         return cells
 
     def bounds(self, table: Table) -> ContributionBounds:
@@ -379,7 +379,7 @@ class Quantile(RankQuery):
     def below(self) -> Fraction:
         result = rational(self.quantile, "quantile")
         if not 0 < result < 1 or result.denominator > 10**6:
-            raise InvalidInput("quantile", "a share above 0 and below 1", self.quantile)
+            raise invalid_value("quantile", "a share above 0 and below 1", self.quantile)
         return result
 
 
@@ -424,18 +424,18 @@ class Maximum(Query):
     def offer(self, table: Table, share: Share) -> CostEstimate:
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
-            raise InvalidInput("maximum", accepted, share.plan.family.symbol)
+            raise invalid_value("maximum", accepted, share.plan.family.symbol)
         if table.by_row:
             accepted = "asked of a table with a column that says whose row it is"
-            raise InvalidInput("maximum", accepted, "one where each row is one person")
+            raise invalid_value("maximum", accepted, "one where each row is one person")
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
-            raise InvalidInput("where", "left out: the promise is for the whole universe", "one")
+            raise invalid_value("where", "left out: the promise is for the whole universe", "one")
         ranked = self.ranked()
         ratio = share.plan.target.one_sided_ratio(ONE_HALF, ONE_HALF)
         k = _kmax_width((exact_fraction(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
-            raise InvalidInput("universe", f"at least {2 * k} entities for this γ", len(ranked))
+            raise invalid_value("universe", f"at least {2 * k} entities for this γ", len(ranked))
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
@@ -458,19 +458,19 @@ class Maximum(Query):
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
         if not isinstance(self.universe, list | tuple):
-            raise InvalidInput("universe", "a list of (entity, value)", repr(self.universe)[:80])
+            raise invalid_value("universe", "a list of (entity, value)", repr(self.universe)[:80])
         pairs = []
         for each in self.universe:
             if not isinstance(each, list | tuple) or len(each) != 2:
-                raise InvalidInput("universe", "a list of (entity, value)", repr(each)[:80])
+                raise invalid_value("universe", "a list of (entity, value)", repr(each)[:80])
             if type(each[0]) not in (str, int) or (
                 isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
             ):
                 accepted = "of entities that are texts or whole numbers"
-                raise InvalidInput("universe", accepted, repr(each[0])[:80])
+                raise invalid_value("universe", accepted, repr(each[0])[:80])
             pairs.append((each[0], rational(each[1], "value in the universe")))
         if len({str(entity) for entity, _ in pairs}) != len(pairs):
-            raise InvalidInput("universe", "a list of different entities", "one twice")
+            raise invalid_value("universe", "a list of different entities", "one twice")
         return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
 
     def _expression(self, table: Table) -> Any:
@@ -482,7 +482,7 @@ class Maximum(Query):
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
         ):
-            raise InvalidInput("universe", f"entities of the column's type, {kind}", "others")
+            raise invalid_value("universe", f"entities of the column's type, {kind}", "others")
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
             {"name": known, "rank": list(range(1, len(known) + 1))},
@@ -498,4 +498,4 @@ def _kmax_width(gamma: Fraction) -> int:
     for k in range(2, 64):
         if Fraction(2**k - 1, 2**k - 2) <= gamma:
             return k
-    raise InvalidInput("gamma", "above 1 by more than 2^-60", float(gamma))
+    raise invalid_value("gamma", "above 1 by more than 2^-60", float(gamma))

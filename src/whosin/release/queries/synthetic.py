@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import Array, exact_fraction, exp_down, log_up, probability
 from whosin.extras import require_extras
 from whosin.ledger.budget import Charge, Cost
@@ -94,7 +94,7 @@ class RandomizedRow:
 def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
     """E_d (Wang14 eq. 30)."""
     if cells < 2:
-        raise InvalidInput("columns", "at least two cells together", cells)
+        raise invalid_value("columns", "at least two cells together", cells)
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
@@ -105,15 +105,15 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     from whosin.distortion.closed_forms import kept_values
 
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise InvalidInput(
+        raise invalid_value(
             "prior", f"a list of {cells} probabilities, one for each cell", "another"
         )
     if cells < 2:
-        raise InvalidInput("columns", "at least two cells together", cells)
+        raise invalid_value("columns", "at least two cells together", cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput("prior", "probabilities that add up to 1", float(total))
+        raise invalid_value("prior", "probabilities that add up to 1", float(total))
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     outputs, changed = kept_values(tuple(p / total for p in read), g)
     level = log_up(g) if len(outputs) > 1 else 0.0
@@ -211,9 +211,9 @@ class Synthetic(Query):
             return self._learned(table, share)
         if share.relation != "replace":
             accepted = "asked under a plan whose size is known (replace): its length shows the size"
-            raise InvalidInput("synthetic", accepted, share.relation)
+            raise invalid_value("synthetic", accepted, share.relation)
         if self.where is not None:
-            raise InvalidInput("where", "left out: it would show how many meet it", self.where)
+            raise invalid_value("where", "left out: it would show how many meet it", self.where)
         path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
@@ -273,13 +273,13 @@ class Synthetic(Query):
         for key in others:
             if getattr(self, key) not in (None, False):
                 other = next(each for each in SYNTHETIC_METHODS if each != self.method)
-                raise InvalidInput(key, f'left out, or given with method = "{other}"', "given")
+                raise invalid_value(key, f'left out, or given with method = "{other}"', "given")
 
     def _asked(self) -> Marginals:
         """The tables that a learned table should be good at."""
         sets = None if self.sets is None else list(self.sets)
         if self.choose == SpanningTree.name and sets is not None:
-            raise InvalidInput("sets", 'left out with choose = "tree": pairs are chosen', "given")
+            raise invalid_value("sets", 'left out with choose = "tree": pairs are chosen', "given")
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
@@ -307,7 +307,7 @@ class Synthetic(Query):
         field = "columns" if self.sets is None else "sets"
         for each in chain.from_iterable(self._asked().tables(table).forms):
             if (each.name not in names and each.root in names) or each.cells is None:
-                raise InvalidInput(field, "columns as they are in the rows", repr(each.name))
+                raise invalid_value(field, "columns as they are in the rows", repr(each.name))
 
     def _drawn(self, table: Table, offer: CostEstimate, progress: Progress | None) -> Any:
         learned: SynthesisPlan = offer.details
@@ -335,22 +335,22 @@ class Synthetic(Query):
 
     def _require_writable(self, table: Table, path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
-            raise InvalidInput("path", "in a folder that can be written to", path.name)
+            raise invalid_value("path", "in a folder that can be written to", path.name)
         table.engine.require_place(self.path)
 
     def _path(self) -> Path:
         if not isinstance(self.path, str | Path) or Path(self.path).suffix != ".parquet":
-            raise InvalidInput("path", "a file ending in .parquet", repr(self.path)[:80])
+            raise invalid_value("path", "a file ending in .parquet", repr(self.path)[:80])
         return Path(self.path)
 
     def _cells(self, table: Table) -> GroupGrid:
         cells = GroupGrid.of(table, self.columns)
         if not cells.columns:
-            raise InvalidInput("columns", "at least one column", "none")
+            raise invalid_value("columns", "at least one column", "none")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
             if domain.drops:  # the table's length would show that a row was dropped
                 accepted = "one that drops no row, for a synthetic table"
-                raise InvalidInput(f"domain of {column}", accepted, f"outside {domain.outside!r}")
+                raise invalid_value(f"domain of {column}", accepted, f"outside {domain.outside!r}")
         return cells
 
     def _response(self, cells: GroupGrid, epsilon: Fraction) -> RandomizedRow:
