@@ -58,7 +58,7 @@ def sums(dp, metric=None):
 def test_measurements_of_opendp(opendp):
     dp = opendp
     laplace = sums(dp) >> dp.t.then_sum() >> dp.m.then_laplace(scale=10.0)
-    one, two = read(laplace), read(laplace, rows=2)
+    one, two = read(laplace), read(laplace, max_rows=2)
     assert (one.epsilon, one.delta, one.relation, one.tool) == (1, 0, "add-remove", "OpenDP")
     assert two.epsilon == 2 and one.costs["replace"].epsilon == two.costs["add-remove"].epsilon
     gauss = sums(dp) >> dp.t.then_sum() >> dp.m.then_gaussian(scale=10.0)
@@ -84,7 +84,7 @@ def test_contexts_of_opendp(opendp):
     )
     assert read(context).epsilon == 1 and "d_in = 2" in read(context).says
     with pytest.raises(wi.errors.InvalidInput, match=r"rows must be 1 here .*own d_in"):
-        read(context, rows=2)
+        read(context, max_rows=2)
 
 
 def test_events_and_accountants_of_dp_accounting():
@@ -271,7 +271,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
         told = Guarantee("other", "1", Fraction(3, 2))
         debit_guarantee(ledger, "people", told, "a model", "r1")
         debit_guarantee(ledger, "people", told, "a model", "r1")  # a retry pays once
-        assert ledger.standing("people").epsilon == pytest.approx(1.5)
+        assert ledger.budget_state("people").epsilon == pytest.approx(1.5)
         assert [entry.kind for entry in ledger.history("people")][-2:] == ["debit", "answer"]
         wi.ledger.verify(ledger, "people")
         with pytest.raises(wi.errors.BudgetRefused):
@@ -284,7 +284,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
             debit_guarantee(ledger, "people", told, " ")
 
 
-def test_explain_from_another_tool(run, tmp_path, monkeypatch):
+def test_explain_from_another_tool(run, refused_at, tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(
         "import dp_accounting\n"
@@ -298,17 +298,15 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
     assert status == 0 and data["from"]["tool"] == "dp-accounting" and data["delta"] == 1e-6
     status, out, _ = run(f"explain --from {code}:event --delta 1e-6 --for resident")
     assert status == 0 and "of the 1,000" in " ".join(out.split())
-    for words, message in [
-        (f"explain --from {code}:wrong", "an object of OpenDP"),
-        (f"explain --from {code}:event", "--from: delta must be given"),
-        (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon must be left out"),
+    for words, place in [
+        (f"explain --from {code}:wrong", "--from"),
+        (f"explain --from {code}:event", "--from"),
+        (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon"),
         (f"explain --from {code}:event --delta 1e-6 --ledger {tmp_path}/l.db", "--dataset"),
         ("explain --epsilon 1 --ledger x.db", "--from"),
-        ("explain --epsilon 1 --for king", "--for must be one of"),
+        ("explain --epsilon 1 --for king", "--for"),
     ]:
-        status, out, err = run(words)
-        assert status == 2 and message in err and err.count("whosin: ") == 1, (words, err)
-        assert not out
+        assert refused_at(words) == place
 
 
 def test_the_same_numbers_for_three_audiences():

@@ -37,8 +37,8 @@ epsilon = {plan}
 [table]
 source = "{people}"
 name = "people"
-entity = "who"
-groups = {cells}
+privacy_unit = "who"
+max_groups = {cells}
 [domains]
 slot = {{ values = {slots}, outside = "drop" }}
 total = {{ lower = 0, upper = 60, step = 1 }}
@@ -149,7 +149,7 @@ def leaked(
         ]
         pair.append([np.concatenate(each) for each in zip(*found, strict=True)])
     return {
-        name: float(wi.audit.two_samples(one, other, seed=1, repeats=True).epsilon)
+        name: float(wi.audit.samples(one, other, seed=1, repeats=True).epsilon)
         for name, one, other in zip(ASKED, *pair, strict=True)
     }
 

@@ -1,4 +1,4 @@
-"""`whosin release` and `whosin table check`: scenarios, dry runs, files, retries, refusals."""
+"""`whosin release` and `whosin inspect`: scenarios, dry runs, files, retries, refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whosin.release.table import dataset_name
 SMALL = {
     "adversary": {"prior": "0.05..0.5"},
     "target": {"posterior": 0.6},
-    "table": {"source": "t.csv", "entity": "who"},
+    "table": {"source": "t.csv", "privacy_unit": "who"},
     "domains": {"ward": ["a", "b"], "age": "0..100"},
     "queries": [{"kind": "count"}],
 }
@@ -43,9 +43,9 @@ def test_a_dry_run_spends_and_writes_nothing(run, hospital):
     code, out, err = run("release", hospital, "--dry-run")
     assert (code, err) == (0, "") and "Nothing is spent" in out and "visits by ward" in out
     code, out, _err = run("release", hospital, "--dry-run", "--json")
-    offers = json.loads(out)["offers"]
-    assert code == 0 and len(offers) == 4
-    total = sum(offer["costs"]["add-remove"]["epsilon"] for offer in offers)
+    estimates = json.loads(out)["estimates"]
+    assert code == 0 and len(estimates) == 4
+    total = sum(estimate["costs"]["add-remove"]["epsilon"] for estimate in estimates)
     assert 0.405465108098 < total <= 0.4054651081082
     assert sorted(path.name for path in hospital.parent.iterdir()) == before
 
@@ -65,7 +65,7 @@ def test_the_whole_round(run, hospital):
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
     data = json.loads(answers.read_text(encoding="utf-8"))
     assert data["answers"][0]["title"] == "patients"
-    head = data["standing"]["head"]
+    head = data["budget_state"]["head"]
     written = [each for each in folder.iterdir() if each.suffix in (".html", ".json", ".db")]
     assert {each.stat().st_mode & 0o777 for each in written} == {0o600}
     assert head in page and f"head {head}" in out
@@ -109,7 +109,7 @@ def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeyp
     monkeypatch.setattr(DuckDB, "run", whole)
     code, out, err = run("release", hospital, "--request", "monday", "--json")
     first = json.loads(out)
-    assert code == 0 and err == "" and first["standing"]["debits"] == 4
+    assert code == 0 and err == "" and first["budget_state"]["debits"] == 4
     code, out, _err = run("release", hospital, "--request", "monday", "--json")
     assert code == 0 and json.loads(out)["answers"] == first["answers"]
 
@@ -119,7 +119,7 @@ def test_a_request_that_is_not_there_is_said_to_be_new(run, hospital):
     select = ("sql", hospital, "SELECT COUNT(*) FROM hospital", "--share", "1/4", "--json")
     for request, debits in (("monday", 1), ("monady", 2)):
         code, out, err = run(*select, "--request", request)
-        assert code == 0 and json.loads(out)["standing"]["debits"] == debits
+        assert code == 0 and json.loads(out)["budget_state"]["debits"] == debits
         assert (
             err.splitlines()[0] == f"whosin: there is no request {request!r} yet: this is a new one"
         )
@@ -136,80 +136,79 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
 
 
 def test_the_curators_look_is_marked(run, hospital):
-    code, out, _err = run("table", "check", hospital)
-    assert code == 0 and "not for publication" in out and "entities" in out
-    code, out, _err = run("table", "check", hospital, "--json")
+    code, out, _err = run("inspect", hospital)
+    assert code == 0 and "not for publication" in out and "privacy units" in out
+    code, out, _err = run("inspect", hospital, "--json")
     data = json.loads(out)
     assert data["private"] is True
-    assert {"what": "entities", "rows": 300} in data["findings"]
+    assert {"what": "privacy units", "rows": 300} in data["findings"]
     assert not (hospital.parent / "ledger.db").exists()
 
 
 @pytest.mark.parametrize(
-    ("parts", "words"),
+    ("parts", "place"),
     [
-        ({"tabel": {}}, ["tabel", "'table'"]),
-        ({"target": {"posteriour": 0.6}}, ["posteriour", "'posterior'"]),
-        ({"target": {}}, ["exactly one of"]),
-        ({"target": {"posterior": 0.6, "gamma": 2}}, ["exactly one of"]),
-        ({"target": {"posterior": "much"}}, ["posterior", "number"]),
-        ({"adversary": {"prior": "0.9..0.1"}}, ["low"]),
-        ({"adversary": {"linked": 3, "prior": 0.5}}, ["linked"]),
-        ({"adversary": {"uninformed": True, "known": 3}}, ["adversary"]),
-        ({"table": {"source": "t.csv"}}, ["entity"]),
-        ({"table": {"source": "t.csv", "entity": "who", "engine": "duck"}}, ["'duckdb'"]),
-        ({"queries": []}, ["queries"]),
-        ({"queries": [{"kind": "cuont"}]}, ["'count'"]),
-        ({"queries": [{"kind": "sum"}]}, ["sum query", "column"]),
-        ({"queries": [{"kind": "count", "wher": "x"}]}, ["wher", "'where'"]),
-        ({"queries": [{"kind": "count", "weight": 0}]}, ["weight"]),
-        ({"domains": {"age": {"lower": 5, "uper": 7}}}, ["uper", "'upper'"]),
-        ({"domains": {"age": "9..1"}}, ["lower", "below upper"]),
-        ({"domains": {"agee": "0..1"}}, ["agee", "a column of the table"]),
-        ({"ledger": {"url": 3}}, ["ledger"]),
-        ({"budget": {"split": "fair"}}, ["split"]),
-        ({"budget": {"noise": "gaussian"}}, ["without a delta"]),
-        ({"adversary": {"prior": True}}, ["prior must be a number such as 0.5, not true"]),
-        ({"adversary": {"prior": [0.1, True]}}, ["prior must be a number"]),
-        ({"target": {"posterior": True}}, ["posterior must be a number such as 0.5, not true"]),
-        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ["name of a query", "'n' twice"]),
+        ({"tabel": {}}, ""),
+        ({"target": {"posteriour": 0.6}}, "target"),
+        ({"target": {}}, "target"),
+        ({"target": {"posterior": 0.6, "gamma": 2}}, "target"),
+        ({"target": {"posterior": "much"}}, "target.posterior"),
+        ({"adversary": {"prior": "0.9..0.1"}}, "adversary.prior"),
+        ({"adversary": {"linked": 3, "prior": 0.5}}, "adversary.linked"),
+        ({"adversary": {"uninformed": True, "known": 3}}, "adversary.known"),
+        ({"table": {"source": "t.csv"}}, "table.privacy_unit"),
+        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, "engine"),
+        ({"queries": []}, "queries"),
+        ({"queries": [{"kind": "cuont"}]}, "queries[0]"),
+        ({"queries": [{"kind": "sum"}]}, "queries[0]"),
+        ({"queries": [{"kind": "count", "wher": "x"}]}, "queries[0]"),
+        ({"queries": [{"kind": "count", "weight": 0}]}, "queries[0].weight"),
+        ({"domains": {"age": {"lower": 5, "uper": 7}}}, "domains.age"),
+        ({"domains": {"age": "9..1"}}, "domains.age"),
+        ({"domains": {"agee": "0..1"}}, "domains.agee"),
+        ({"ledger": {"url": 3}}, ""),
+        ({"budget": {"split": "fair"}}, "budget.split"),
+        ({"budget": {"noise": "gaussian"}}, "budget.noise"),
+        ({"adversary": {"prior": True}}, "adversary.prior"),
+        ({"adversary": {"prior": [0.1, True]}}, "adversary.prior"),
+        ({"target": {"posterior": True}}, "target.posterior"),
+        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ""),
         (
             {"queries": [{"kind": "count", "where": "who in (select who from t)"}]},
-            ["where must be free of queries of its own, not"],
+            "queries[0].where",
         ),
     ],
 )
-def test_wrong_scenarios(small, parts, words):
+def test_wrong_scenarios(small, parts, place):
     """Each is refused from its text and the schema alone, naming the field."""
     with pytest.raises(InvalidInput) as caught:
-        read_scenario(changed(**parts), small).price()
-    for word in words:
-        assert word in str(caught.value)
+        read_scenario(changed(**parts), small).estimate_cost()
+    assert not place or (caught.value.path or caught.value.field) == place
     assert not (small / "ledger.db").exists()
 
 
 @pytest.mark.parametrize("part", ["target", "table", "queries"])
 def test_a_scenario_says_what_it_lacks(small, part):
     lacking = {key: value for key, value in SMALL.items() if key != part}
-    with pytest.raises(InvalidInput, match=r"scenario must be given with \[") as caught:
+    with pytest.raises(InvalidInput) as caught:
         read_scenario(lacking, small)
-    assert f"not a file without [{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
+    assert f"[{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        (b'{"a": 1}', "plan must be what `whosin plan --json` writes, not an object without"),
-        (b"hello", "plan file must be JSON, not line 1: Expecting value"),
-        (b"\xff\xfe", "plan file must be UTF-8 text"),
-        (b"[1]", "plan must be a JSON object, not list"),
+        b'{"a": 1}',
+        b"hello",
+        b"\xff\xfe",
+        b"[1]",
     ],
 )
-def test_a_file_that_is_no_plan(run, tmp_path, content, words):
+def test_a_file_that_is_no_plan(refused_at, tmp_path, content):
     (tmp_path / "p.json").write_bytes(content)
     ledger = tmp_path / "l.db"
-    code, out, err = run("ledger", "create", ledger, "d", "--plan", tmp_path / "p.json")
-    assert (code, out) == (2, "") and words in " ".join(err.split()) and not ledger.exists()
+    refused_at("ledger", "create", ledger, "d", "--plan", tmp_path / "p.json")
+    assert not ledger.exists()
 
 
 @pytest.mark.parametrize("source", ["parts", "parts/*.csv"])
@@ -217,19 +216,21 @@ def test_a_source_of_several_files(small, source):
     (small / "parts").mkdir()
     for name in ("one.csv", "two.csv"):
         (small / "parts" / name).write_text("who,ward,age\nx,a,3\n", encoding="utf-8")
-    found = read_scenario(changed(table={"source": source, "entity": "who"}), small).open_table()
+    found = read_scenario(
+        changed(table={"source": source, "privacy_unit": "who"}), small
+    ).open_table()
     assert found.name == "parts" and len(found.engine.run(found.data)) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
-    [("[table", "TOML"), ("x = 1", "scenario"), ("\x00", "TOML")],
+    "text",
+    ["[table", "x = 1", "\x00"],
 )
-def test_files_that_are_no_scenario(run, tmp_path, text, word):
+def test_files_that_are_no_scenario(run, tmp_path, text):
     path = tmp_path / "s.toml"
     path.write_text(text, encoding="utf-8")
     code, out, err = run("release", path)
-    assert (code, out) == (2, "") and word in err and "Traceback" not in err
+    assert (code, out) == (2, "") and err.count("\n") == 1 and "Traceback" not in err
 
 
 def test_datasets_are_called_after_their_files():
@@ -238,12 +239,10 @@ def test_datasets_are_called_after_their_files():
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.Parquet"])
-def test_a_table_is_no_scenario(run, tmp_path, name):
+def test_a_table_is_no_scenario(refused_at, tmp_path, name):
     (tmp_path / name).write_bytes(b"\x1f\x8b" + bytes(2_000_000))
-    for words in (("release",), ("table", "check")):
-        code, out, err = run(*words, tmp_path / name)
-        assert (code, out) == (2, "")
-        assert "scenario must be a .toml file" in err and "a table itself" in err
+    for words in (("release",), ("inspect",)):
+        assert refused_at(*words, tmp_path / name) == "scenario"
 
 
 def test_other_wrong_calls(run, small, hospital):

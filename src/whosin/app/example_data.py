@@ -7,9 +7,6 @@ from pathlib import Path
 from whosin.exact import Array
 from whosin.plain_files import create_file, write_file
 
-# A generated hospital: made-up patients and visits, for the demonstration and the docs.
-
-
 HOSPITAL_SCENARIO = """\
 title = "Hospital visits (generated data)"
 
@@ -21,9 +18,9 @@ posterior = 0.6
 
 [table]
 source = "hospital.parquet"
-entity = "patient"
-rows = 3                    # of a patient's visits, up to 3 count in a cell
-groups = 2                  # and up to 2 cells
+privacy_unit = "patient"
+max_rows_per_group = 3      # of a patient's visits, up to 3 count in a group
+max_groups = 2              # and in up to 2 groups
 
 [domains]                   # public: what the columns may hold
 ward = ["surgery", "medicine", "maternity", "children"]
@@ -48,7 +45,7 @@ kind = "histogram"
 name = "patients over 40 by age"
 column = "age"
 where = "age >= 40"
-groups = 1
+max_groups = 1
 
 [[queries]]
 kind = "mean"
@@ -85,9 +82,6 @@ def write_hospital(folder: Path, patients: int = 20_000) -> Path:
     scenario = folder / "hospital.toml"
     write_file(scenario, HOSPITAL_SCENARIO)
     return scenario
-
-
-# A generated town: made-up residents with a dozen attributes that go together, for the docs.
 
 
 TOWN_DISTRICTS = (

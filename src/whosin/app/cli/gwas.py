@@ -19,17 +19,15 @@ from whosin.app.cli.options import (
     print_result,
     print_warning,
     progress_bar,
+    refuse_options,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
 from whosin.plain_files import check_plain
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
     from whosin.gwas.release import StudyCostEstimate, StudyRelease
-
-
-# What the commands share: options, the plan of a release, progress.
 
 
 StudyPath = Annotated[
@@ -70,9 +68,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with progress_bar() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-# `whosin gwas attack`: how well a known genome can be placed among the cases.
 
 
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
@@ -135,9 +130,6 @@ def _snp_numbers(most: int) -> list[int]:
     return [size for size in steps if size < most] + [most]
 
 
-# `whosin gwas count`: exact counts and statistics, for the curator.
-
-
 def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
@@ -195,9 +187,6 @@ def count(
     print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)
 
 
-# `whosin gwas experiment`: what bounding priors buys, and where it buys nothing.
-
-
 def experiment(
     gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
     top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
@@ -251,9 +240,6 @@ def experiment(
         charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
 
 
-# `whosin gwas release`: the most associated SNPs, published privately and paid for.
-
-
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
 def release(
     study: StudyPath,
@@ -300,7 +286,7 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import read_study
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.release import RELATIVES_WARNING, Question, price_study, publish_study
+    from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
     from whosin.report.gwas import release_page, write_release
@@ -310,17 +296,21 @@ def release(
     plan = plan_study(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
-        accepted = "asked for by --top or by --snps, one of the two"
-        raise invalid_value("SNPs", accepted, "neither" if top is None else "both")
+        raise InvalidInput(
+            "no SNPs are asked for" if top is None else "--top and --snps cannot be given together",
+            field="--top" if top is None else "--snps",
+            value=snps,
+            hint="give --top for the most associated ones, or --snps for those you name",
+        )
     chosen_by = _chi_square_threshold(threshold, significance)
     asked = Question(top, relation, score, numbers, chosen_by, named)
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell)
-    offered = price_study(plan, asked, result)
+    estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
         if result.related:
             print_warning(RELATIVES_WARNING)
-        print_result(json, _offer_data(offered), gwas.print_offer, offered)
+        print_result(json, _estimate_data(estimate), gwas.print_estimate, estimate)
         return
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
@@ -334,16 +324,14 @@ def release(
             write_release(made, path)
         else:
             release_page(made, path)
-    print_result(json, _offer_data(offered, made), gwas.print_release, made)
+    print_result(json, _estimate_data(estimate, made), gwas.print_release, made)
 
 
 def _check_files(files: list[Path]) -> None:
+    from whosin.report.terminal import check_writable
+
     for path in files:
-        if path.suffix not in (".tsv", ".html"):
-            raise invalid_value("--save", "a file ending in .tsv or .html", path.name)
-        if not path.parent.is_dir():
-            raise invalid_value("--save", "in a folder that exists", str(path))
-        check_plain(path, "--save")
+        check_writable(path, "--save", (".tsv", ".html"))
         if path.suffix == ".html":
             require_extras("charts")
 
@@ -357,38 +345,36 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 
     if significance is None:
         return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
-    if threshold is not None:
-        raise invalid_value("--threshold", "left out beside --significance", threshold)
+    refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
         raise invalid_value("--significance", "a p-value above 0 and below 1", significance)
     return float(chdtri(1, value))
 
 
-def _offer_data(offered: StudyCostEstimate, made: StudyRelease | None = None) -> dict[str, object]:
+def _estimate_data(
+    estimate: StudyCostEstimate, made: StudyRelease | None = None
+) -> dict[str, object]:
     from whosin.exact import rational
     from whosin.report.gwas import release_rows
 
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
-        **{key: getattr(offered.question, key) for key in asked},
-        "threshold": rational(offered.question.threshold),
-        "epsilon": sum(offered.epsilons),
-        "epsilon_selection": offered.epsilons[0],
-        "epsilon_numbers": offered.epsilons[1],
-        "selection_scale": offered.selection_scale,
-        "noise_scale": offered.scale,
-        "cases": offered.cases,
-        "controls": offered.controls,
-        "snps_in_study": offered.snps,
-        "plan": offered.plan.to_dict(),
+        **{key: getattr(estimate.question, key) for key in asked},
+        "threshold": rational(estimate.question.threshold),
+        "epsilon": sum(estimate.epsilons),
+        "epsilon_selection": estimate.epsilons[0],
+        "epsilon_numbers": estimate.epsilons[1],
+        "selection_scale": estimate.selection_scale,
+        "noise_scale": estimate.scale,
+        "cases": estimate.cases,
+        "controls": estimate.controls,
+        "snps_in_study": estimate.snps,
+        "plan": estimate.plan.to_dict(),
     }
     if made is not None:
         data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
     return data
-
-
-# `whosin gwas simulate`: a study to try things on.
 
 
 def simulate(
@@ -413,13 +399,19 @@ def simulate(
     made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
     base = study_prefix(out)
     if not base.resolve().parent.is_dir():
-        raise invalid_value("OUT", "in a folder that exists", str(out))
+        raise InvalidInput(
+            f"there is no folder {base.parent}", field="OUT", value=str(out), hint="make it first"
+        )
     for path in study_files(base):
         check_plain(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
-        accepted = "a study that is not there yet (--overwrite replaces it)"
-        raise invalid_value("OUT", accepted, ", ".join(there))
+        raise InvalidInput(
+            f"{', '.join(there)} exists already",
+            field="OUT",
+            value=str(out),
+            hint="choose another name, or replace it with --overwrite",
+        )
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

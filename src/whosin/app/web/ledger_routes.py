@@ -22,13 +22,10 @@ from whosin.app.web.access import (
 from whosin.app.web.bodies import BoundedRoute, TokenBody
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
-from whosin.errors import BrokenHistory, invalid_value
+from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
-from whosin.report.budget import entry_row, standing_card
+from whosin.report.budget import budget_state_card, entry_row
 from whosin.report.card import Section
-
-# `/api/ledger`: what was spent, what is left, and what it all allows anyone to believe.
-
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
@@ -43,11 +40,11 @@ class Dataset(BaseModel):
     dataset: str
     amend: str | None
     card: list[Section]
-    standing: dict[str, Any]
+    budget_state: dict[str, Any]
 
 
 class Datasets(BaseModel):
-    """All datasets of the ledger."""
+    """The budget state of every dataset of the ledger."""
 
     datasets: list[Dataset]
 
@@ -64,21 +61,21 @@ class History(BaseModel):
 @ledger_router.get("/api/ledger")
 @quick_route
 def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
-    """Where all datasets stand."""
+    """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
         return Datasets(datasets=[])
     url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
-        standings = [ledger.standing(name) for name in ledger.datasets()]
+        budget_states = [ledger.budget_state(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(
-                    dataset=standing.dataset,
-                    amend=_amend_command(url, standing.dataset) if visitor.curator else None,
-                    card=standing_card(standing),
-                    standing=plain_json(standing.to_dict()),
+                    dataset=budget_state.dataset,
+                    amend=_amend_command(url, budget_state.dataset) if visitor.curator else None,
+                    card=budget_state_card(budget_state),
+                    budget_state=plain_json(budget_state.to_dict()),
                 )
-                for standing in standings
+                for budget_state in budget_states
             ]
         )
 
@@ -94,28 +91,25 @@ def show_history(
 ) -> History:
     """The history of a dataset, with its chain of digests checked."""
     if not has_ledger(settings):
-        raise invalid_value("dataset", "one that the ledger knows; it is empty", repr(dataset))
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
     with Ledger(settings.ledger, create=False) as ledger:
-        standing, entries, _ = ledger.record(dataset)
+        budget_state, entries, _ = ledger.record(dataset)
         try:
             check = verify(ledger, dataset)
         except BrokenHistory:  # its words may name the requests of others
             if visitor.curator:
                 raise
             raise BrokenHistory(dataset, "its curator can see where") from None
-        relation = standing.budget.relation
+        relation = budget_state.budget.relation
         # A user sees their own requests, and of others' only what they add up to.
         seen = [entry for entry in entries if visitor.sees(entry)]
         own = {entry.request for entry in seen}
         return History(
-            dataset=standing.dataset,
+            dataset=budget_state.dataset,
             entries=[list(entry_row(entry, relation)) for entry in seen[-MOST_ENTRIES:]],
             whole=True,
             unanswered=sum(request in own for request in check.unanswered),
         )
-
-
-# `/api/hello`, `/api/login`: who is there.
 
 
 session_router = APIRouter(tags=["session"], route_class=BoundedRoute)

@@ -28,6 +28,7 @@ from whosin.app.web.catalogue_routes import FileName
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.errors import (
     Crashed,
+    InvalidInput,
     OutOfMemory,
     ScanFailed,
     TookTooLong,
@@ -44,10 +45,10 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.release.table import dataset_name
 from whosin.report import card as report_card
-from whosin.report.budget import cost_words, standing_card
+from whosin.report.budget import budget_state_card, cost_words
 from whosin.report.card import Section
 from whosin.report.html import release_report
-from whosin.report.releases import offer_data
+from whosin.report.releases import estimate_data
 from whosin.report.table_views import (
     column_scales,
     csv_bytes,
@@ -56,16 +57,13 @@ from whosin.report.table_views import (
     parquet_bytes,
 )
 
-# `/api/scenario`, `/api/price`, `/api/release`: from a scenario to its cost to its answers.
-
-
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
 
 
-class PriceView(BaseModel):
+class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
@@ -73,7 +71,7 @@ class PriceView(BaseModel):
     """
 
     dataset: str
-    offers: list[dict[str, Any]]
+    estimates: list[dict[str, Any]]
     total: str
     total_epsilon: float | None
     epsilon: float
@@ -88,7 +86,7 @@ class ReleaseResult(BaseModel):
     title: str
     request: str
     answers: list[dict[str, Any]]
-    standing: dict[str, Any]
+    budget_state: dict[str, Any]
     card: list[Section]
 
 
@@ -99,30 +97,31 @@ class ScenarioView(BaseModel):
     notes: list[str]
 
 
-@release_router.post("/api/price")
+@release_router.post("/api/estimate")
 @tasks.quick_route
-def price_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> PriceView:
+def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> EstimateView:
     """The cost and the expected error of each query, before anything runs."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         if scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
-        offers = scenarios.offers_for(scenario, table)
-        standing = scenarios.dataset_standing(settings, table.name)
+        estimates = scenarios.estimates_for(scenario, table)
+        budget_state = scenarios.dataset_budget_state(settings, table.name)
         relation = scenario.plan.relation
-        total = sum((offer.charge.cost(relation) for offer in offers), Cost(0, 0))
+        total = sum((estimate.charge.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
-        return PriceView(
+        return EstimateView(
             dataset=table.name,
-            offers=[
-                plain_json(offer_data(offer)) | {"cost": cost_words(offer.charge.cost(relation))}
-                for offer in offers
+            estimates=[
+                plain_json(estimate_data(estimate))
+                | {"cost": cost_words(estimate.charge.cost(relation))}
+                for estimate in estimates
             ],
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,
             relation=relation,
-            remaining=None if standing is None else standing.spendable,
-            refusal=scenarios.refusal_reason(settings, scenario, table, offers, visitor),
+            remaining=None if budget_state is None else budget_state.spendable,
+            refusal=scenarios.refusal_reason(settings, scenario, table, estimates, visitor),
         )
 
 
@@ -138,15 +137,16 @@ def make_release(request: Request, body: ReleaseBody) -> ReleaseResult:
             words = tasks.server_work(request).always(suspend_stopped, settings, body, visitor)
             if words is None:
                 raise
-            log_line(f"{dataset_name(body.scenario.table.source)!r} is halted: {error}")
+            log_line(f"{dataset_name(body.scenario.table.source)!r} is suspended: {error}")
     raise ScanFailed(words)
 
 
 def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str | None:
-    """The task: halt a dataset whose process was stopped or crashed after its debit, since that may
-    depend on the rows; what to tell people then, which says no more than of any other failure."""
+    """The task: suspend a dataset whose process was stopped or crashed after its debit, since that
+    may depend on the rows; what to tell people then, which says no more than of any other
+    failure."""
     dataset = dataset_name(body.scenario.table.source)
-    if scenarios.dataset_standing(settings, dataset) is None:
+    if scenarios.dataset_budget_state(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
         request = visitor.request(body.request)
@@ -159,7 +159,7 @@ def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> 
 def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
     """The task: everything that comes before a debit."""
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
-        scenarios.offers_for(scenario, table)
+        scenarios.estimates_for(scenario, table)
 
 
 def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> ReleaseResult:
@@ -171,8 +171,8 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
         title=scenario.title,
         request=body.request,
         answers=[_answer_data(each) for each in made],
-        standing=plain_json(made.standing.to_dict()),
-        card=[*sections[:2], *standing_card(made.standing), *last],
+        budget_state=plain_json(made.budget_state.to_dict()),
+        card=[*sections[:2], *budget_state_card(made.budget_state), *last],
     )
 
 
@@ -234,8 +234,11 @@ def _find_answer(made: Release, index: int) -> Answer:
 def _find_table(answer: Answer, index: int) -> Answer:
     count = len(answer.tables)
     if index >= count:
-        accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
-        raise invalid_value("table", accepted, index)
+        if not count:
+            raise InvalidInput(
+                "this answer is one table", field="table", value=index, hint="leave table out"
+            )
+        raise invalid_value("table", f"a number from 0 to {count - 1}", index)
     return answer.tables[index]
 
 
@@ -305,9 +308,6 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
-# `/api/sql`: the questions that a SELECT asks, for the page to show and price like others.
-
-
 sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 
 
@@ -329,11 +329,9 @@ def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> SqlQueries:
         )
 
 
-# `/api/check`: the curator's private look at a table.
-#
-# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
-# does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
-# file of users names the curators, and nobody else may look.
+# `/api/inspect`: the curator's private look at a table. It shows exact figures about the rows and
+# goes past the ledger, as `whosin inspect` does. On a page without users whoever uses it is the
+# curator; on a shared server the file of users names the curators, and nobody else may look.
 
 
 inspection_router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -346,13 +344,14 @@ class Inspection(BaseModel):
     figures: list[InspectionFinding]
 
 
-@inspection_router.post("/api/check")
+@inspection_router.post("/api/inspect")
 @scan_route
 def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
-    """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
+    """Exact figures about the rows: how many a privacy unit has, what is dropped, clamped or
+    "other"."""
     if not visitor.curator:
         raise RequestRefused(
-            403, "only the curator may look at the rows, with whosin table check", None
+            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
         )
     with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
         return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

@@ -22,25 +22,24 @@ from whosin.app.web.bodies import (
     body_data,
 )
 from whosin.calibration import Plan, Target, read_plan
-from whosin.errors import BudgetRefused, WhosinError, at, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget
+from whosin.ledger.registration import RegisteredTable
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
-from whosin.release.registration import fingerprint_of_source, register_table
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import describe_unnamed, paid_offers, remove_drafts
+from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
 from whosin.release.table import dataset_name
+from whosin.release.table_registration import fingerprint_of_source, register_table
 
-# From a request to a scenario on the served folder, to a price, to a release.
-#
-# Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
-# the file, so that nobody gets a second budget by another name. Errors say which field they mean.
+# From a request to a scenario on the served folder, to a cost, to a release. A table is a file of
+# the folder, the ledger is the server's, the dataset is named after the file, so that nobody gets a
+# second budget by another name. Errors say which field they mean.
 
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
@@ -49,6 +48,7 @@ MOST_WHERE = 4_000
 """Letters of all conditions: an engine takes long to plan lists of thousands of numbers."""
 MOST_PEOPLE = 5_000
 """Whose doubts a page works out while someone waits."""
+USE_RELEASE = "whosin release takes more"
 
 
 def make_page_plan(
@@ -62,9 +62,8 @@ def make_page_plan(
 def _check_people(adversary: Mapping[str, Any]) -> None:
     people = adversary.get("people")
     if isinstance(people, int) and people > MOST_PEOPLE:
-        accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
         with at("adversary.people"):
-            raise invalid_value("people", accepted, f"{people:,}")
+            raise invalid_value("people", f"at most {MOST_PEOPLE:,}", f"{people:,}", USE_RELEASE)
 
 
 def table_scenario(body: InspectionBody) -> ScenarioBody:
@@ -116,9 +115,13 @@ def opened(
             where = query.get("where")
             letters += len(where) if isinstance(where, str) else 0
             if letters > MOST_WHERE:
-                accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
+                words = (
+                    f"the conditions have {letters:,} letters in all, and the page takes at most"
+                )
                 with at("where"):
-                    raise invalid_value("where", accepted, f"{letters:,}")
+                    raise InvalidInput(
+                        f"{words} {MOST_WHERE:,}", field="where", value=letters, hint=USE_RELEASE
+                    )
             if read_query(query, QUERIES).writes_file:
                 with at("path"):
                     name = folder.plain_name(query["path"])
@@ -139,23 +142,30 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
     the budget is bound to. That is checked before any is opened, since errors about a public table
     may quote rows."""
     seen = visitor.tables(settings)
-    bound = None if seen is None else seen.get(dataset_name(body.table.source))
+    registered = None if seen is None else seen.get(dataset_name(body.table.source))
     for index, each in enumerate(body.tables):
         with at(f"tables[{index}].source"):
             if seen is None:
                 folder.find_table(settings.folder, each.source)
-            elif bound is None or not _is_bound(settings, each, bound):
-                raise invalid_value("source", "a table that the budget is bound to", each.source)
+            elif registered is None or not _is_registered(settings, each, registered):
+                raise InvalidInput(
+                    f"the budget does not cover a table {each.source!r}",
+                    field="source",
+                    value=each.source,
+                    hint="ask its curator which tables it is for",
+                )
 
 
-def _is_bound(settings: Settings, table: FurtherTableBody, bound: RegisteredTable) -> bool:
+def _is_registered(
+    settings: Settings, table: FurtherTableBody, registered: RegisteredTable
+) -> bool:
     """Whether a further table is the one that a budget is bound to. A file of another name, one
     that is not there and one that cannot be read are all the same: users learn no names."""
     try:
         prints = fingerprint_of_source(folder.find_table(settings.folder, table.source))
     except (WhosinError, OSError):
         return False
-    return bound.has_table(table.name, bool(table.public), prints)
+    return registered.has_table(table.name, bool(table.public), prints)
 
 
 def _open_table(scenario: Scenario) -> Table:
@@ -183,65 +193,75 @@ def _looked_up(domain: object) -> bool:
 def _check_domain(domain: Domain) -> None:
     size = len(domain.labels)
     if size > MOST_VALUES:
-        raise invalid_value("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
+        words = (
+            f"the column has {size:,} declared values, and the page takes at most {MOST_VALUES:,}"
+        )
+        raise InvalidInput(words, field="domain", value=size, hint=USE_RELEASE)
 
 
-def offers_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
-    """The price of a batch that is not too large for a page; errors name the query."""
+def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
+    """The cost of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)
-    return scenario.price(table)
+    return scenario.estimate_cost(table)
 
 
 def _check_size(query: Query, table: Table) -> None:
     """Refuse more cells or candidates than a page can show."""
     by = getattr(query, "by", ())
-    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
+    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the estimate refuses
     names = {name for name in listed if isinstance(name, str)}
     declared = table.domains
     known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
-        raise invalid_value("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+        raise _too_many_cells("by", count)
     if isinstance(query, Marginals) and (count := query.cells_in_all(table)) > MOST_CELLS:
-        accepted = f"tables with at most {MOST_CELLS:,} cells in all"
-        raise invalid_value("columns", accepted, f"{count:,}")
+        raise _too_many_cells("columns", count)
     universe = getattr(query, "universe", ())
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
-        raise invalid_value("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
+        words = f"universe has {len(universe):,} candidates, and the page takes at most"
+        raise InvalidInput(
+            f"{words} {MOST_CANDIDATES:,}", field="universe", value=len(universe), hint=USE_RELEASE
+        )
 
 
-def dataset_standing(settings: Settings, dataset: str) -> BudgetState | None:
+def _too_many_cells(field: str, count: int) -> InvalidInput:
+    words = f"this has {count:,} cells in all, and the page takes at most {MOST_CELLS:,}"
+    return InvalidInput(words, field=field, value=count, hint=USE_RELEASE)
+
+
+def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None:
     """Where a dataset stands, if its ledger knows it; nothing is made."""
     if not has_ledger(settings):
         return None
     with Ledger(settings.ledger, create=False) as ledger:
-        return ledger.standing(dataset) if dataset in ledger.datasets() else None
+        return ledger.budget_state(dataset) if dataset in ledger.datasets() else None
 
 
 def refusal_reason(
     settings: Settings,
     scenario: Scenario,
     table: Table,
-    offers: list[CostEstimate],
+    estimates: list[CostEstimate],
     visitor: Visitor,
 ) -> str | None:
     """Why the ledger would refuse this now."""
-    standing = dataset_standing(settings, table.name)
+    budget_state = dataset_budget_state(settings, table.name)
     try:
-        if standing is None:
+        if budget_state is None:
             check_curator(settings, table.name, visitor)
             return None
         share = scenario.budget.get("share", 1)
-        registry.check_session(standing, scenario.plan, Budget.of(scenario.plan), share)
-        if standing.bound is None:
+        registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
+        if budget_state.registered is None:
             return None if visitor.curator else describe_unnamed(table.name)
-        binding = register_table(table, scenario.queries)
-        if visitor.curator and standing.bound.binding.universe is None:
-            binding = replace(binding, universe=None)
-        standing.bound.check(table.name, binding)
-        bare = [replace(offer.charge, binding=binding) for offer in offers]
-        registry.check_debits(standing, bare)
+        registration = register_table(table, scenario.queries)
+        if visitor.curator and budget_state.registered.registration.universe is None:
+            registration = replace(registration, universe=None)
+        budget_state.registered.check(table.name, registration)
+        bare = [replace(estimate.charge, registration=registration) for estimate in estimates]
+        registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
         return str(error)
     return None
@@ -252,9 +272,9 @@ def check_curator(settings: Settings, dataset: str, visitor: Visitor) -> None:
     if not settings.register or not visitor.curator:
         raise RequestRefused(
             409,
-            f"dataset {dataset!r} has no budget here: its curator opens one with whosin ledger "
-            "create",
+            f"dataset {dataset!r} has no budget here",
             "table.source",
+            "its curator opens one with whosin ledger create",
         )
 
 
@@ -264,7 +284,7 @@ def release_scenario(
     """Answer a scenario; every debit is on disk before its noise is drawn."""
     request = visitor.request(request)
     with opened(settings, body, visitor, request) as (scenario, table):
-        if dataset_standing(settings, table.name) is None:
+        if dataset_budget_state(settings, table.name) is None:
             check_curator(settings, table.name, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
@@ -289,9 +309,9 @@ def release_scenario(
 
 def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
     """The number of each query's debit in a request; those that are measured at once share one."""
-    offers = scenario.price(table)
-    numbers = {id(paid): number for number, paid in enumerate(paid_offers(offers))}
-    return [numbers[id(offer.paid)] for offer in offers]
+    estimates = scenario.estimate_cost(table)
+    numbers = {id(paid): number for number, paid in enumerate(paid_estimates(estimates))}
+    return [numbers[id(estimate.paid)] for estimate in estimates]
 
 
 def writes_files(queries: Iterable[Query]) -> bool:
@@ -306,7 +326,7 @@ def stored_release(
     request = visitor.request(request)
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
-    if dataset_standing(settings, dataset) is not None:
+    if dataset_budget_state(settings, dataset) is not None:
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
     if answered:
@@ -315,9 +335,6 @@ def stored_release(
     if not answered or not debits <= answered:  # the rest would be paid for
         raise RequestRefused(404, "no release of this id has been answered", "request")
     return release_scenario(settings, body, request, visitor)
-
-
-# A scenario as files: TOML for `whosin release`, and a Python script that makes the same run.
 
 
 SCENARIO_PARTS = (
@@ -349,7 +366,7 @@ def _drop_missing(value: Any) -> Any:
         return {key: _drop_missing(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         if None in value:
-            raise invalid_value("a list", "without null, which TOML cannot write", None)
+            raise InvalidInput("a list has a null in it, which TOML cannot write")
         return [_drop_missing(each) for each in value]
     return value
 
@@ -378,7 +395,7 @@ adversaries = {family}
 plan = wi.calibrate(target, adversaries, delta={delta!r})
 table = wi.Table(
     folder / {source!r},
-    {entity!r},
+    {privacy_unit!r},
     {domains!r},{options}
 )
 queries = [{queries}
@@ -392,14 +409,16 @@ for answer in made:
     print(*answer.columns, sep="\\t")
     for row in answer.rows:
         print(*row, sep="\\t")
-print(f"left: {{made.standing.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
+print(f"left: {{made.budget_state.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
 """
 
 
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
     """A script that makes the run again; under the same request and ledger it pays nothing."""
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
-    options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
+    options = [
+        f"{key}={table[key]!r}" for key in ("max_rows_per_group", "max_groups") if key in table
+    ]
     if data.get("tables"):
         options.append(f"tables=[{', '.join(map(_further_table_call, data['tables']))}]")
     if data.get("features"):
@@ -411,7 +430,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         family=_constructor_call(plan.family),
         delta=plan.delta,
         source=table["source"],
-        entity=table["entity"],
+        privacy_unit=table["privacy_unit"],
         domains=dict(data.get("domains", {})),
         options="".join(f"\n    {option}," for option in options),
         queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),
