@@ -128,7 +128,7 @@ def test_one_run_sees_a_leak_and_tells_the_sides_apart():
 
 
 RUNS = 150
-FEW = 60  # the soak has a thousand
+FEW = 25  # the soak has a thousand
 
 
 @pytest.fixture

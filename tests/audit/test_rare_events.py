@@ -169,7 +169,7 @@ def credulous(monkeypatch):
 
 
 @pytest.mark.parametrize("null", NULLS)
-@cases(20, 1000)
+@cases(10, 1000)
 def test_rare_events_raise_no_false_alarm(null, count, credulous):
     def run(seed):
         return wi.audit.two_worlds(NULLS[null], 1, 0, 600, seed=seed).epsilon

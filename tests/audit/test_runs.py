@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import beta, binom
 
 import whosin as wi
+from amounts import cases
 from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit import one_run, single_run
@@ -255,7 +256,8 @@ FAILURES = {
 
 @pytest.mark.parametrize("delta", [0.02, 0.3])
 @pytest.mark.parametrize("failing", FAILURES)
-def test_failures_of_a_run_are_no_false_alarm_of_scores(failing, delta):
+@cases(25, 100)
+def test_failures_of_a_run_are_no_false_alarm_of_scores(failing, delta, count):
     """(0, δ): scores tell nothing, but for members whom a failure betrays."""
 
     def run(seed):
@@ -264,7 +266,7 @@ def test_failures_of_a_run_are_no_false_alarm_of_scores(failing, delta):
         members = rng.normal(size=60) + 9 * betrayed
         return wi.audit.scores(members, rng.normal(size=60), delta=delta).epsilon
 
-    assert alarms(run, 0.0, 100) <= most_alarms(100)
+    assert alarms(run, 0.0, count) <= most_alarms(count)
 
 
 def test_a_small_delta_takes_little_from_scores():

@@ -34,7 +34,7 @@ from refusals import refused
 from spark_session import require_spark
 from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
-from whosin.plain_files import remove_unlocked_folders
+from whosin.plain_files import lock_folder, remove_unlocked_folders
 from whosin.release import (
     Count,
     DuckDB,
@@ -432,6 +432,9 @@ def test_a_draft_is_for_its_owner_only_and_replaces_nothing(
     (target / "theirs").write_text("theirs")
     assert not spark.publish(str(target), written.digest)
     assert (target / "theirs").read_text() == "theirs" and draft.exists()
+    lock = lock_folder(draft)
+    assert lock is not None, "the ledger knows it: this process need not hold it"
+    os.close(lock)
     (target / "theirs").unlink()
     target.rmdir()
     target.symlink_to(tmp_path / "nowhere")

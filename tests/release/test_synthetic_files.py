@@ -18,7 +18,7 @@ import pytest
 import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
-from whosin.plain_files import remove_unlocked
+from whosin.plain_files import remove_unlocked, try_lock
 from whosin.release import Session
 from whosin.release.engines import files
 from whosin.release.engines.base import draft_name
@@ -70,6 +70,8 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(
     assert len(first.notes) == 1 and answer.rows[0][2] in first.notes[0]
     left = [each for each in (place / "out").iterdir() if each != target]
     assert [digest(each) for each in left] == [answer.rows[0][2]]
+    with left[0].open("rb") as draft:
+        assert try_lock(draft.fileno()), "the ledger knows it: this process need not hold it"
     again = session(place, "R")
     assert again.ask(copy(place)) == answer and target.read_text() == "theirs" and again.notes
     target.rename(place / "theirs")  # and the table that was paid for gets its name
@@ -188,4 +190,4 @@ def test_a_draft_of_a_process_that_lives_is_left_alone(place: Path) -> None:
         remove_unlocked([draft])
         assert draft.exists()
         files.discard_draft(path, written.digest)
-        assert not draft.exists() and not files._LOCKED_FOLDERS
+        assert not draft.exists() and draft not in files._LOCKED_FOLDERS
