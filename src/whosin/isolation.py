@@ -35,7 +35,7 @@ import psutil
 
 from whosin import errors
 from whosin.errors import Crashed, OutOfMemory, TookTooLong
-from whosin.plain_files import TASK, PrivateFolder, remove_abandoned
+from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = [
     "TaskLimits",
@@ -52,7 +52,7 @@ __all__ = [
 
 
 LENGTH_STRUCT = struct.Struct("!Q")
-PLAIN_TYPES = (type(None), bool, int, float, str, bytes)
+ANSWER_TYPES = (type(None), bool, int, float, str, bytes)
 
 
 def pack_call(
@@ -72,7 +72,7 @@ def run_call(call: bytes) -> bytes:
     except MemoryError:
         return _make_frame(("memory",))
     except errors.WhosinError as error:
-        known = {key: value for key, value in vars(error).items() if type(value) in PLAIN_TYPES}
+        known = {key: value for key, value in vars(error).items() if type(value) in ANSWER_TYPES}
         return _make_frame(("refusal", type(error).__name__, error.message, known))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
@@ -131,7 +131,7 @@ def _make_frame(answer: tuple[Any, ...]) -> bytes:
 
 def _plain_value(value: Any) -> Any:
     """A value without the classes that stand for a text or a number."""
-    if type(value) in PLAIN_TYPES:
+    if type(value) in ANSWER_TYPES:
         return value
     if isinstance(value, list | tuple):
         return type(value)(map(_plain_value, value)) if type(value) in (list, tuple) else value
@@ -164,7 +164,7 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
 # How long a task may take and how much memory it may hold, and the waiting for its answer.
 
 
-POLL_SECONDS = 0.025
+MEMORY_POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
 
@@ -218,7 +218,7 @@ def wait_for_answer(
     before = process.held()
     received = bytearray()
     connection.settimeout(
-        POLL_SECONDS
+        MEMORY_POLL_SECONDS
     )  # not select, which fails where a process has a thousand files open
     try:
         while not is_complete(received):
@@ -308,7 +308,7 @@ def run_isolated(function: Callable[..., Any], *arguments: Any, limits: TaskLimi
 
 def work_folder() -> PrivateFolder:
     """Where a process keeps temporary files; it goes with the task."""
-    return PrivateFolder(TASK, Path(tempfile.gettempdir()))
+    return PrivateFolder(TASK_PREFIX, Path(tempfile.gettempdir()))
 
 
 def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subprocess.Popen[bytes]:
@@ -338,7 +338,7 @@ def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subpro
 
 JOB_STRUCT = struct.Struct("!cQ")
 """What a worker pool is told: start or kill, and the number of the job."""
-START, KILL = b"s", b"k"
+START_JOB, KILL_JOB = b"s", b"k"
 PID_STRUCT = struct.Struct("!q")
 PR_SET_PDEATHSIG = 1
 
@@ -379,7 +379,7 @@ def _handle_request(control: socket.socket, jobs: dict[int, int]) -> bool:
     if len(data) < JOB_STRUCT.size:
         return False
     kind, number = JOB_STRUCT.unpack(data)
-    if kind == KILL:
+    if kind == KILL_JOB:
         _reap_children(jobs)
         if number in jobs:
             os.kill(jobs[number], signal.SIGKILL)
@@ -438,7 +438,7 @@ def _dump_nothing() -> None:
 # gone.
 
 
-FIRST_SECONDS = 60.0
+POOL_START_SECONDS = 60.0
 """Seconds for the pool to import its modules."""
 
 
@@ -481,7 +481,7 @@ class WorkerPool:
             except OSError:  # no file left to open, or the pool has just ended
                 raise Crashed("no process could be started for this") from None
             try:
-                connection.settimeout(FIRST_SECONDS)
+                connection.settimeout(POOL_START_SECONDS)
                 pid = PID_STRUCT.unpack(_receive_exactly(connection, PID_STRUCT.size))[0]
                 connection.settimeout(limits.seconds)
                 connection.sendall(LENGTH_STRUCT.pack(len(call)) + call)
@@ -507,7 +507,9 @@ class WorkerPool:
         number = next(self._numbers)
         try:
             with theirs, self._lock:
-                socket.send_fds(self._ready(), [JOB_STRUCT.pack(START, number)], [theirs.fileno()])
+                socket.send_fds(
+                    self._ready(), [JOB_STRUCT.pack(START_JOB, number)], [theirs.fileno()]
+                )
         except OSError:
             ours.close()
             raise
@@ -517,7 +519,7 @@ class WorkerPool:
         with self._lock:
             if self._control is not None:
                 with contextlib.suppress(OSError):  # it is gone, and with it all that it forked
-                    self._control.sendall(JOB_STRUCT.pack(KILL, number))
+                    self._control.sendall(JOB_STRUCT.pack(KILL_JOB, number))
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:

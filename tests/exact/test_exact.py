@@ -251,7 +251,7 @@ def test_exp_down_is_below_by_next_to_nothing_with_a_short_denominator():
             odd = result.numerator
             while odd % 2 == 0:
                 odd //= 2
-            assert odd.bit_length() <= exact.SHORT_BITS + 1
+            assert odd.bit_length() <= exact.SMALL_BALL_BITS + 1
             assert result.denominator & (result.denominator - 1) == 0
 
 

@@ -186,7 +186,7 @@ def test_sampling_at_a_tiny_rate():
 
 
 def test_what_is_too_large_for_rationals_is_refused(monkeypatch):
-    monkeypatch.setattr(base, "EXACT_ENTRIES", 1)
+    monkeypatch.setattr(base, "MAX_EXACT_SEARCHED_ENTRIES", 1)
     family = families.Explicit([coins(Fraction(1, 10**400))])
     with pytest.raises(Unsupported, match="smallest number there is"):
         PositiveMembership(family).measure(rare(wi.Subsets(2)))

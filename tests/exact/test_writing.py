@@ -95,8 +95,8 @@ def test_what_nobody_types_has_no_decimal():
     assert exact.typed_decimal(Fraction(1, 3)) is None
     assert exact.typed_decimal(Fraction(123_456_789_012)) is not None
     assert exact.typed_decimal(Fraction(1_234_567_890_123)) is None
-    assert exact.typed_decimal(Fraction(10**exact.MOST_TYPED)) == 10**12
-    assert exact.typed_decimal(Fraction(10**exact.MOST_TYPED * 2)) is None
+    assert exact.typed_decimal(Fraction(10**exact.MAX_TYPED_DIGITS)) == 10**12
+    assert exact.typed_decimal(Fraction(10**exact.MAX_TYPED_DIGITS * 2)) is None
     assert exact.typed_decimal(Fraction(1, 10**100)) is not None
     assert exact.typed_decimal(Fraction(1, 10**101)) is None
     assert exact.typed_decimal(0) == 0
@@ -140,5 +140,5 @@ def test_a_power_of_e_has_a_short_denominator():
         high = exact.exp_up(exponent)
         assert low <= high and (high - low) / high <= Fraction(1, 2**60)
         odd = low.numerator >> (low.numerator & -low.numerator).bit_length() - 1
-        assert odd.bit_length() <= exact.SHORT_BITS + 1
+        assert odd.bit_length() <= exact.SMALL_BALL_BITS + 1
         assert low.denominator & (low.denominator - 1) == 0

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from whosin.documents import (
-    MAX_DEPTH,
-    MOST_SPELLED,
+    MAX_NESTING_DEPTH,
+    MAX_SPELLED_ENTRIES,
     Spelled,
     parse_json,
     parse_toml,
@@ -110,7 +110,7 @@ def test_whole_numbers_up_to_the_limit_are_read():
 
 
 def test_depth_up_to_the_limit_is_read():
-    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    text = "[" * MAX_NESTING_DEPTH + "]" * MAX_NESTING_DEPTH
     assert json.dumps(parse_json(text, "file")) == text
     with pytest.raises(InvalidInput):
         parse_json(f"[{text}]", "file")
@@ -120,7 +120,7 @@ def test_decimals_keep_their_spelling_where_asked():
     found = parse_json('[0.1, 1, "0.1", 1e-3]', "file", spelled=True)
     assert [type(each) for each in found] == [Spelled, int, str, Spelled]
     assert [str(each) for each in found] == ["0.1", "1", "0.1", "1e-3"]
-    many = parse_json(json.dumps([0.5] * (MOST_SPELLED + 2)), "file", spelled=True)
+    many = parse_json(json.dumps([0.5] * (MAX_SPELLED_ENTRIES + 2)), "file", spelled=True)
     assert type(many[0]) is float
 
 

@@ -23,7 +23,7 @@ from whosin import errors, isolation
 from whosin.app.web.bodies import RequestRefused
 from whosin.app.web.tasks import FairQueue
 from whosin.isolation import TaskLimits, WorkerPool
-from whosin.plain_files import SPILL, TASK, PrivateFolder, remove_abandoned
+from whosin.plain_files import SPILL_PREFIX, TASK_PREFIX, PrivateFolder, remove_abandoned
 from whosin.release.engines.duckdb import SpillFolder
 
 LIMITS = TaskLimits(300, 1 << 30, "ask for less")
@@ -282,12 +282,12 @@ def test_nobody_elses_folder_is_removed(tmp_path):
     """Not one that a link leads to, and not one that has no name of ours."""
     target = tmp_path / "target"
     target.mkdir()
-    (tmp_path / f"{TASK}link").symlink_to(target)
+    (tmp_path / f"{TASK_PREFIX}link").symlink_to(target)
     (tmp_path / "whosin-other").mkdir()
-    (tmp_path / f"{SPILL}gone").mkdir()
-    with PrivateFolder(TASK, tmp_path) as mine:
+    (tmp_path / f"{SPILL_PREFIX}gone").mkdir()
+    with PrivateFolder(TASK_PREFIX, tmp_path) as mine:
         remove_abandoned(tmp_path)
         assert Path(mine).is_dir() and stat.S_IMODE(os.stat(mine).st_mode) == 0o700
         names = {each.name for each in tmp_path.iterdir()}
-        assert names == {"target", f"{TASK}link", "whosin-other", Path(mine).name}
+        assert names == {"target", f"{TASK_PREFIX}link", "whosin-other", Path(mine).name}
     assert not Path(mine).exists()

@@ -196,7 +196,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
         with monkeypatch.context() as patch:
             patch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (reach,))
             patch.setattr(
-                bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(reach, query, m) * 1.01
+                bayesian_privacy, "MAX_SWEEP_OPERATIONS", bayesian_privacy._sweep_work(reach, query, m) * 1.01
             )
             if any(0 in row for row in chain.steps[0]) and reach == 1:
                 # A step is impossible within the window: no bound, and it says so.
@@ -225,7 +225,7 @@ def test_wider_windows_narrow_the_bracket(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (reach,))
             patch.setattr(
-                bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(reach, query, 2) * 1.01
+                bayesian_privacy, "MAX_SWEEP_OPERATIONS", bayesian_privacy._sweep_work(reach, query, 2) * 1.01
             )
             level = bayesian_privacy.measure_chain_leakage(chain, space, query)
         lower = level.value if level.lower is None else level.lower
@@ -258,7 +258,7 @@ def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     )
     monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (1,))
     monkeypatch.setattr(
-        bayesian_privacy, "MAX_WORK", bayesian_privacy._sweep_work(1, query, 2) * 1.01
+        bayesian_privacy, "MAX_SWEEP_OPERATIONS", bayesian_privacy._sweep_work(1, query, 2) * 1.01
     )
     level = BayesianDifferentialPrivacy(listed).measure(mechanism, space)
     singles = [bayesian_privacy.measure_chain_leakage(chain, space, query) for chain in listed]

@@ -515,7 +515,7 @@ def test_what_is_cut_off_is_less_than_the_slack():
         reach = math.ceil(40 * scale) + 1
         assert len(calibration_failure._geometric_weights(scale)) == 2 * reach + 1
         assert 2 * alpha ** (reach + 1) / (1 + alpha) < 1e-17
-    assert calibration_failure.NUMERIC_SLACK > 4e-17
+    assert calibration_failure.CUT_PROBABILITY > 4e-17
 
 
 def test_an_exact_count_can_be_judged():

@@ -129,8 +129,8 @@ def test_floats_agree_with_whole_numbers(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(table_sums, "EXACT_LINES", -1)
-            patch.setattr(table_sums, "MAX_LINES", rng.choice([0, 3000]))
+            patch.setattr(table_sums, "MAX_EXACT_LINES", -1)
+            patch.setattr(table_sums, "MAX_EXACT_GROUP_COUNTS", rng.choice([0, 3000]))
             assert case.answer() == pytest.approx([float(value) for value in exact], abs=1e-9)
 
 
@@ -140,8 +140,8 @@ def test_bounds_hold_where_the_sum_does_not_fit(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(table_sums, "MOST_LINES", 2)
-            patch.setattr(table_sums, "MOST_COUNTS", rng.choice([1, 200_000]))
+            patch.setattr(table_sums, "MAX_TABLE_LINES", 2)
+            patch.setattr(table_sums, "MAX_SUMMED_COUNTS", rng.choice([1, 200_000]))
             made = Publication(
                 case.cells, case.nested(case.sizes), case.rule, secondary=case.secondary
             )

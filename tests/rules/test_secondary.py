@@ -120,7 +120,7 @@ def test_too_many_tables_are_a_bound(monkeypatch):
     for _ in range(60):
         case = Declared(rng)
         with monkeypatch.context() as patch:
-            patch.setattr(published, "MOST_TABLES", 1)
+            patch.setattr(published, "MAX_CANDIDATE_TABLES", 1)
             found = case.findings(case.secondary)
         for each, posterior in zip(found, case.truth(), strict=True):
             bounded += each.bound

@@ -22,7 +22,7 @@ from whosin.validation import read_path, read_whole, shorten_result
 # How far one person can move an answer, and what that costs in accuracy.
 
 
-QUERY_KINDS = ("count", "rows", "sum", "histogram")
+PLANNED_QUERY_KINDS = ("count", "rows", "sum", "histogram")
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class PlannedQuery:
     cells: int = 1
 
     def __post_init__(self) -> None:
-        if self.kind not in QUERY_KINDS:
-            raise UnknownName("query", str(self.kind), QUERY_KINDS)
+        if self.kind not in PLANNED_QUERY_KINDS:
+            raise UnknownName("query", str(self.kind), PLANNED_QUERY_KINDS)
         for name in ("rows", "cells"):
             object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
@@ -134,8 +134,8 @@ def _plain_value(value: object) -> object:
 # A plan: what an adversary and a target require, with reasons. Plain data that survives a file.
 
 
-FORMAT_VERSION = 1
-SCALE_HEADROOM = Fraction(10)
+PLAN_VERSION = 1
+FAILURE_FACTOR = Fraction(10)
 """By how much a failure probability is larger than the δ of an (ε, δ) guarantee, where only that is
 given: beliefs then move by e^ε/(1 − 1/10) at most, but for a probability of 10 δ (T18)."""
 
@@ -223,12 +223,12 @@ class Plan(Displayed):
         δ, or more where δ is all of the data's own (ε, δ) guarantee."""
         if self.dp_delta < self.delta:
             return rational(self.delta)
-        return rational(self.dp_delta) * SCALE_HEADROOM
+        return rational(self.dp_delta) * FAILURE_FACTOR
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""
         return {
-            "version": FORMAT_VERSION,
+            "version": PLAN_VERSION,
             "target": encode_object(self.target),
             "family": encode_object(self.family),
             "query": None if self.query is None else encode_object(self.query),
@@ -259,8 +259,8 @@ class Plan(Displayed):
         if "version" not in data:
             accepted = "what `whosin plan --json` writes"
             raise invalid_value("plan", accepted, "an object without a version")
-        if data["version"] != FORMAT_VERSION:
-            raise invalid_value("version of the plan", f"{FORMAT_VERSION}", repr(data["version"]))
+        if data["version"] != PLAN_VERSION:
+            raise invalid_value("version of the plan", f"{PLAN_VERSION}", repr(data["version"]))
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise invalid_value("plan", f"an object with {key!r}", "none")

@@ -277,13 +277,15 @@ def failing_fallbacks(
 # adversary.prior.
 
 
-WORD_ORDER = list(vocabulary.TARGET_WORDS)
+TARGET_WORD_ORDER = list(vocabulary.TARGET_WORDS)
 
 
 def read_target(data: Said) -> Target:
     """The one target that was said."""
     said = words_said(data, vocabulary.TARGET_WORDS, "target")
-    kinds = sorted(TARGET_KINDS.values(), key=lambda kind: WORD_ORDER.index(kind.words_taken[0]))
+    kinds = sorted(
+        TARGET_KINDS.values(), key=lambda kind: TARGET_WORD_ORDER.index(kind.words_taken[0])
+    )
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
     with at("target"):

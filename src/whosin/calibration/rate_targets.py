@@ -41,10 +41,10 @@ from whosin.exact import (
 )
 
 ONE_HALF = Fraction(1, 2)
-LEAST_ROOM = Fraction(1, 10**9)
+MIN_DELTA_ROOM = Fraction(1, 10**9)
 """The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
 floats such as 0.09 would decide on which side of the limit they are."""
-LOOKED_AT = 257
+TRIED_EPSILONS = 257
 """How many ε are tried at a time where the best one has to be looked for."""
 
 
@@ -152,7 +152,7 @@ class RateTarget(Target):
         """
         low, high = self.search_range
         for _ in range(3):
-            epsilons = np.linspace(low, high, LOOKED_AT if high > low else 1)
+            epsilons = np.linspace(low, high, TRIED_EPSILONS if high > low else 1)
             rates = self.rate(epsilons, np.asarray(profile(epsilons), dtype=float))
             best = int(np.argmin(rates))
             low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, len(epsilons) - 1)]
@@ -375,6 +375,6 @@ class BayesRisk(RateTarget):
 
 
 def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
-    if delta >= most * (1 - LEAST_ROOM):
+    if delta >= most * (1 - MIN_DELTA_ROOM):
         accepted = f"below {what}, {float(most):g}" if most > 0 else "left out, or 0, at this limit"
         raise invalid_value("delta", accepted, float(delta))

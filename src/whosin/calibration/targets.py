@@ -26,7 +26,7 @@ from whosin.exact import (
 )
 from whosin.families import Adversary, Family, OneOf
 from whosin.families.base import WHOLE_RANGE
-from whosin.validation import MOST_PEOPLE, read_whole, shorten_value
+from whosin.validation import MAX_POPULATION, read_whole, shorten_value
 
 # A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
 #
@@ -43,8 +43,8 @@ from whosin.validation import MOST_PEOPLE, read_whole, shorten_value
 
 
 ACCEPTED_PROFILES = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
-MOST_POINTS = 1000
-MOST_TOLD = 8
+MAX_PROFILE_POINTS = 1000
+MAX_DESCRIBED_POINTS = 8
 """Priors that are told in words; a profile may have more."""
 Point = tuple[Fraction, Fraction]
 
@@ -125,8 +125,8 @@ class Profile(Target):
         told[0] = told[0].replace(" from", " sure from", 1)
         if len(told) == 1:
             return f"becomes at most {told[0]}"
-        if len(told) > MOST_TOLD:
-            told = [*told[: MOST_TOLD - 1], "…", told[-1]]
+        if len(told) > MAX_DESCRIBED_POINTS:
+            told = [*told[: MAX_DESCRIBED_POINTS - 1], "…", told[-1]]
         listed = f"{', '.join(told[:-1])} and {told[-1]}"
         return f"becomes at most {listed}, and in proportion between"
 
@@ -221,8 +221,8 @@ def _read_points(profile: object) -> Iterator[Point]:
         pairs = list(profile)
     else:
         raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
-    if not 0 < len(pairs) <= MOST_POINTS:
-        raise invalid_value("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
+    if not 0 < len(pairs) <= MAX_PROFILE_POINTS:
+        raise invalid_value("profile", f"1 to {MAX_PROFILE_POINTS:,} priors", len(pairs))
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
             raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
@@ -259,7 +259,7 @@ def _spell_number(number: Fraction) -> str:
 # and the one whose posterior depends on the prior is in `belief_profile`.
 
 
-LARGEST_EPSILON = 700
+MAX_TARGET_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""
 
 
@@ -329,8 +329,8 @@ class Epsilon(NumberTarget):
     accepted: ClassVar[str] = "above 0"
 
     def __post_init__(self) -> None:
-        if self.number > LARGEST_EPSILON:
-            raise invalid_value("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
+        if self.number > MAX_TARGET_EPSILON:
+            raise invalid_value("epsilon", f"at most {MAX_TARGET_EPSILON}", self.epsilon)
 
     @property
     def stated_epsilon(self) -> Fraction:  # type: ignore[override]
@@ -367,7 +367,7 @@ class Rho(NumberTarget):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        read_whole(self.m, "m", 2, MOST_PEOPLE)
+        read_whole(self.m, "m", 2, MAX_POPULATION)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         rho, prior = self.number, Fraction(1, self.m)

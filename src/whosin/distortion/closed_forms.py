@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
-from whosin.distortion.symmetry import MOST_WORLDS, Structure
+from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure
 from whosin.errors import ImpossibleTarget, Unsupported, invalid_value
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
@@ -124,7 +124,7 @@ def entropy_bound(space_rows: int, values: int, entropy: float, distortion: floa
 # exactly: E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
 
 
-MOST_WRITTEN = 1024
+MAX_CLOSED_FORM_WORLDS = 1024
 """Worlds of an E_i that does not factorise."""
 
 
@@ -240,10 +240,10 @@ def _row_matrix(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
 def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType:
     """E_i of dependent rows: p_Y(y) k^d depends on the type only, and p_X(x) on the counts of x."""
     space, types = structure.space, structure.types
-    if space.worlds > MOST_WRITTEN:
+    if space.worlds > MAX_CLOSED_FORM_WORLDS:
         raise Unsupported(
             f"E_i of dependent rows needs a table of {space.worlds:,} worlds, of at most "
-            f"{MOST_WRITTEN:,}; for independent rows it is one small matrix a row"
+            f"{MAX_CLOSED_FORM_WORLDS:,}; for independent rows it is one small matrix a row"
         )
     mass = structure.prior.on_records(space, flint_rational)
     result = _apply_inverse_kernel(structure, mass, flint_rational(k))
@@ -344,7 +344,7 @@ def known_threshold(structure: Structure) -> float:
     """ε̃_X, or infinity where it is out of reach: the bounds then stay valid, and are looser."""
     if check_kind(structure, Structure, "structure").blocks:
         return max(known_threshold(block.structure) for block in structure.blocks)
-    if structure.rows is None and structure.space.worlds > MOST_WORLDS:
+    if structure.rows is None and structure.space.worlds > MAX_UNSTRUCTURED_WORLDS:
         return math.inf
     return least_threshold(structure)
 

@@ -205,11 +205,11 @@ types = lru_cache(maxsize=16)(Types)
 # What is too large, and which structure would make it possible.
 
 
-MOST_TYPES = 20_000
+MAX_VARIABLES = 20_000
 """Variables of a linear program."""
-MOST_MOVES = 120_000
+MAX_INEQUALITIES = 120_000
 """Inequalities of a linear program."""
-MOST_WORLDS = 4096
+MAX_UNSTRUCTURED_WORLDS = 4096
 """Worlds of a prior that is written out."""
 
 
@@ -241,10 +241,10 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
     if needed <= most:
         return
     alike = number_of_types((n,), m)
-    fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MOST_TYPES)
+    fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MAX_VARIABLES)
     better = (
         f"if the prior treated all rows alike (exchangeable) it would be {alike:,}, and "
-        if alike <= MOST_TYPES
+        if alike <= MAX_VARIABLES
         else f"with rows that the prior treats alike {fit} rows of {m} values fit, and "
     )
     raise Unsupported(
@@ -257,20 +257,20 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
 def need_moves(sizes: tuple[int, ...], values: int) -> None:
     """Refuse more inequalities than a program can have."""
     n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
-    if moves > MOST_MOVES:
+    if moves > MAX_INEQUALITIES:
         raise Unsupported(
             f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, of at most "
-            f"{MOST_MOVES:,}: with fewer values it would fit, and independent rows with Hamming "
+            f"{MAX_INEQUALITIES:,}: with fewer values it would fit, and independent rows with Hamming "
             "distortion have a closed form for any number of values"
         )
 
 
 def need_worlds(worlds: int) -> None:
     """Refuse to write out a prior of more worlds."""
-    if worlds > MOST_WORLDS:
+    if worlds > MAX_UNSTRUCTURED_WORLDS:
         raise Unsupported(
             f"{worlds:,} worlds are too many for a prior without declared structure (at most "
-            f"{MOST_WORLDS:,}): use Independent, Uniform or Exchangeable, or Blocks for rows that "
+            f"{MAX_UNSTRUCTURED_WORLDS:,}): use Independent, Uniform or Exchangeable, or Blocks for rows that "
             "depend on each other only within small groups"
         )
 
@@ -282,7 +282,7 @@ def need_worlds(worlds: int) -> None:
 # its own. Everything about the prior that a level depends on is kept in exact rationals.
 
 
-MOST_KINDS = 1 << 20
+MAX_SUMMED_TYPES = 1 << 20
 """Types of a table that is only summed over."""
 
 
@@ -322,7 +322,7 @@ class Structure:
     @cached_property
     def types(self) -> Types:
         """The joint types of pairs (x, y) under the symmetry."""
-        need_types(self.sizes, self.space.values, MOST_KINDS)
+        need_types(self.sizes, self.space.values, MAX_SUMMED_TYPES)
         return types(self.sizes, self.space.values)
 
     @cached_property

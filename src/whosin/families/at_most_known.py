@@ -33,7 +33,7 @@ from whosin.priors import Prior, Uniform
 from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
+from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
 # An adversary with no information at all (Li13 5.1).
 
@@ -85,7 +85,7 @@ class Uninformed(Family):
 # Adversaries who are uncertain about nearly everyone.
 
 
-MAX_ENTITIES = 1 << 16
+MAX_TRIED_PRIORS = 1 << 16
 """How many priors are tried at most for one entity."""
 
 
@@ -113,7 +113,7 @@ class AtMostKnown(Bounded):
     hides_others: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        read_whole(self.k, "k", 0, MOST_PEOPLE)
+        read_whole(self.k, "k", 0, MAX_POPULATION)
         if self.bounds[0] == 0 or self.bounds[1] == 1:
             raise invalid_value(
                 "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
@@ -203,7 +203,7 @@ class AtMostKnown(Bounded):
         others = [len(members) - (each == kind) for each, members in enumerate(grid.kinds)]
         known = min(self.k, sum(others))
         ways = [list(_list_splits(count, known)) for count in others]
-        if prod(map(len, ways)) > MAX_ENTITIES:
+        if prod(map(len, ways)) > MAX_TRIED_PRIORS:
             raise Unsupported(
                 f"{self.symbol} would have to try {prod(map(len, ways))} priors; "
                 "it is exact for counts, and for few entities otherwise"

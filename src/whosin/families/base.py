@@ -490,7 +490,7 @@ def fixed_size_structure(
 # ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
 
 
-FEW_ENTITIES = 900
+MAX_COINS = 900
 """Up to this many coins the probability of all of them is a float."""
 
 
@@ -542,7 +542,7 @@ def support_classes(prior: Prior, lattice: Lattice) -> Array:
 
 def _fair_coins(prior: Prior, lattice: Lattice) -> Independent | None:
     """For few independent entities the prior with the same worlds and no small probabilities."""
-    if not isinstance(prior, Independent | Uniform) or lattice.space.size > FEW_ENTITIES:
+    if not isinstance(prior, Independent | Uniform) or lattice.space.size > MAX_COINS:
         return None
     beliefs = [prior.belief(lattice.space, other) for other in range(lattice.space.size)]
     return Independent([p if p in (0, 1) else Fraction(1, 2) for p in beliefs])

@@ -97,9 +97,9 @@ def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
 # first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 
 
-MOST_ATTRIBUTES = 1_000
-MOST_TABLES = 100_000
-MOST_CELLS = 10**7
+MAX_ATTRIBUTES = 1_000
+MAX_MARGINALS = 100_000
+MAX_MARGINAL_CELLS = 10**7
 Attributes = tuple[int, ...]
 
 
@@ -122,9 +122,9 @@ class Workload:
 
     def __post_init__(self) -> None:
         for size in self.sizes:
-            read_whole(size, "size of an attribute", 2, MOST_CELLS)
-        if not self.sets or len(self.sets) > MOST_TABLES:
-            raise invalid_value("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
+            read_whole(size, "size of an attribute", 2, MAX_MARGINAL_CELLS)
+        if not self.sets or len(self.sets) > MAX_MARGINALS:
+            raise invalid_value("sets", f"from 1 to {MAX_MARGINALS} tables", len(self.sets))
         self._sort()
         ordered = self.sets
         for each in ordered:
@@ -167,8 +167,10 @@ class Workload:
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
             accepted = f"tables of the attributes 0 to {len(self.sizes) - 1}"
             raise invalid_value("sets", accepted, list(each))
-        if self.cells(each) > MOST_CELLS:
-            raise invalid_value("sets", f"tables of at most {MOST_CELLS} cells", self.cells(each))
+        if self.cells(each) > MAX_MARGINAL_CELLS:
+            raise invalid_value(
+                "sets", f"tables of at most {MAX_MARGINAL_CELLS} cells", self.cells(each)
+            )
 
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
@@ -261,8 +263,8 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
     for size in range(1, order + 1):
         result = result * (attributes - size + 1) // size
         count += result
-    if count > MOST_TABLES:
-        raise invalid_value("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
+    if count > MAX_MARGINALS:
+        raise invalid_value("order", f"one with at most {MAX_MARGINALS} tables", f"{count} of them")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
 
 

@@ -208,7 +208,7 @@ class Gaussian(AdditiveNoise):
 
 TAIL_NATS = 64 * math.log(2)
 """Minus the logarithm of what may be left beyond the margin where a map needs all of it."""
-GEOMETRIC_COUNTS_SMALLEST = 1e-290
+MIN_TABULATED_PROBABILITY = 1e-290
 
 
 def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> CountTable:
@@ -244,7 +244,7 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
         *(int(each) for each in outcomes[1:-1]),
         Beyond(False, last),
     )
-    lost = not exact and float(powers[-1]) < GEOMETRIC_COUNTS_SMALLEST
+    lost = not exact and float(powers[-1]) < MIN_TABULATED_PROBABILITY
     return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.documents import MOST_SPELLED, Spelled, check_keys, read_json
+from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
 from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import (
     Array,
@@ -168,7 +168,7 @@ class Exponents(Balls):
 
 
 ROW_SUM_TOLERANCE = 1e-9
-MOST_NAMED = 10**18
+MAX_WRITTEN_WORLDS = 10**18
 
 
 def read_stochastic(
@@ -194,7 +194,7 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     if array.ndim != 2 or array.shape[1] == 0:
         raise invalid_value("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
     if array.shape[0] != rows:
-        wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
+        wanted = f"{rows} ({why})" if rows < MAX_WRITTEN_WORLDS else why
         raise invalid_value("number of rows", wanted, array.shape[0])
     if array.dtype.kind == "f":
         doubles = np.ascontiguousarray(array, dtype=np.float64)
@@ -317,7 +317,8 @@ def read_names(names: Iterable[object], field: str) -> list[object]:
 def read_decimals(probabilities: object) -> object:
     """Read decimals as the people who wrote them meant them, where every row then sums to 1.
 
-    In a table of more than `MOST_SPELLED` entries decimals are the floats nearest to them."""
+    In a table of more than `MAX_SPELLED_ENTRIES` entries decimals are the floats nearest to
+    them."""
     if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
         raise invalid_value("probabilities", "a list of lists", type(probabilities).__name__)
     for number, row in enumerate(probabilities):
@@ -325,7 +326,7 @@ def read_decimals(probabilities: object) -> object:
             if isinstance(entry, bool) or not isinstance(entry, int | float | str):
                 where = f"probability in row {number}, column {column}"
                 raise invalid_value(where, "a number or a string such as '1/3'", repr(entry))
-    if sum(map(len, probabilities)) > MOST_SPELLED:
+    if sum(map(len, probabilities)) > MAX_SPELLED_ENTRIES:
         return probabilities
     try:
         meant = [[_read_meant(entry) for entry in row] for row in probabilities]
@@ -354,7 +355,7 @@ def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
 # rows share one normaliser, which cancels in every ratio.
 
 
-EXACT_WORK = 1 << 21
+MAX_EXACT_OPERATIONS = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
 
 
@@ -469,7 +470,7 @@ class Channel(Mechanism):
 
     @classmethod
     def load(cls, path: str | Path) -> Channel:
-        """Read a channel file. "a/b" strings are exact; decimals too, up to `MOST_SPELLED`
+        """Read a channel file. "a/b" strings are exact; decimals too, up to `MAX_SPELLED_ENTRIES`
         entries, beyond which they are the floats nearest to them."""
         data = read_json(read_path(path), "channel file", spelled=True)
         return cls.from_dict(data)
@@ -560,7 +561,7 @@ class Channel(Mechanism):
     def searchable(self) -> Array:
         """The array to search: exact where that is affordable or floats fail, else floats."""
         axes = self.space.size if isinstance(self.space, Subsets) else self.space.rows
-        affordable = self.likelihoods.size * axes <= EXACT_WORK
+        affordable = self.likelihoods.size * axes <= MAX_EXACT_OPERATIONS
         if self.exact is not None and (affordable or self._is_narrow):
             return self.exact
         return widen_floats(self.likelihoods) if self._is_narrow else self.likelihoods

@@ -278,7 +278,7 @@ def combine_rules(mechanism: Mechanism) -> Rule | None:
 # Running a mechanism on a random sample of the entities (Li13 Definition 5.8).
 
 
-EXACT_ENTRIES = 1 << 20
+MAX_EXACT_SAMPLED_ENTRIES = 1 << 20
 """Up to this many entries are sampled in rationals where floats do not reach."""
 
 
@@ -307,7 +307,7 @@ class Sampled(Mechanism):
         floats = sample_entities(grid, before.likelihoods, float(probability(self.beta, "beta")))
         if exact is None and _has_underflow(grid, before.likelihoods, floats):
             # In rationals, then: the entries are the binary fractions that the floats are.
-            if before.is_density or before.likelihoods.size > EXACT_ENTRIES:
+            if before.is_density or before.likelihoods.size > MAX_EXACT_SAMPLED_ENTRIES:
                 raise Unsupported(
                     "with a sampling rate this small some outputs are less likely than the "
                     "smallest number there is; use a larger beta"

@@ -17,7 +17,7 @@ from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space, Subsets
-from whosin.validation import MOST_PEOPLE, read_path, read_whole, shorten_value
+from whosin.validation import MAX_POPULATION, read_path, read_whole, shorten_value
 
 # Perturbation tables as offices write them: text with a header, columns apart by , ; or tabs.
 #
@@ -32,9 +32,9 @@ from whosin.validation import MOST_PEOPLE, read_path, read_whole, shorten_value
 #   the table has no row for it.
 
 
-MAX_FILE_BYTES = 16 << 20
-MOST_LINES = 1 << 20
-LAST_OF_KEYS, REPEATED = 750, 250
+MAX_P_TABLE_BYTES = 16 << 20
+MAX_P_TABLE_ROWS = 1 << 20
+LAST_KEYED_COUNT, REPEATED_KEYED_COUNTS = 750, 250
 """Tables of keys have 750 counts, of which larger counts use the last 250 in turn."""
 P_TABLE_FILE_TOLERANCE = Fraction(1, 10**6)
 Table = dict[int, dict[int, Fraction]]
@@ -44,17 +44,19 @@ def read_p_table(path: Path) -> tuple[Table, int]:
     """{count: {change: probability}} from a file, and how many of its last rows repeat."""
     with at(path.name):
         lines, rows, _separator = parse_records(
-            read_text(path, "p-table", MAX_FILE_BYTES), "p-table"
+            read_text(path, "p-table", MAX_P_TABLE_BYTES), "p-table"
         )
-        if not 1 < len(rows) <= MOST_LINES + 1:
-            raise invalid_value("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(rows))
+        if not 1 < len(rows) <= MAX_P_TABLE_ROWS + 1:
+            raise invalid_value(
+                "p-table", f"a header and 1 to {MAX_P_TABLE_ROWS:,} rows", len(rows)
+            )
         columns = {name.lower(): index for index, name in enumerate(rows[0])}
         body = list(zip(lines[1:], rows[1:], strict=True))
         for names, read in COLUMN_READERS.items():
             if all(name in columns for name in names):
                 table = _normalise_rows(read(_read_cells(body, [columns[name] for name in names])))
-                repeats = names[0] == "pcv" and max(table) == LAST_OF_KEYS
-                return table, REPEATED if repeats else 1
+                repeats = names[0] == "pcv" and max(table) == LAST_KEYED_COUNT
+                return table, REPEATED_KEYED_COUNTS if repeats else 1
         accepted = "i, j, p or i, v, p or pcv, ckey, pvalue"
         raise invalid_value("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
 
@@ -198,7 +200,7 @@ class Rule(Mechanism):
 # for one cell the change is drawn afresh; the same people always get the same change.
 
 
-SUM_TOLERANCE = Fraction(1, 10**6)
+P_TABLE_SUM_TOLERANCE = Fraction(1, 10**6)
 """By how much the decimals of a row may miss a sum of 1: p-tables are written with few digits."""
 Row = tuple[tuple[int, Fraction], ...]
 
@@ -256,7 +258,7 @@ def _read_rows(table: object) -> tuple[Row, ...]:
     if not isinstance(table, Mapping) or not table:
         raise invalid_value("table", accepted, shorten_value(table))
     for count in table:
-        read_whole(count, "count of a row in table", 0, MOST_PEOPLE)
+        read_whole(count, "count of a row in table", 0, MAX_POPULATION)
     missing = next((count for count in range(len(table)) if count not in table), None)
     if missing is not None:
         raise invalid_value("table", accepted, f"none for a count of {missing}")
@@ -268,11 +270,11 @@ def _read_row(count: int, row: Any) -> Row:
     if not isinstance(row, Mapping) or not row:
         raise invalid_value(where, "{change: probability}", shorten_value(row))
     for change in row:
-        read_whole(change, f"change in {where}", -count, MOST_PEOPLE)
+        read_whole(change, f"change in {where}", -count, MAX_POPULATION)
     entries = {int(change): probability(p, f"probability in {where}") for change, p in row.items()}
     total = sum(entries.values(), Fraction(0))
     exact = is_exact(*row.values())
-    if (total != 1 and exact) or abs(total - 1) > SUM_TOLERANCE:
+    if (total != 1 and exact) or abs(total - 1) > P_TABLE_SUM_TOLERANCE:
         raise invalid_value(f"sum of {where}", "1", f"{float(total):.12g}")
     return tuple(
         (change, Rational(rational(p) / total)) for change, p in sorted(entries.items()) if p
@@ -347,7 +349,7 @@ class Multiples(Rule):
     base: int
 
     def __post_init__(self) -> None:
-        read_whole(self.base, "base", 2, MOST_PEOPLE)
+        read_whole(self.base, "base", 2, MAX_POPULATION)
 
     @property
     def reach(self) -> int:
@@ -445,7 +447,7 @@ class Suppress(Rule):
     zeros: str = "shown"
 
     def __post_init__(self) -> None:
-        read_whole(self.below, "below", 1, MOST_PEOPLE)
+        read_whole(self.below, "below", 1, MAX_POPULATION)
         if self.zeros not in ZERO_POLICIES:
             raise invalid_value("zeros", "shown or hidden", repr(self.zeros))
 

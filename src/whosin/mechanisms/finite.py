@@ -76,7 +76,7 @@ class Exponential(Mechanism):
 # m-ary randomised response on each row or entity (Warner 1965; Wang14 eq. 30, E_d).
 
 
-LARGEST_EPSILON = 5_000
+MAX_RESPONSE_EPSILON = 5_000
 """Above, the probability of changing one row is below what floats reach."""
 
 
@@ -104,8 +104,8 @@ class RandomizedResponse(Mechanism):
             probability(self.keep, "keep")
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
-            if level > LARGEST_EPSILON:
-                raise invalid_value("epsilon", f"at most {LARGEST_EPSILON:,}", self.epsilon)
+            if level > MAX_RESPONSE_EPSILON:
+                raise invalid_value("epsilon", f"at most {MAX_RESPONSE_EPSILON:,}", self.epsilon)
 
     def _odds(self) -> Fraction:
         """How much likelier a row's own value is than each other one: e^ε, rounded down."""

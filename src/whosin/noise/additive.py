@@ -16,7 +16,7 @@ from whosin.exact import Array, ball_exp, exact_fraction, rational
 from whosin.noise.selection import bernoulli_exp, exp_minus
 from whosin.noise.source import (
     BLOCK_WORDS,
-    PARAMETERS_LARGEST,
+    MAX_SCALE_PARAMETER,
     SYSTEM_SOURCE,
     Inversion,
     Shape,
@@ -228,7 +228,7 @@ def discrete_gaussian(
     if variance is None:
         square = read_positive(sigma, "sigma") ** 2
     else:
-        square = read_positive(variance, "variance", PARAMETERS_LARGEST**2)
+        square = read_positive(variance, "variance", MAX_SCALE_PARAMETER**2)
     count = count_draws(size)
     return shape_draws(_sampler_gaussian(square).draw(checked_source(source), count), size)
 
@@ -359,7 +359,7 @@ _sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
 # coordinates that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
 
 
-WIDEST_STEP = "so large that the noise is at most 2^52 steps wide"
+WIDE_NOISE_HINT = "so large that the noise is at most 2^52 steps wide"
 MAX_UNITS = 2**62
 """Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
 apart, the second looks at nothing but the answer."""
@@ -429,8 +429,8 @@ class Grid:
         """
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         scale = change / read_positive(epsilon, "epsilon", 2**1000)
-        if scale > PARAMETERS_LARGEST:
-            raise invalid_value("epsilon", WIDEST_STEP, float(scale))
+        if scale > MAX_SCALE_PARAMETER:
+            raise invalid_value("epsilon", WIDE_NOISE_HINT, float(scale))
         return _cut_sum(whole, discrete_laplace(scale, whole.shape))
 
     def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
@@ -443,8 +443,8 @@ class Grid:
         """
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
-        if variance > PARAMETERS_LARGEST**2:
-            raise invalid_value("rho", WIDEST_STEP, rho)
+        if variance > MAX_SCALE_PARAMETER**2:
+            raise invalid_value("rho", WIDE_NOISE_HINT, rho)
         return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
 
     def values(self, units: npt.ArrayLike) -> Array:

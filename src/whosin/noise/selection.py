@@ -273,7 +273,7 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
 # nothing but IEEE arithmetic where that decides, and the exact exponent where it does not.
 
 
-FEW_OUTCOMES = 64
+MAX_COMPARED_OUTCOMES = 64
 """Up to this many coins are compared one by one, without a table."""
 SCREEN_MARGIN = 2.0**-44
 """More than the rounding errors of the sums below; exponents come within this relative error."""
@@ -295,7 +295,7 @@ def bernoulli(
     """
     real, count = _read_real(probability), count_draws(size)
     source = checked_source(source)
-    if count <= FEW_OUTCOMES:
+    if count <= MAX_COMPARED_OUTCOMES:
         coins = np.array([is_below(source, real) for _ in range(count)], dtype=np.int64)
     else:
         coins = _table_coins(real).draw(source, count).astype(np.int64)

@@ -67,10 +67,10 @@ def checked_source(source: object) -> Source:
 Shape: TypeAlias = int | Sequence[int]
 Size: TypeAlias = Shape | None
 
-PARAMETERS_LARGEST = 2**52
+MAX_SCALE_PARAMETER = 2**52
 
 
-def read_positive(value: object, field: str, largest: int = PARAMETERS_LARGEST) -> Fraction:
+def read_positive(value: object, field: str, largest: int = MAX_SCALE_PARAMETER) -> Fraction:
     """A number above 0 and at most the largest, exactly."""
     accepted = f"a number above 0 and at most 2^{largest.bit_length() - 1}"
     try:

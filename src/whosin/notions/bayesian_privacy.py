@@ -362,7 +362,7 @@ def _compare_values(
 # window is cut off, or when the bracket closes to rounding.
 
 
-MAX_WORK = 6e9
+MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
 """A bracket as narrow as this is closed: it is of the order of rounding."""
@@ -384,7 +384,7 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
         result = sweep_windows(prior, rows, query, marginals, reach, None)
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
-        if _sweep_work(reach, query, prior.values) * rows > MAX_WORK:
+        if _sweep_work(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
             raise Unsupported(
                 f"a chain with a matrix a step over {rows} rows is beyond reach; "
                 "one matrix for all steps reaches thousands of rows"
@@ -437,14 +437,17 @@ def _choose_window(
     longest = rows - 1
     best: tuple[int, tuple[float, float]] | None = None
     for reach in (*(w for w in WINDOW_LENGTHS if w < longest), longest):
-        if _sweep_work(reach, query, prior.values) > MAX_WORK and best is not None:
+        if _sweep_work(reach, query, prior.values) > MAX_SWEEP_OPERATIONS and best is not None:
             break
         cut = (0.0, 0.0) if reach >= longest else _cut_errors(prior, rows, reach, marginals)
         best = reach, cut
         if sum(cut) <= CLOSED_ETA / 10:
             break
     assert best is not None
-    if math.isinf(sum(best[1])) or _sweep_work(best[0], query, prior.values) > 10 * MAX_WORK:
+    if (
+        math.isinf(sum(best[1]))
+        or _sweep_work(best[0], query, prior.values) > 10 * MAX_SWEEP_OPERATIONS
+    ):
         raise Unsupported(
             f"{rows} rows are beyond reach: the chain does not mix within {best[0]} rows; "
             "fewer rows, fewer values or a narrower query would do"

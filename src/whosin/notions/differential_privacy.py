@@ -262,9 +262,9 @@ class DifferentialIdentifiability(Notion):
 
 
 METRIC_NAMES = ("hamming", "difference")
-MAX_CASES = 1 << 12
+MAX_METRIC_WORLDS = 1 << 12
 """Worlds of a metric that is written out."""
-NEAR_RATIO = 2.0**-38
+NEAR_LOG_RATIO = 2.0**-38
 """More than the relative error of a logarithm of a ratio of floats."""
 
 Pairs = tuple[Array, Array, list[Any], Array]
@@ -367,8 +367,8 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
     if len(metric) != space.worlds:
         raise invalid_value("metric", f"{space.worlds} rows, one for each world", len(metric))
-    if space.worlds > MAX_CASES:
-        raise Unsupported(f"a metric that is written out has at most {MAX_CASES:,} worlds")
+    if space.worlds > MAX_METRIC_WORLDS:
+        raise Unsupported(f"a metric that is written out has at most {MAX_METRIC_WORLDS:,} worlds")
     for one, row in enumerate(metric):
         others = np.array([two for two in range(one) if row[two] != math.inf], dtype=int)
         if others.size:
@@ -399,7 +399,7 @@ class _Search:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.log(top) - np.log(bottom)
             away = np.where(top <= 2 * bottom, np.log1p((top - bottom) / bottom), far)
-            error = away * NEAR_RATIO + self.rounding
+            error = away * NEAR_LOG_RATIO + self.rounding
             high, low = (each / floats[:, None] for each in (away + error, away - error))
         if self.channel.exact is not None:
             alike = (self.channel.exact[first] == self.channel.exact[second]).astype(bool)
@@ -411,10 +411,10 @@ class _Search:
         if self.least == math.inf:
             largest = largest[:1]
         for pair, y in largest:
-            if len(self.cases) >= MAX_CASES:
+            if len(self.cases) >= MAX_METRIC_WORLDS:
                 self.cases = [case for case in self.cases if case[0] >= self.least]
-                self.whole &= len(self.cases) < MAX_CASES
-            if len(self.cases) < MAX_CASES:
+                self.whole &= len(self.cases) < MAX_METRIC_WORLDS
+            if len(self.cases) < MAX_METRIC_WORLDS:
                 indices = (int(first[pair]), int(second[pair]), int(y))
                 self.cases.append((float(high[pair, y]), distances[pair], indices))
             else:

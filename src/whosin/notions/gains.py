@@ -168,7 +168,7 @@ def _guess_value(row: Array, weight: Callable[[int], Any]) -> Any:
 # Singling out: a description that fits exactly one row (Cohen and Nissim 2020).
 
 
-MAX_ENTRIES = 1 << 24
+MAX_PREDICATE_ENTRIES = 1 << 24
 """Predicates times worlds."""
 
 
@@ -220,10 +220,10 @@ class SinglingOut(GainFunction):
             least = min(self._masses(space))
             accepted = f"at least {least}, the weight of the rarest value"
             raise invalid_value("singling-out", accepted, self.limit)
-        if 2**space.values * space.worlds > MAX_ENTRIES:
+        if 2**space.values * space.worlds > MAX_PREDICATE_ENTRIES:
             raise Unsupported(
                 f"singling out looks at 2^{space.values} predicates on {space.worlds:,} tables, "
-                f"more than {MAX_ENTRIES:,} together; use fewer values or rows"
+                f"more than {MAX_PREDICATE_ENTRIES:,} together; use fewer values or rows"
             )
 
     def _masses(self, space: Records) -> tuple[Fraction, ...]:

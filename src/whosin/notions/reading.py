@@ -32,9 +32,7 @@ WORD_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
     "metric": read_metric,
-    "prior-file": lambda file: read_prior(
-        read_object(Path(file), Path(file).name, "a prior, in JSON")
-    ),
+    "prior-file": lambda file: read_prior(read_object(Path(file), Path(file).name)),
 }
 """Words whose value is an object of its own."""
 

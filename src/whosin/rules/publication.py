@@ -27,7 +27,7 @@ from whosin.mechanisms.count_rules import (
     Suppress,
 )
 from whosin.validation import (
-    MOST_PEOPLE,
+    MAX_POPULATION,
     read_list,
     read_path,
     read_whole,
@@ -121,8 +121,8 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 
 
 TOTAL_KINDS = ("counted", "exact", "added")
-MOST_CELLS = 10_000
-MOST_COUNTS = 100_000
+MAX_RULE_CELLS = 10_000
+MAX_POSSIBLE_COUNTS = 100_000
 """Counts that one number or mark may stand for."""
 
 
@@ -179,8 +179,8 @@ class Layout:
         table = _read_rows(given.cells if nested else [given.cells], name)
         rows, columns = len(frame), len(frame[0])
         extra = len(table) - rows, len(table[0]) - columns
-        if not rows * columns or rows * columns > MOST_CELLS:
-            raise invalid_value("population", f"1 to {MOST_CELLS:,} cells", rows * columns)
+        if not rows * columns or rows * columns > MAX_RULE_CELLS:
+            raise invalid_value("population", f"1 to {MAX_RULE_CELLS:,} cells", rows * columns)
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
             accepted = f"{rows} × {columns} cells as in population, and at most one more for totals"
             raise invalid_value(name, accepted, f"{len(table)} × {len(table[0])}")
@@ -249,8 +249,8 @@ class Layout:
         output: Hashable = SUPPRESSED_LABEL if value is None else value
         reach, near = self.rule.reach, value or 0
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
-        if len(counts) > MOST_COUNTS:
-            accepted = f"one of at most {MOST_COUNTS:,} counts"
+        if len(counts) > MAX_POSSIBLE_COUNTS:
+            accepted = f"one of at most {MAX_POSSIBLE_COUNTS:,} counts"
             raise invalid_value(field, accepted, f"one that may stand for any of {len(counts):,}")
         result = {}
         for count in counts:
@@ -325,7 +325,7 @@ def _numbered_cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int]
 
 
 def _read_whole(value: object, name: str, position: tuple[int, int]) -> int:
-    return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MOST_PEOPLE)
+    return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MAX_POPULATION)
 
 
 def _read_count(value: object, name: str, position: tuple[int, int]) -> int | None:
@@ -343,7 +343,9 @@ def cells_like(value: object, now: Layout, field: str) -> list[Any]:
 
 def wholes_like(value: object, now: Layout, field: str) -> list[int]:
     with at(field):
-        return [read_whole(each, "cell", 0, MOST_PEOPLE) for each in cells_like(value, now, field)]
+        return [
+            read_whole(each, "cell", 0, MAX_POPULATION) for each in cells_like(value, now, field)
+        ]
 
 
 # Tables as offices publish them: a CSV file with labels in its first row and column.
@@ -353,7 +355,7 @@ def wholes_like(value: object, now: Layout, field: str) -> list[int]:
 # also names the threshold.
 
 
-MAX_FILE_BYTES = 16 << 20
+MAX_TABLE_BYTES = 16 << 20
 SUPPRESSION_MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
 _TOTAL_NAMES = re.compile(
     r"(?:grand )?(?:totals?|all|sum|gesamt|insgesamt|summe|ensemble|totale|totaal)"
@@ -385,7 +387,7 @@ def read_table(path: object, field: str, totals: bool = True) -> TableFile:
     """Read a table from a CSV file; as `parse_table`."""
     file = read_path(path, field)
     with at(file.name):
-        return parse_table(read_text(file, field, MAX_FILE_BYTES), field, totals)
+        return parse_table(read_text(file, field, MAX_TABLE_BYTES), field, totals)
 
 
 def parse_table(text: str, field: str, totals: bool = True) -> TableFile:

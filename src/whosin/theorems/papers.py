@@ -13,7 +13,7 @@ from whosin import beliefs
 from whosin.errors import WhosinError, invalid_value
 from whosin.exact import (
     BALL_BITS,
-    LARGEST_EXPONENT,
+    MAX_FLOAT_EXPONENT,
     Number,
     ball,
     ball_ratio_upper,
@@ -87,7 +87,7 @@ def bounded_from_identifiability(rho: Number) -> float:
 @check_numbers
 def identifiability_from_bounded(epsilon: Number) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
-    if check_range(epsilon, "epsilon", "at least 0") >= LARGEST_EXPONENT:
+    if check_range(epsilon, "epsilon", "at least 0") >= MAX_FLOAT_EXPONENT:
         return 1.0
     odds = exp_up(epsilon)
     return round_up(odds / (1 + odds))
@@ -218,7 +218,7 @@ dp_from_identifiability = identifiability_from_dp
 # What is returned is rounded up: no level is understated.
 
 
-MAX_VALUES = 300
+SATURATED_EPSILON = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""
 
 
@@ -235,7 +235,9 @@ def bayesian_from_membership(gamma: Number) -> float:
 def semantic_from_dp(epsilon: Number) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
     return (
-        _tanh_up(check_range(epsilon, "epsilon", "at least 0") / 2) if epsilon < MAX_VALUES else 1.0
+        _tanh_up(check_range(epsilon, "epsilon", "at least 0") / 2)
+        if epsilon < SATURATED_EPSILON
+        else 1.0
     )
 
 
@@ -249,7 +251,7 @@ def dp_from_semantic(level: Number) -> float:
 @check_numbers
 def semantic_from_dp_as_published(epsilon: Number) -> float:
     """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
-    if check_range(epsilon, "epsilon", "at least 0") > MAX_VALUES:
+    if check_range(epsilon, "epsilon", "at least 0") > SATURATED_EPSILON:
         return math.inf
     return _round_ball_up(lambda e: (2 * e).expm1(), epsilon)
 
@@ -284,7 +286,7 @@ def _round_ball_up(function: Callable[[Any], Any], value: Number) -> float:
 # docs/theory/numbers.md.
 
 
-INFORMATION_LARGEST = 700
+MAX_INFORMATION_EPSILON = 700
 
 
 def membership_from_identifiability(
@@ -302,7 +304,7 @@ def membership_from_identifiability(
     people = [probability(p, "beliefs") for p in read_list(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
         raise invalid_value("beliefs", "strictly between 0 and 1, one for each person", beliefs)
-    if epsilon >= INFORMATION_LARGEST:
+    if epsilon >= MAX_INFORMATION_EPSILON:
         return math.inf
     odds = exp_up(epsilon)
     sides = [p if positive else 1 - p for p in people]

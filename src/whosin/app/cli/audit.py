@@ -102,9 +102,9 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
     """A 0/1 column, scores, and people where there is a column of them."""
     import numpy as np
 
-    from whosin.documents import MOST_STUDY, read_csv, read_number
+    from whosin.documents import MAX_STUDY_BYTES, read_csv, read_number
 
-    table = read_csv(path, MOST_STUDY, (flag, "score"))
+    table = read_csv(path, MAX_STUDY_BYTES, (flag, "score"))
     places = [table.header.index(name) for name in (flag, "score")]
     flags, values = [], []
     for line, row in zip(table.lines, table.rows, strict=True):
@@ -137,10 +137,10 @@ def audit_synthetic_files(
 ) -> SyntheticAudit:
     """The audit of three files."""
     from whosin import audit as room
-    from whosin.documents import MOST_STUDY, columns_like, read_csv
+    from whosin.documents import MAX_STUDY_BYTES, columns_like, read_csv
 
     with at("--synthetic"):
-        files = [read_csv(path, MOST_STUDY) for path in paths]
+        files = [read_csv(path, MAX_STUDY_BYTES) for path in paths]
         first = files[0]
         train, holdout, made = (columns_like(each, first.header, first.name) for each in files)
     return room.synthetic_table(train, holdout, made, confidence, delta=claim.delta, seed=seed)

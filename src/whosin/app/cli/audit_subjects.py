@@ -484,13 +484,13 @@ def _load_rows(options: Training, module: Any) -> Any:
 
 def _load_table(path: Path, label: str | None) -> Any:
     """A frame, or (frame, labels)."""
-    from whosin.documents import MOST_STUDY, read_csv
+    from whosin.documents import MAX_STUDY_BYTES, read_csv
 
     require_extras("frames")
     import pandas
 
     with at("--rows"):
-        table = read_csv(path, MOST_STUDY)
+        table = read_csv(path, MAX_STUDY_BYTES)
     frame = pandas.DataFrame({name: table.column(name) for name in table.header})
     if label is None:
         return frame

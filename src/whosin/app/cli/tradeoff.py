@@ -67,9 +67,7 @@ def tradeoff(
         belief, space = _read_prior(prior or "uniform", rows, values)
         title = _chart_title(space, prior or "uniform")
     elif prior is None:
-        belief, space = read_record_prior(
-            read_object(prior_file, prior_file.name, "a prior, in JSON"), rows, values
-        )
+        belief, space = read_record_prior(read_object(prior_file, prior_file.name), rows, values)
         title = _chart_title(space, prior_file.stem)
     else:
         raise invalid_value("--prior", "left out with --prior-file", prior)

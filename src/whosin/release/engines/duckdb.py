@@ -16,7 +16,7 @@ from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
-from whosin.plain_files import SPILL, PrivateFolder, check_plain
+from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines import files as engines_files
 from whosin.release.engines.base import (
     Engine,
@@ -51,7 +51,7 @@ class SpillFolder(PrivateFolder):
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
             raise invalid_value("spill", "an existing folder", home.name)
-        super().__init__(SPILL, home)
+        super().__init__(SPILL_PREFIX, home)
 
 
 # DuckDB inside this process: the default engine.
