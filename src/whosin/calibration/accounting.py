@@ -23,7 +23,7 @@ from whosin.calibration.failure import (
     smallest_multiplier,
 )
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
 from whosin.exact import Array, exact_fraction, read_ranged, round_down, round_up
 from whosin.extras import require_extras
 from whosin.families import Family
@@ -226,7 +226,11 @@ def calibrate_process(
         require_extras("accounting")
     adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
-        raise Unsupported("sampled processes are accounted for add-remove families only")
+        raise Unsupported(
+            "sampled processes are accounted for families with relation add-remove only",
+            field="family",
+            value=family,
+        )
     failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
         return _plan_rate(target, process, grids)
@@ -237,7 +241,9 @@ def calibrate_process(
         return _plan_epsilon_delta(target, target.stated_epsilon, process, failing, grids)
     ratio = float(target.ratio(adversary.low, adversary.high))
     if ratio == math.inf:
-        raise invalid_value("target", "one that rules something out", "one met without noise")
+        raise InvalidInput(
+            "target rules nothing out: it is met without noise", field="target", value=target
+        )
 
     def measured(profile: DeltaProfile) -> float:
         return failure_bound(profile, ratio)[0]

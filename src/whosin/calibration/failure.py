@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction
 from whosin.families import AtMostKnown
 from whosin.spaces.quotients import two_binomials
@@ -129,9 +129,7 @@ def smallest_multiplier(
     while bound(high) > goal:
         low, high = high, high * 2
         if high > 1e9:
-            raise invalid_value(
-                "target", "within reach of noise below 10^9 sensitivities", "not so"
-            )
+            raise InvalidInput("target needs noise of more than 10^9 sensitivities", field="target")
     while low == high or bound(low) <= goal:
         high, low = low, low / 2
         if low < floor:
@@ -271,8 +269,11 @@ def _geometric_weights(scale: float) -> Array:
     if scale == 0:
         return np.ones(1)
     if scale > MAX_GEOMETRIC_SCALE:
-        accepted = f"within reach of geometric noise of a scale of at most {MAX_GEOMETRIC_SCALE:,}"
-        raise invalid_value("target", accepted, "not so")
+        raise InvalidInput(
+            f"target needs geometric noise of a scale of more than {MAX_GEOMETRIC_SCALE:,}",
+            field="target",
+            value=scale,
+        )
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1
     weights = alpha ** np.abs(np.arange(-reach, reach + 1))

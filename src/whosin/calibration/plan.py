@@ -12,12 +12,12 @@ from typing import Any
 from whosin.calibration.base import Target
 from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
 from whosin.notebook_display import Displayed
 from whosin.plain_files import write_file
-from whosin.validation import read_path, read_whole, shorten_result
+from whosin.validation import read_path, read_whole, shorten_result, shorten_value
 
 # How far one person can move an answer, and what that costs in accuracy.
 
@@ -48,7 +48,7 @@ class PlannedQuery:
         for name in ("rows", "cells"):
             object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
-            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
+            raise invalid_value("lower", f"below upper, {self.upper}", self.lower)
 
     def sensitivity(self, relation: str) -> Fraction:
         """The L1 sensitivity: how far one entity can move the answer in total."""
@@ -89,7 +89,7 @@ def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     names = {kind: name for name, kind in [*TARGET_KINDS.items(), *FAMILY_KINDS.items()]}
     name = "query" if isinstance(thing, PlannedQuery) else names[type(thing)]
     if name == "explicit":
-        raise Unsupported("a plan for explicit priors cannot be written to a file")
+        raise Unsupported("a plan for a list of priors cannot be written to a file", field="family")
     return {"name": name} | {
         each.name: _plain_value(getattr(thing, each.name))
         for each in fields(thing)  # type: ignore[arg-type]
@@ -113,7 +113,9 @@ def decode_query(data: object) -> PlannedQuery:
 
 def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        raise invalid_value(what, "an object with a name", type(data).__name__)
+        raise InvalidInput(
+            f"{what} is not an object with a name", field=what, value=type(data).__name__
+        )
     if data["name"] not in known:
         raise UnknownName(what, data["name"], known)
     kind = known[data["name"]]
@@ -124,7 +126,9 @@ def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
         return kind(**given)
     except TypeError:
         missing = ", ".join(sorted(allowed - set(given)))
-        raise invalid_value(what, f"an object with {missing}", "none") from None
+        raise InvalidInput(
+            f"{what} {data['name']} lacks one of {missing}", field=what, value=sorted(given)
+        ) from None
 
 
 def _plain_value(value: object) -> object:
@@ -255,15 +259,21 @@ class Plan(Displayed):
         from whosin.calibration.planning import calibrate
 
         if not isinstance(data, dict):
-            raise invalid_value("plan", "a JSON object", type(data).__name__)
+            raise InvalidInput("plan is not a JSON object", field="plan", value=type(data).__name__)
         if "version" not in data:
-            accepted = "what `whosin plan --json` writes"
-            raise invalid_value("plan", accepted, "an object without a version")
+            raise InvalidInput(
+                "plan has no version", field="plan", hint="give what `whosin plan --json` writes"
+            )
         if data["version"] != PLAN_VERSION:
-            raise invalid_value("version of the plan", f"{PLAN_VERSION}", repr(data["version"]))
+            raise InvalidInput(
+                f"the plan has version {shorten_value(data['version'])}, and this whosin reads "
+                f"version {PLAN_VERSION}",
+                field="version of the plan",
+                value=data["version"],
+            )
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
-                raise invalid_value("plan", f"an object with {key!r}", "none")
+                raise InvalidInput(f"plan has no {key}", field="plan", value=key)
         check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
@@ -276,7 +286,13 @@ class Plan(Displayed):
         again = plan.to_dict()
         for key in data.keys() - {"target", "family", "query"}:
             if not _values_agree(data[key], again[key]):
-                raise invalid_value(f"{key} of the plan", json.dumps(again[key]), data[key])
+                raise InvalidInput(
+                    f"{key} of the plan is {shorten_value(data[key])}, and its target and family "
+                    f"give {shorten(json.dumps(again[key]))}",
+                    field=f"{key} of the plan",
+                    value=data[key],
+                    hint="make the plan anew",
+                )
         return plan
 
     @classmethod

@@ -210,8 +210,9 @@ class Detection(RateTarget):
     def __post_init__(self) -> None:
         tpr, fpr = self.rates
         if tpr <= fpr:
-            accepted = f"above fpr, {float(fpr):g}, which guessing alone reaches"
-            raise invalid_value("tpr", accepted, float(tpr))
+            raise invalid_value(
+                "tpr", f"above fpr, {float(fpr):g}, which guessing alone reaches", float(tpr)
+            )
 
     @property
     def rates(self) -> tuple[Fraction, Fraction]:
@@ -287,8 +288,11 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk > guessing:
             most = format_typed(guessing, "down")
-            accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
-            raise invalid_value("risk", accepted, float(risk))
+            raise invalid_value(
+                "risk",
+                f"at most {most}, the risk of someone who guesses from the prior alone",
+                float(risk),
+            )
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -325,9 +329,12 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk == ONE_HALF:
             raise ImpossibleTarget(
-                "risk must be below 0.5: only someone who learns nothing is wrong half of the time "
-                "(the nearest possible: any risk below 0.5)",
+                "a risk of 0.5 cannot be kept: only someone who learns nothing is wrong half of "
+                "the time",
                 nearest=ONE_HALF,
+                field="risk",
+                value=risk,
+                hint="use a risk below 0.5",
             )
         if delta:
             _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
@@ -338,10 +345,12 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk == guessing:
             raise ImpossibleTarget(
-                f"risk must be below {float(guessing):g}, the risk of guessing: whoever sees a "
-                f"process learns something (the nearest possible: any risk below "
-                f"{float(guessing):g})",
+                f"a risk of {float(guessing):g}, that of guessing, cannot be kept: whoever sees a "
+                "process learns something",
                 nearest=guessing,
+                field="risk",
+                value=risk,
+                hint=f"use a risk below {float(guessing):g}",
             )
 
     def reached_by(self, tests: Tests) -> Fraction:

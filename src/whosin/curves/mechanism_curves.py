@@ -51,7 +51,12 @@ def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> t
         raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
     if isinstance(space, Records):
         if relation != "replace":
-            raise Unsupported("records are always there: use relation='replace'")
+            raise Unsupported(
+                "rows of records can be replaced, not added or removed",
+                field="relation",
+                value=relation,
+                hint="use relation='replace'",
+            )
         return _record_pairs(space)
     assert lattice is not None
     numbers = np.arange(lattice.worlds)[:, None]

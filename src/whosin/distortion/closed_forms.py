@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
 from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure
-from whosin.errors import ImpossibleTarget, Unsupported, invalid_value
+from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -31,9 +31,15 @@ def check_cost(space: Records, cost: object) -> Array:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.shape != (space.values,) * 2:
-        raise invalid_value("cost", f"{space.values} × {space.values} numbers", repr(cost))
+        raise InvalidInput(
+            f"cost must be a matrix of {space.values} × {space.values} numbers",
+            field="cost",
+            value=cost,
+        )
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
-        raise invalid_value("cost", "finite, at least 0, and 0 on the diagonal", repr(cost))
+        raise InvalidInput(
+            "cost must be finite, at least 0, and 0 on the diagonal", field="cost", value=cost
+        )
     return matrix
 
 
@@ -98,7 +104,9 @@ def h_inverse(space: Records, distortion: float) -> float:
     """h⁻¹(D) = ln(n/D − 1) + ln(m−1), for 0 ≤ D ≤ n; infinite at the ends."""
     check_kind(space, Records, "space", "Records(rows, values)")
     if not 0 <= read_real(distortion, "distortion") <= space.rows:
-        raise invalid_value("distortion", f"from 0 to {space.rows}, the rows", distortion)
+        raise invalid_value(
+            "distortion", f"between 0 and the number of rows, {space.rows}", distortion
+        )
     if distortion == 0:
         return math.inf
     if distortion == space.rows:
@@ -188,8 +196,10 @@ def least_threshold(structure: Structure) -> float:
         return log_up(_row_threshold(structure.rows, structure))
     if structure.space.worlds > 1 << 20:
         raise Unsupported(
-            f"ε̃_X of a prior of dependent rows needs a table of {structure.space.worlds:,} worlds, "
-            f"of at most {1 << 20:,}; for independent rows it has a closed form"
+            f"ε̃_X of dependent rows needs a table of {structure.space.worlds:,} worlds, more "
+            f"than {1 << 20:,}",
+            field="prior",
+            hint="for independent rows it has a closed form",
         )
     mass = structure.prior.on_records(structure.space, float)
     low, high = structure.spread, max(structure.spread, 1.0)
@@ -242,8 +252,10 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
     space, types = structure.space, structure.types
     if space.worlds > MAX_CLOSED_FORM_WORLDS:
         raise Unsupported(
-            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, of at most "
-            f"{MAX_CLOSED_FORM_WORLDS:,}; for independent rows it is one small matrix a row"
+            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, more than "
+            f"{MAX_CLOSED_FORM_WORLDS:,}",
+            field="prior",
+            hint="for independent rows it is one small matrix for each row",
         )
     mass = structure.prior.on_records(space, flint_rational)
     result = _apply_inverse_kernel(structure, mass, flint_rational(k))
@@ -261,9 +273,11 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
 def _refuse_below_threshold(structure: Structure, epsilon: float) -> ImpossibleTarget:
     least = least_threshold(structure)
     return ImpossibleTarget(
-        f"E_i exists from ε̃_X = {least:.6g} on (got {epsilon:.6g}); below it the optimum has no "
-        "closed form",
+        f"E_i exists from ε̃_X = {least:.6g} on, and epsilon is {epsilon:.6g}",
         least,
+        field="epsilon",
+        value=epsilon,
+        hint="below it the optimum has no closed form",
     )
 
 

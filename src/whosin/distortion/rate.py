@@ -444,8 +444,10 @@ def _block_letter(block: Block, cost: Array) -> Letter:
         return row_letter(np.array([float(p) for p in known.rows[0]]), cost, times)
     if len(known.masses) > MAX_COMPONENTS:
         raise Unsupported(
-            f"rate–distortion over {len(known.masses):,} kinds of tables, of at most "
-            f"{MAX_COMPONENTS:,}: independent rows are solved one by one, exchangeable by count"
+            f"rate–distortion has {len(known.masses):,} kinds of tables here, more than "
+            f"{MAX_COMPONENTS:,}",
+            field="prior",
+            hint="independent rows are solved one by one, exchangeable ones by their counts",
         )
     return table_letter(known.types, known.masses, cost, times)
 

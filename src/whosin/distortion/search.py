@@ -43,7 +43,7 @@ from whosin.mechanisms import Mechanism
 from whosin.priors import Independent, Prior, PriorSet
 from whosin.priors.sets import Row, RowSet
 from whosin.spaces import Records, Space
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, require_exactly_one
 
 # The best mechanism for one row against every distribution of a set, and the worst of these (T26).
 #
@@ -238,12 +238,18 @@ def best_over(
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
         raise Unsupported(
-            'a set of priors takes an epsilon, and "dp" or "identifiability" as notion: other '
-            "optima over a set are not settled at its corners"
+            "the best mechanism for a set of priors is known for an epsilon of dp or "
+            "identifiability only",
+            field="notion",
+            value=notion,
+            hint='give an epsilon, and "dp" or "identifiability" as notion',
         )
     if space.values > MAX_PRIOR_SET_VALUES:
         raise Unsupported(
-            f"a set of priors takes up to {MAX_PRIOR_SET_VALUES} values, not {space.values}"
+            f"a set of priors is for at most {MAX_PRIOR_SET_VALUES} values of a row, not "
+            f"{space.values}",
+            field="values",
+            value=space.values,
         )
     if epsilon == math.inf:
         learned = find_structure(space, _one_prior([one.likeliest(0) for one in sets])).entropy
@@ -282,14 +288,20 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
     odds = prior.spread
     if not isinstance(odds, Fraction):
         raise ImpossibleTarget(
-            "a prior of the set has zeros, so no mechanism has finite identifiability", math.inf
+            "a prior of the set has zeros, so no mechanism has finite identifiability",
+            math.inf,
+            field="epsilon",
+            value=epsilon,
         )
     spread = log_up(odds)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability below {spread:.6g}, which is what the set of priors "
-            f"alone gives away; got {epsilon:g}",
+            f"no mechanism has identifiability {epsilon:g}: the set of priors alone gives away "
+            f"{spread:.6g}",
             spread,
+            field="epsilon",
+            value=epsilon,
+            hint=f"use an epsilon of at least {spread:.6g}",
         )
     return odds
 
@@ -343,9 +355,7 @@ def best(
     require_extras("tradeoff")
     if notion not in NOTION_NAMES:
         raise UnknownName("notion", str(notion), NOTION_NAMES)
-    if (epsilon is None) == (distortion is None):
-        got = "none" if epsilon is None else "both"
-        raise invalid_value("epsilon or distortion", "given, one of the two", got)
+    require_exactly_one(epsilon=epsilon, distortion=distortion)
     if isinstance(prior, PriorSet):
         level = None if epsilon is None else _read_level(epsilon, notion)
         return best_over(space, prior, cost, notion, level)
@@ -417,12 +427,17 @@ def check_reachable(known: Structure, epsilon: float) -> None:
         raise ImpossibleTarget(
             "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability",
             math.inf,
+            field="epsilon",
+            value=epsilon,
         )
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability below ε_X = {spread:.6g}, which is what the prior "
-            f"alone gives away; got {epsilon:g}",
+            f"no mechanism has identifiability {epsilon:g}: the prior alone gives away ε_X = "
+            f"{spread:.6g}",
             spread,
+            field="epsilon",
+            value=epsilon,
+            hint=f"use an epsilon of at least {spread:.6g}",
         )
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate, combinations, product
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, log_up, rational
 from whosin.priors import Blocks, Exchangeable, Independent, Prior, PriorSet, Table, Uniform
 from whosin.spaces import Records, Space
@@ -249,8 +249,10 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
     )
     raise Unsupported(
         f"the best mechanism for {n} rows of {m} values in groups of {', '.join(map(str, sizes))} "
-        f"needs {needed:,} variables, of at most {most:,}: {better}independent rows or blocks are "
-        "solved one by one, however many"
+        f"needs {needed:,} variables, more than {most:,}",
+        field="space",
+        value=needed,
+        hint=f"{better}independent rows or blocks are solved one by one, however many",
     )
 
 
@@ -259,9 +261,14 @@ def need_moves(sizes: tuple[int, ...], values: int) -> None:
     n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
     if moves > MAX_INEQUALITIES:
         raise Unsupported(
-            f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, of at most "
-            f"{MAX_INEQUALITIES:,}: with fewer values it would fit, and independent rows with Hamming "
-            "distortion have a closed form for any number of values"
+            f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, more than "
+            f"{MAX_INEQUALITIES:,}",
+            field="space",
+            value=moves,
+            hint=(
+                "use fewer values; independent rows with Hamming distortion have a closed form "
+                "for any number"
+            ),
         )
 
 
@@ -269,9 +276,14 @@ def need_worlds(worlds: int) -> None:
     """Refuse to write out a prior of more worlds."""
     if worlds > MAX_UNSTRUCTURED_WORLDS:
         raise Unsupported(
-            f"{worlds:,} worlds are too many for a prior without declared structure (at most "
-            f"{MAX_UNSTRUCTURED_WORLDS:,}): use Independent, Uniform or Exchangeable, or Blocks for rows that "
-            "depend on each other only within small groups"
+            f"a prior without declared structure has at most {MAX_UNSTRUCTURED_WORLDS:,} worlds, "
+            f"not {worlds:,}",
+            field="prior",
+            value=worlds,
+            hint=(
+                "use Independent, Uniform or Exchangeable, or Blocks for rows that depend on "
+                "each other only within small groups"
+            ),
         )
 
 
@@ -482,8 +494,11 @@ def find_structure(space: Space, prior: Prior) -> Structure:
         return Structure(space, prior, tuple(map(tuple, alike.values())), rows)
     if isinstance(prior, Exchangeable):
         if space.values != 2 or len(prior.sizes) != space.rows + 1:
-            raise invalid_value(
-                "prior", f"Exchangeable with {space.rows + 1} sizes, for two values", repr(prior)
+            raise InvalidInput(
+                f"an exchangeable prior for {space.rows} rows has {space.rows + 1} sizes and two "
+                "values of a row",
+                field="prior",
+                value=prior,
             )
         return Structure(space, prior, (tuple(range(space.rows)),))
     if isinstance(prior, Blocks):

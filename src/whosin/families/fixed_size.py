@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, rational
 from whosin.families.base import (
     ONE_HALF,
@@ -32,7 +32,7 @@ from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
+from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
 # One of m candidates is in: the adversaries of differential identifiability (Li13 5.5).
 
@@ -98,7 +98,12 @@ class OneOf(Family):
     def parse(cls, argument: str) -> Self:
         number, _, literal = argument.partition(":")
         if literal not in ("", "literal"):
-            raise invalid_value("one-of", "one-of=m or one-of=m:literal", repr(argument))
+            raise InvalidInput(
+                f"one-of={shorten_value(argument)} is not a family",
+                field="one-of",
+                value=argument,
+                hint="write one-of=m or one-of=m:literal",
+            )
         return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
@@ -332,8 +337,13 @@ class FixedSize(Bounded):
         """
         low, high = self.bounds
         if not low <= ONE_HALF <= high:
-            accepted = "a range with 1/2 in it: a swap of two has beliefs p and 1 − p"
-            raise invalid_value("low and high", accepted, f"{float(low):g}..{float(high):g}")
+            raise InvalidInput(
+                "no prior that swaps two people has its beliefs, p and 1 − p, within "
+                f"{float(low):g}..{float(high):g}",
+                field="low and high",
+                value=(low, high),
+                hint="give a range with 1/2 in it",
+            )
         return max(low, 1 - high), min(high, 1 - low)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:

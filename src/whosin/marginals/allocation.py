@@ -10,7 +10,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.marginals.estimation import Information, Measurement, table_variances
 from whosin.marginals.workload import Attributes, Workload, cover_sets, list_subsets, maximal_sets
@@ -300,10 +300,13 @@ def laplace_bound(workload: Workload) -> float:
     mean variance below, where one person is one row, and is there or not."""
     listed = len(workload.sizes) + workload.sizes.count(2)
     if listed > MAX_BOUND_ATTRIBUTES:
-        accepted = (
-            f"one of at most {MAX_BOUND_ATTRIBUTES} attributes, those of two values counted twice"
+        raise InvalidInput(
+            f"the bound lists all differences of the workload, which has {listed} attributes, "
+            "those of two values counted twice",
+            field="workload",
+            value=listed,
+            hint=f"use at most {MAX_BOUND_ATTRIBUTES}",
         )
-        raise invalid_value("workload", accepted, listed)
     numbers, residuals, gains = _measurement_gains(workload)
     importance, count = workload.importance(), int(numbers.max()) + 1
     parts = np.full(count, 1 / count)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces import Count, Subsets
 from whosin.spaces.arrays import require_table
@@ -174,11 +174,17 @@ class CountTable:
         from whosin.mechanisms.channel import Channel  # which can become a table of counts
 
         if space.size != self.people:
-            raise invalid_value("space", f"{self.people} entities", space.size)
+            raise InvalidInput(
+                f"the table is for {self.people} people, and the space has {space.size} entities",
+                field="space",
+                value=space.size,
+            )
         if self.lost:
             raise Unsupported(
-                "the noise is so small for this many people that some outputs are less likely than "
-                "the smallest number there is; give alpha as a ratio, or a larger scale"
+                "the noise is so small for this many people that some outputs are less likely "
+                "than the smallest float",
+                field="scale",
+                hint="give alpha as a ratio, or a larger scale",
             )
         shape = self.people + 1, len(self.outputs)
         require_table("the table of counts by outputs", *shape)

@@ -275,7 +275,12 @@ class Certificate:
 def subset_lattice(channel: Channel, notion: str) -> Lattice:
     """The lattice of a channel about subsets, or an error that says what is missing."""
     if not isinstance(channel.space, Subsets) or channel.lattice is None:
-        raise Unsupported(f"{notion} is about entities being in or out: it needs Subsets")
+        raise Unsupported(
+            f"{notion} is about who is in the data, not about the values of rows",
+            field="space",
+            value=channel.space,
+            hint="use Subsets(…)",
+        )
     return channel.lattice
 
 
@@ -371,8 +376,9 @@ def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) ->
         return search(scale_columns(array))
     if channel.likelihoods.size > MAX_EXACT_SEARCHED_ENTRIES:
         raise Unsupported(
-            "under these priors some outputs are less likely than the smallest number there is; "
-            "give very unlikely entities more probability, or use fewer of them"
+            "under these priors some outputs are less likely than the smallest float",
+            field="family",
+            hint="give very unlikely entities more probability, or use fewer of them",
         )
     return search(channel.rationals)
 

@@ -254,7 +254,10 @@ def between_centres(
         known_of: the known rows of a (pattern, row).
     """
     if channel.axes is None:
-        raise Unsupported("the densities between the deciding points are not known")
+        raise Unsupported(
+            "the densities between the breakpoints of this mechanism are not known",
+            field="mechanism",
+        )
     if best > MAX_RATIO:
         return Between(best)
     axes = [axis for axis in channel.axes if isinstance(axis, Axis) and any(axis.gaps())]

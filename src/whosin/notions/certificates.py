@@ -210,7 +210,12 @@ def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Rec
     """The channel of a mechanism and its space, or an error if it is not about records."""
     channel = read_channel(mechanism, space)
     if not isinstance(channel.space, Records):
-        raise Unsupported("this notion is about the values of rows: it needs Records")
+        raise Unsupported(
+            "this notion is about the values of rows, not about who is in the data",
+            field="space",
+            value=channel.space,
+            hint="use Records(…)",
+        )
     return channel, channel.space
 
 

@@ -92,7 +92,8 @@ class Cases(ABC):
 
         Args:
             few: try at most this many of the crowds, and, where it is at most `FIRST_CROWDS`, at
-                most this many numbers of known people who are in: evenly, and more of them near both ends.
+                most this many numbers of known people who are in: evenly, and more of them near
+                both ends.
         """
 
 
@@ -204,7 +205,12 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
     if isinstance(mechanism, Channel):
         space = mechanism.channel(space).space
     if not isinstance(space, Subsets):
-        raise Unsupported("a failure probability is about entities being in or out: give Subsets")
+        raise Unsupported(
+            "a failure probability is about who is in the data",
+            field="space",
+            value=space,
+            hint="use Subsets(…)",
+        )
     family.check(space)
     if isinstance(family, AtMostKnown) and family.k > space.size:
         raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
@@ -507,7 +513,9 @@ def _promising_epsilons(
 def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
     if delta < Fraction(MIN_BRACKETED_DELTA) and not (cases.is_small and cases.family.complete):
-        raise invalid_value("delta", f"0, or at least {MIN_BRACKETED_DELTA:g} here", float(delta))
+        raise invalid_value(
+            "delta", f"0, or at least {MIN_BRACKETED_DELTA:g} for this many people", float(delta)
+        )
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None
     for pair in cases.pairs(exact=exact, few=None if complete else MAX_SEARCHED_CROWDS):

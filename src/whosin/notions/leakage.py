@@ -283,7 +283,12 @@ def _sample_members(family: Family, space: Space) -> Iterable[Prior]:
         yield Uniform()
         return
     if not isinstance(space, Subsets):
-        raise Unsupported("on records leakage takes a prior, a list of priors or any prior")
+        raise Unsupported(
+            "on records the leakage of this family is not known",
+            field="prior",
+            value=family,
+            hint="give a prior, a list of priors or AnyPrior()",
+        )
     family.check(space)
     low, high = family.beliefs
     whole = family.canonical()

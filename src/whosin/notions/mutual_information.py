@@ -147,7 +147,12 @@ class Capacity(Notion):
         table = np.asarray(channel.wide, dtype=float)
         table = table[:, table.max(axis=0) > 0]
         if table.shape[1] > MAX_CAPACITY_OUTPUTS:
-            raise Unsupported(f"capacity takes at most {MAX_CAPACITY_OUTPUTS:,} outputs")
+            raise Unsupported(
+                f"the capacity of a channel of {table.shape[1]:,} outputs takes too long",
+                field="mechanism",
+                value=table.shape[1],
+                hint=f"use at most {MAX_CAPACITY_OUTPUTS:,}",
+            )
         chosen, weights = _best_prior(table)
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}
         total = sum(mass.values())

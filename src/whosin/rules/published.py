@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, Rational, probability
 from whosin.mechanisms import Mechanism
 from whosin.rules.publication import (
@@ -40,8 +40,8 @@ from whosin.validation import check_kind
 # What sums of counts say where it also matters which cells were suppressed: table by table (F23).
 #
 # Contract: every table of counts that fits the sums is made, and only those that are allowed are
-# summed over, in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold for every
-# table which fits the sums.
+# summed over, in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold
+# for every table which fits the sums.
 
 
 MAX_CANDIDATE_TABLES = 300_000
@@ -75,8 +75,10 @@ def infer_allowed(
         kept.append(made[start : start + step][allowed(lines)])
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
-        accepted = "cells that the procedure suppresses for some counts which fit"
-        raise invalid_value("published", accepted, "others")
+        raise InvalidInput(
+            "the procedure suppresses these cells for no counts that fit the published numbers",
+            field="published",
+        )
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
     for column, g in enumerate(free):
@@ -291,11 +293,19 @@ def check_published(
             raise invalid_value(f"known_in{now.path(cell)}", f"at most {size}", count)
     then = None if before is None else Layout.read(before, "before")
     if then is not None and (then.rows, then.columns) != (now.rows, now.columns):
-        accepted = f"{now.rows} × {now.columns} cells, as in published"
-        raise invalid_value("before", accepted, f"{then.rows} × {then.columns}")
+        raise InvalidInput(
+            f"before has {then.rows} × {then.columns} cells, and published {now.rows} × "
+            f"{now.columns}",
+            field="before",
+            value=(then.rows, then.columns),
+        )
     if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
-        accepted = "left out with a cell key: the same people get the same change in both tables"
-        raise invalid_value("before", accepted, "an earlier table")
+        raise InvalidInput(
+            "two tables of a cell key cannot be compared: the same people get the same change in "
+            "both",
+            field="before",
+            hint="leave the earlier table out",
+        )
     groups, labels = _alike_groups(now, then, priors, known)
     seen = _shown_sums(now, labels, GROUPS_NOW)
     if then is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whosin.calibration import Target, calibrate
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, Number, exact_fraction, read_ranged, round_down
 from whosin.families import AtMostKnown, Family, FixedProbability, Independent, Uninformed
 from whosin.mechanisms import Exact, Mechanism, RandomRound, Round, Suppress
@@ -186,10 +186,16 @@ def plan_rule(
     failing = read_ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
     if target.averages or target.stated_epsilon is not None or not of_one_person:
-        raise invalid_value("target", "a posterior, a gamma or another bound on beliefs", target)
+        raise InvalidInput(
+            "a rule is planned for a posterior, a gamma or another bound on beliefs",
+            field="target",
+            value=target,
+        )
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
-        raise invalid_value("people", "given with a rule: how many could be in", "nothing")
+        raise InvalidInput(
+            "people is missing", field="people", hint="with a rule, say how many could be in"
+        )
     if people is not None:
         read_whole(people, "people", least, MAX_RULE_PEOPLE)
         if isinstance(family, AtMostKnown) and family.k > people:
@@ -223,14 +229,17 @@ def plan_rule(
 
 def _check_family(family: Family) -> None:
     if isinstance(family, Independent):
-        raise invalid_value(
-            "known",
-            "given with a rule: no rule keeps a promise against someone who may know everyone else",
-            "nothing",
+        raise InvalidInput(
+            "known is missing: no rule keeps a promise against someone who may know everyone else",
+            field="known",
+            hint="say how many people they may know",
         )
     if not isinstance(family, AtMostKnown | FixedProbability | Uninformed):
         raise Unsupported(
-            "a rule is planned against at-most-known, fixed-probability or uninformed adversaries"
+            f"a rule cannot be planned against {family.symbol}",
+            field="family",
+            value=family,
+            hint="use at-most-known, fixed-probability or uninformed",
         )
 
 

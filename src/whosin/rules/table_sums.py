@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 # Sums over products of tables, one variable after another, and the weights of every variable.
@@ -381,7 +381,9 @@ def count_ends(groups: Sequence[AlikePeople], seen: Sequence[ShownSum]) -> list[
 
 
 def _refuse_contradiction(where: str = "published") -> InvalidInput:
-    return invalid_value(where, "what some counts fit, with all the others", "a contradiction")
+    return InvalidInput(
+        f"{where} contradicts the other published numbers: no counts fit them all", field=where
+    )
 
 
 def count_weights(group: AlikePeople, low: int, high: int, sums: Sequence[Likely]) -> Array | None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from whosin import beliefs
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError, invalid_value
 from whosin.exact import (
     BALL_BITS,
     MAX_FLOAT_EXPONENT,
@@ -102,7 +102,7 @@ def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     """
     check_range(beta, "beta", "strictly between 0 and 1")
     if growth < 1:
-        raise invalid_value("growth", "e^ε, at least 1", growth)
+        raise invalid_value("growth", "at least 1, as e^ε is", growth)
     if growth == math.inf:
         return math.inf
     return max(growth, (growth - 1 + beta) / (beta * growth))
@@ -127,7 +127,7 @@ def mixed(*gammas: Number) -> Number:
     p Pr[A1∈S] and (1−p) Pr[A2∈S] (erratum E7). The theorem stands.
     """
     if not gammas:
-        raise invalid_value("gammas", "at least one", "none")
+        raise InvalidInput("gammas is empty", field="gammas", hint="give the γ of each part")
     return max(_read_gamma(gamma) for gamma in gammas)
 
 
@@ -303,7 +303,11 @@ def membership_from_identifiability(
     check_range(read_real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in read_list(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
-        raise invalid_value("beliefs", "strictly between 0 and 1, one for each person", beliefs)
+        raise InvalidInput(
+            "beliefs must have a number strictly between 0 and 1 for each person",
+            field="beliefs",
+            value=beliefs,
+        )
     if epsilon >= MAX_INFORMATION_EPSILON:
         return math.inf
     odds = exp_up(epsilon)
@@ -395,7 +399,12 @@ def build_coupling(
     if read_whole(entity, "entity", 0) >= space.size:
         raise invalid_value("entity", f"from 0 to {space.size - 1}", entity)
     if not 0 < prior.belief(space, entity) < 1:
-        raise invalid_value("entity", "uncertain under the prior", space.entities[entity])
+        raise InvalidInput(
+            f"the prior is certain about {shorten_value(space.entities[entity])}",
+            field="entity",
+            value=space.entities[entity],
+            hint="choose an entity with a belief strictly between 0 and 1",
+        )
     without, with_it = _conditional_worlds(prior, space, entity)
     source, sink = ("source", World()), ("sink", World())
     room: dict[Node, dict[Node, Fraction]] = {source: {}, sink: {}}
