@@ -198,15 +198,13 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        return TookTooLong(f"this takes longer than {most:g} seconds{self._hint()}")
+        message = f"this takes longer than {most:g} seconds"
+        return TookTooLong(message, field="seconds", value=most, hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
-        most = f"{self.memory / (1 << 30):.2g} GiB"
-        return OutOfMemory(f"this needs more memory than {most}{self._hint()}")
-
-    def _hint(self) -> str:
-        return f"; {self.hint}" if self.hint else ""
+        message = f"this needs more memory than {self.memory / (1 << 30):.2g} GiB"
+        return OutOfMemory(message, field="memory", value=self.memory, hint=self.hint)
 
 
 def wait_for_answer(

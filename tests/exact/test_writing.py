@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from refusals import refused
 from whosin import exact
 
 TINY = Fraction(1, 10**30)
@@ -121,7 +122,7 @@ def test_a_quarter_of_a_logarithm():
 def test_rationals_of_other_libraries_are_read_whole():
     assert exact.rational(SimpleNamespace(p=3, q=7)) == Fraction(3, 7)
     for half in (SimpleNamespace(p=3), SimpleNamespace(q=7)):
-        with pytest.raises(ValueError, match="number must be"):
+        with refused("number", kind=ValueError):
             exact.rational(half)
 
 
@@ -129,7 +130,7 @@ def test_powers_that_are_spelled():
     assert exact.rational("1e300") == Fraction(10**300)
     assert exact.rational("1e-300") == Fraction(1, 10**300)
     for text in ("1e301", "1e-301", "1e0301", "1e1000", "9" * 302):
-        with pytest.raises(ValueError, match="between 1e-300 and 1e300"):
+        with refused("number", kind=ValueError):
             exact.rational(text)
     assert exact.rational("1e0299") == Fraction(10**299)
 

@@ -493,7 +493,7 @@ def _read_units(units: npt.ArrayLike) -> Array:
             f"units must be whole numbers, and these are {whole.dtype}",
             field="units",
             value=whole.dtype,
-            hint="call to_units first",
+            hint="make them with Grid(step).units",
         )
     if whole.dtype == np.uint64:
         whole = np.minimum(whole, np.uint64(MAX_UNITS))
