@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
         os.environ["PGPASSWORD"] = postgres.PASSWORD
         place = f"postgresql://whosin@/postgres?host={server.folder}"
         domains = {"ward": list(range(8)), "days": {"lower": 0, "upper": 100}}
-        table = Table(f"{place}::visits", "patient", domains, rows=10, groups=8)
+        table = Table(f"{place}::visits", "patient", domains, max_rows_per_group=10, max_groups=8)
         data = table.data
         scan = data.aggregate(**{f"most_{name}": data[name].max() for name in COLUMNS})
 
@@ -55,7 +55,9 @@ def rows() -> Iterator[Row]:
         met = ours <= GOAL * plain
         yield Row(work, ours, f"<= {GOAL} × fetch", met, "Arrow fetch of the columns", plain)
         query = Mean(column="days", by="ward")
-        held = Table(fetch(), "patient", domains, rows=10, groups=8, name="visits")
+        held = Table(
+            fetch(), "patient", domains, max_rows_per_group=10, max_groups=8, name="visits"
+        )
         here = best_of(lambda: held.engine.run(query.exact(held, query.cells(held))), 3)
         ours = best_of(lambda: table.engine.run(query.exact(table, query.cells(table))), 3)
         work = f"PostgreSQL, mean by group of {ROWS:,} rows, ten a person"

@@ -103,10 +103,10 @@ def quantiles() -> Iterator[Row]:
             held = pa.table({"who": np.arange(1000), "x": values})
             table = Table(held, "who", {"x": Range(0, 100)}, name="people")
             query = Quantile(column="x", quantile=str(below))
-            offer = query.offer(table, Share(plan, epsilon))
+            estimate = query.estimate_cost(table, Share(plan, epsilon))
             theirs = _opendp_quantile(float(below), float(epsilon))
             for _ in range(DRAWS):
-                (value,) = query.answer(table, offer)["rows"][0]
+                (value,) = query.answer(table, estimate)["rows"][0]
                 found["ours"].append(max(truth[0] - value, value - truth[1], 0))
                 other = theirs(values.tolist())
                 found["theirs"].append(max(truth[0] - other, other - truth[1], 0))
@@ -141,7 +141,7 @@ def large() -> Iterator[Row]:
         path = Path(folder) / "large.parquet"
         connection.execute(LARGE_ROWS.format(path=path))
         domains = {"ward": [f"w{place}" for place in range(GROUPS)], "x": Range(0, 100, "0.1")}
-        table = Table(path, "person", domains, rows=ROWS, groups=CELLS)
+        table = Table(path, "person", domains, max_rows_per_group=ROWS, max_groups=CELLS)
         query = Sum(column="x", by="ward")
         expression = query.exact(table, query.cells(table))
         ours = best_of(partial(table.engine.run, expression), repeats=1)
@@ -167,7 +167,9 @@ def rows() -> Iterator[Row]:
         with duckdb.connect() as connection:
             connection.execute(GENERATE.format(path=path))
             wards = [f"w{place}" for place in range(GROUPS)]
-            table = Table(path, "person", {"ward": wards}, rows=ROWS, groups=CELLS)
+            table = Table(
+                path, "person", {"ward": wards}, max_rows_per_group=ROWS, max_groups=CELLS
+            )
             plan = wi.calibrate(wi.Gamma(2), wi.families.Independent("0.05", "0.5"))
 
             def release() -> object:

@@ -118,12 +118,12 @@ def counts(table: Table) -> Iterator[Row]:
     batch = [Count(by=each) for each in publication(table)]
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
     for noise in ("laplace", "gaussian"):
-        offers = estimate_batch_cost(table, plan, batch, share=1, split="optimal", noise=noise)
+        estimates = estimate_batch_cost(table, plan, batch, share=1, split="optimal", noise=noise)
         squares = [
             math.sqrt(np.mean([error**2 for error in errors if error is not None]))
             for errors in (
-                [each.standard_error for each in offers],
-                [each.by_weights for each in offers],
+                [each.standard_error for each in estimates],
+                [each.by_weights for each in estimates],
             )
         ]
         work = f"{len(batch)} counts split for the least error, {noise}, a cell"
@@ -147,7 +147,7 @@ def planning() -> Iterator[Row]:
         domains = {f"c{place}": [f"v{value}" for value in range(8)] for place in range(100)}
         table = Table(path, "person", domains)
         start = time.process_time()
-        Marginals(columns=list(domains), order=2).offer(table, _share())
+        Marginals(columns=list(domains), order=2).estimate_cost(table, _share())
         seconds = time.process_time() - start
         yield Row("price all pairs of 100 columns, CPU", seconds, "under 3 s", seconds < 3)
 
@@ -180,8 +180,8 @@ def releases() -> Iterator[Row]:
                 table = Table(path, "row", domains, engine=engine)
                 start = time.perf_counter()
                 query = Marginals(columns=list(domains), order=2)
-                offer = query.offer(table, _share())
-                offer.details["scan"].count(table, offer.expression, None)
+                estimate = query.estimate_cost(table, _share())
+                estimate.details["scan"].count(table, estimate.expression, None)
                 seconds = time.perf_counter() - start
                 work = f"count 91 tables of 10^7 people, {engine.name}"
                 yield Row(work, seconds, "under 30 s", seconds < 30)
@@ -195,8 +195,8 @@ def _measured(table: Table, folder: str, noise: str) -> Iterator[Row]:
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
     share = Share(plan, Fraction(1), RHO if noise == "gaussian" else Fraction(0))
     query = Marginals(columns=list(table.domains), order=2)
-    offer = query.offer(table, share)
-    seconds = best_of(partial(query.answer, table, offer), repeats=3)
+    estimate = query.estimate_cost(table, share)
+    seconds = best_of(partial(query.answer, table, estimate), repeats=3)
     work = f"measure 91 tables of 50,000 people, intervals included, {noise}"
     yield Row(work, seconds, "under 2 s", seconds < 2)
 

@@ -35,7 +35,7 @@ ROOMS = {
     "noise": ("noise/*.py", "noise/test_noise.py"),
     "ledger": (
         "ledger/*.py",
-        "ledger/test_ledger.py ledger/test_halting.py ledger/test_binding.py ledger/test_places.py",
+        "ledger/test_ledger.py ledger/test_suspending.py ledger/test_registration.py",
     ),
 }
 """Which modules a room has, and the tests that must notice."""

@@ -76,15 +76,15 @@ class Guarantee:
 
     def for_group(self, size: int) -> Guarantee:
         """The same for people who have up to this many rows: kε, k·e^((k−1)ε)·δ, and k²ρ."""
-        k = read_whole(size, "rows", 1)
+        k = read_whole(size, "max_rows", 1)
         if k == 1:
             return self
         if self.rho is not None and self.delta:
             raise InvalidInput(
                 "group privacy of ρ-zCDP with a δ is not known",
-                field="rows",
+                field="max_rows",
                 value=k,
-                hint="use one row per person",
+                hint="use max_rows=1",
             )
         rho = None if self.rho is None else k * k * self.rho
         delta = self.delta
@@ -166,7 +166,8 @@ def debit_guarantee(
     """Pay for a release of another tool, before it is shown. Its entry is in the chain like any
     other.
 
-    The tool's unit must be the ledger's entity: whoever debits says so (see `rows` of `read`).
+    The tool's unit must be the ledger's privacy unit: whoever debits says so (see `max_rows` of
+    `read`).
 
     Args:
         title: what is published, in a few words; the ledger keeps it.
@@ -200,13 +201,13 @@ class ToolContext:
 
     Attributes:
         delta: the δ at which an accountant or a curve is read.
-        rows: how many rows a person has at most.
+        max_rows: how many rows a person has at most.
         columns: of SmartNoise SQL's Privacy: how many numbers a query computes of each group.
         updates, parameters: of JAX-Privacy's accountants.
     """
 
     delta: Fraction | None = None
-    rows: int = 1
+    max_rows: int = 1
     columns: int | None = None
     updates: int | None = None
     parameters: Any = None
@@ -231,7 +232,7 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         measurement, distance = value.accountant, value.d_in
         kind, unit = f"context, d_in = {distance}", "the context's own d_in"
     elif hasattr(value, "output_measure"):
-        measurement, distance = value, asked.rows
+        measurement, distance = value, asked.max_rows
         kind, unit = f"measurement, d_in = {distance}", ROWS_UNIT
     else:
         raise Unsupported(
@@ -507,7 +508,7 @@ def read(
     value: Any,
     *,
     delta: object = None,
-    rows: int = 1,
+    max_rows: int = 1,
     columns: int | None = None,
     updates: int | None = None,
     parameters: Any = None,
@@ -517,7 +518,7 @@ def read(
     Args:
         value: a measurement, context, budget, accountant or event, as it is; or a `Guarantee`.
         delta: the δ at which accountants, curves and ρ are read.
-        rows: how many rows a person has at most, where the tool protects single rows.
+        max_rows: how many rows a person has at most, where the tool protects single rows.
         columns: for a Privacy of SmartNoise SQL: how many numbers the query computes, those that
             its means and thresholds need too.
         updates, parameters: for JAX-Privacy's accountants: `DpParams` and how many updates.
@@ -527,7 +528,7 @@ def read(
     """
     asked = ToolContext(
         None if delta is None else rational(delta, "delta"),
-        read_whole(rows, "rows", 1),
+        read_whole(max_rows, "max_rows", 1),
         columns,
         updates=updates,
         parameters=parameters,
@@ -557,15 +558,15 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
     unit = stated.pop("unit", None)
     result = Guarantee(tool.name, number, **stated)
     if unit is None:
-        return result.for_group(asked.rows)
+        return result.for_group(asked.max_rows)
     if unit != ROWS_UNIT:
         _only_one(asked, f"{tool.name} protects {unit}, however many rows that has")
     return result
 
 
 def _only_one(asked: ToolContext, reason: str) -> None:
-    if asked.rows > 1:
-        raise invalid_value("rows", "1 here", asked.rows, hint=reason)
+    if asked.max_rows > 1:
+        raise invalid_value("max_rows", "1 here", asked.max_rows, hint=reason)
 
 
 def _installed_version(tool: Tool) -> str:
@@ -615,26 +616,26 @@ CURVE_DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(
 """The δ at which an object is asked for its ε."""
 
 
-def read_curve(value: Any, *, rows: int = 1) -> TradeOff:
+def read_curve(value: Any, *, max_rows: int = 1) -> TradeOff:
     """What the best test of membership reaches, as far as an object of another tool tells.
 
     Args:
-        rows: how many rows a person has at most, where the tool protects single rows.
+        max_rows: how many rows a person has at most, where the tool protects single rows.
 
     Raises:
         InvalidInput: it is of no tool that is known, or of a version that was not tried.
     """
     if type(value).__module__.startswith("dp_accounting.") and not hasattr(value, "get_epsilon"):
         value = read_accountant(value)  # once, and not for each δ
-    first = read(value, delta=CURVE_DELTAS[0], rows=rows)
-    losses = _privacy_losses(value, first.relation) if rows == 1 else None
+    first = read(value, delta=CURVE_DELTAS[0], max_rows=max_rows)
+    losses = _privacy_losses(value, first.relation) if max_rows == 1 else None
     if losses is not None:
         return LossCurve(LossDistribution.of(losses))
     if isinstance(value, Guarantee) or (first.rho is None and first.delta != CURVE_DELTAS[0]):
         return below_lines(
             _tradeoff_lines(first), first.relation
         )  # it says one pair, whatever is asked
-    told = (read(value, delta=at, rows=rows) for at in CURVE_DELTAS[1:])
+    told = (read(value, delta=at, max_rows=max_rows) for at in CURVE_DELTAS[1:])
     lines = [*_tradeoff_lines(first), *(line for each in told for line in _tradeoff_lines(each))]
     return below_lines(lines, first.relation)
 

@@ -80,9 +80,9 @@ ADVERSARY_WORDS = _word_table(
 
 TABLE_WORDS = _word_table(
     Word("source", "text", "The file, folder or database::table; postgresql://host/db::table."),
-    Word("entity", "text", 'The column that says whose row it is; "row" for one row a person.'),
-    Word("rows", "whole", "How many rows of an entity count, at most."),
-    Word("groups", "whole", "How many cells of a group-by an entity may be in."),
+    Word("privacy_unit", "text", 'The column that says whose row it is; "row" for each row.'),
+    Word("max_rows_per_group", "whole", "How many rows of a privacy unit count in a group."),
+    Word("max_groups", "whole", "How many groups a privacy unit counts in, at most."),
     Word("name", "text", "The dataset's name in the ledger; the file's by default."),
     Word("engine", "text", "duckdb (by default) or spark."),
     Word(
@@ -99,8 +99,8 @@ TABLE_WORDS = _word_table(
 FURTHER_TABLE_WORDS = _word_table(
     Word("name", "text", "What features and domains call the table."),
     Word("source", "text", "The file, folder or database::table."),
-    Word("entity", "text", "The column there that says whose row it is; called as in [table]."),
-    Word("rows", "whole", "How many rows of an entity are joined, at most; 1 by default."),
+    Word("privacy_unit", "text", "Its column that says whose row it is; as in [table] by default."),
+    Word("max_rows", "whole", "How many rows of a privacy unit are joined; 1 by default."),
     Word("public", "flag", "Whether it is a public table, whose rows are looked up."),
     Word("key", "text", "For a public table: its key column, which has each value once."),
     Word("on", "text", "The column that holds the key; called as the key by default."),

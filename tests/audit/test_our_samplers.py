@@ -138,8 +138,8 @@ def audited_study(score, relation, samples, confidence):
     snps = Snps(["1"] * 3, names, np.arange(1, 4), dots, dots)
     some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
-    offered = gwas.price_study(STUDY_PLAN, asked, some)
-    scale = offered.selection_spread
+    estimate = gwas.estimate_study_cost(STUDY_PLAN, asked, some)
+    scale = estimate.selection_spread
     tables = gwas_oracle.tables(PEOPLE, PEOPLE)
     values = gwas_scores.selection_scores(score, np.array(tables), relation, CUT).tolist()
     of = dict(zip(tables, values, strict=True))
@@ -152,10 +152,10 @@ def audited_study(score, relation, samples, confidence):
     worlds = [np.array(world) for world in zip(*(pairs[snp] for snp in best), strict=True)]
 
     def draw(world):
-        return tuple(gwas_release.choose_snps(offered, worlds[world]).tolist())
+        return tuple(gwas_release.choose_snps(estimate, worlds[world]).tolist())
 
     found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
-    return found, oracle.level(*zip(*best, strict=True), TOP, scale), offered.epsilons[0]
+    return found, oracle.level(*zip(*best, strict=True), TOP, scale), estimate.epsilons[0]
 
 
 @pytest.fixture
@@ -223,30 +223,30 @@ def built_once(method):
 
 
 def answering(query, plan, rows):
-    """The offer, and a function that answers the query on a table of (who, x, w)."""
+    """The estimate, and a function that answers the query on a table of (who, x, w)."""
     columns = dict(zip(("who", "x", "w"), map(list, zip(*rows, strict=True)), strict=True))
     data = release_oracle.table(columns, {"x": Range(0, 10, step=1), "w": ["A", "B"]})
-    offer = estimate_batch_cost(data, plan, query)[0]
+    estimate = estimate_batch_cost(data, plan, query)[0]
     data.engine, asked = Kept(data.engine), copy.copy(query)
     for name in ("exact", "_expression"):
         if hasattr(query, name):
             object.__setattr__(asked, name, built_once(getattr(query, name)))
-    return offer, lambda: asked.answer(data, offer)["rows"]
+    return estimate, lambda: asked.answer(data, estimate)["rows"]
 
 
 def shifted(*steps):
     """The level of noisy sums that one person moves by these steps."""
-    return lambda offer, _worlds: float(
-        sum(step / part.scale for step, part in zip(steps, offer.parts, strict=True))
+    return lambda estimate, _worlds: float(
+        sum(step / part.scale for step, part in zip(steps, estimate.parts, strict=True))
     )
 
 
-def top_level(offer, worlds):
+def top_level(estimate, worlds):
     counts = [[sum(w == each for _, _, w in rows) for each in "AB"] for rows in worlds]
-    return oracle.level(*counts, 1, float(offer.details.scale))
+    return oracle.level(*counts, 1, float(estimate.details.scale))
 
 
-def median_level(offer, worlds):
+def median_level(estimate, worlds):
     """The selection of a median, by the definition of its scores: how many rows the middle rank has
     to spare on a point, on either side."""
     points = (0, 5, 10)
@@ -261,12 +261,12 @@ def median_level(offer, worlds):
             for c in points
         ]
 
-    return oracle.level(*map(scores, worlds), 1, float(offer.details.scale))
+    return oracle.level(*map(scores, worlds), 1, float(estimate.details.scale))
 
 
-def table_level(offer, worlds):
+def table_level(estimate, worlds):
     """Every answer of every row, in rationals; only how many rows a cell has is shown."""
-    kept = offer.details.kept
+    kept = estimate.details.kept
     chances = []
     for rows in worlds:
         found = {}

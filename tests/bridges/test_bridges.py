@@ -59,7 +59,7 @@ def sums(dp, metric=None):
 def test_measurements_of_opendp(opendp):
     dp = opendp
     laplace = sums(dp) >> dp.t.then_sum() >> dp.m.then_laplace(scale=10.0)
-    one, two = read(laplace), read(laplace, rows=2)
+    one, two = read(laplace), read(laplace, max_rows=2)
     assert (one.epsilon, one.delta, one.relation, one.tool) == (1, 0, "add-remove", "OpenDP")
     assert two.epsilon == 2 and one.costs["replace"].epsilon == two.costs["add-remove"].epsilon
     gauss = sums(dp) >> dp.t.then_sum() >> dp.m.then_gaussian(scale=10.0)
@@ -84,8 +84,8 @@ def test_contexts_of_opendp(opendp):
         split_evenly_over=2,
     )
     assert read(context).epsilon == 1 and "d_in = 2" in read(context).says
-    with refused("rows", 2):
-        read(context, rows=2)
+    with refused("max_rows", 2):
+        read(context, max_rows=2)
 
 
 def test_events_and_accountants_of_dp_accounting():
@@ -167,14 +167,14 @@ def test_shapes_of_other_tools(installed, value, more, expected):
         (stand_in("snsql", epsilon=1.0, delta=1e-5), {}, "columns"),
         (stand_in("snsql", epsilon=1.0, delta=None), {"columns": 1}, "delta"),
         (stand_in("snsql", epsilon=1.0, neighboring="any"), {}, "neighboring"),
-        (stand_in("snsql", epsilon=1.0, delta=0.0), {"columns": 1, "rows": 2}, "rows"),
-        (stand_in("tmlt", epsilon=1), {"rows": 2}, "rows"),
+        (stand_in("snsql", epsilon=1.0, delta=0.0), {"columns": 1, "max_rows": 2}, "max_rows"),
+        (stand_in("tmlt", epsilon=1), {"max_rows": 2}, "max_rows"),
         (
             stand_in("pipeline_dp", _total_epsilon=1, _total_delta=0),
-            {"rows": 3},
-            "rows",
+            {"max_rows": 3},
+            "max_rows",
         ),
-        (Guarantee("other", "1", Fraction(1)), {"rows": 2}, "rows"),
+        (Guarantee("other", "1", Fraction(1)), {"max_rows": 2}, "max_rows"),
         (
             stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
             {"updates": 5, "parameters": trained("SHUFFLED")},
@@ -182,8 +182,8 @@ def test_shapes_of_other_tools(installed, value, more, expected):
         ),
         (
             stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),
-            {"updates": 5, "rows": 2, "parameters": trained("POISSON", examples_per_user=2)},
-            "rows",
+            {"updates": 5, "max_rows": 2, "parameters": trained("POISSON", examples_per_user=2)},
+            "max_rows",
         ),
         (stand_in("dp_accounting", get_epsilon=lambda d: 1), {"delta": 0.1}, "from"),
         (
@@ -199,7 +199,7 @@ def test_shapes_of_other_tools(installed, value, more, expected):
         ),
         (stand_in("jax_privacy"), {}, "updates and parameters"),
         (stand_in("snsql", epsilon=-1.0, delta=0), {"columns": 1}, "epsilon"),
-        (stand_in("tmlt", epsilon=1), {"rows": 0}, "rows"),
+        (stand_in("tmlt", epsilon=1), {"max_rows": 0}, "max_rows"),
     ],
 )
 def test_what_cannot_be_read_is_refused(installed, value, more, field):
@@ -272,7 +272,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
         told = Guarantee("other", "1", Fraction(3, 2))
         debit_guarantee(ledger, "people", told, "a model", "r1")
         debit_guarantee(ledger, "people", told, "a model", "r1")  # a retry pays once
-        assert ledger.standing("people").epsilon == pytest.approx(1.5)
+        assert ledger.budget_state("people").epsilon == pytest.approx(1.5)
         assert [entry.kind for entry in ledger.history("people")][-2:] == ["debit", "answer"]
         wi.ledger.verify(ledger, "people")
         with pytest.raises(wi.errors.BudgetRefused):

@@ -357,7 +357,7 @@ def test_the_noise_for_candidates_is_enough(rho, m):
 
 def test_expected_errors_are_those_of_the_noise():
     """Laplace noise of scale b has mean error b, and is within b ln 20 in 95% of cases."""
-    plan = calibrate(wi.Epsilon("0.5"), query=PlannedQuery("sum", 0, 10, rows=2))
+    plan = calibrate(wi.Epsilon("0.5"), query=PlannedQuery("sum", 0, 10, max_rows_per_group=2))
     assert plan.noise.scale == plan.noise.error == 40
     assert math.exp(-plan.noise.within / plan.noise.scale) == pytest.approx(0.05)
     plan = calibrate(wi.Gamma(2), delta=1e-6, query="count")
@@ -375,18 +375,18 @@ def holdings(query: PlannedQuery, cells: int) -> list[tuple[Fraction, ...]]:
     if query.kind == "count":
         return [(ZERO,), (ONE,)]  # filtered out, or in
     if query.kind == "rows":
-        return [(Fraction(rows),) for rows in range(query.rows + 1)]
+        return [(Fraction(rows),) for rows in range(query.max_rows_per_group + 1)]
     if query.kind == "sum":
         values = [low, (low + high) / 2, high, *([ZERO] if low <= 0 <= high else [])]
-        several = (product(values, repeat=rows) for rows in range(query.rows + 1))
+        several = (product(values, repeat=rows) for rows in range(query.max_rows_per_group + 1))
         return [(sum(rows, ZERO),) for way in several for rows in way]
-    ways = product(range(query.rows + 1), repeat=cells)
-    return [tuple(map(Fraction, way)) for way in ways if sum(map(bool, way)) <= query.cells]
+    ways = product(range(query.max_rows_per_group + 1), repeat=cells)
+    return [tuple(map(Fraction, way)) for way in ways if sum(map(bool, way)) <= query.max_groups]
 
 
 def moved(query: PlannedQuery, relation: str) -> tuple[Fraction, float]:
     """The largest L1 and L2 change of the answer when one entity is added, or replaced."""
-    cells = 2 * query.cells if query.kind == "histogram" else 1
+    cells = 2 * query.max_groups if query.kind == "histogram" else 1
     one = holdings(query, cells)
     other = one if relation == "replace" else [(ZERO,) * cells]
     changes = [tuple(a - b for a, b in zip(x, y, strict=True)) for x in one for y in other]
@@ -401,21 +401,25 @@ def moved(query: PlannedQuery, relation: str) -> tuple[Fraction, float]:
     "query",
     [
         PlannedQuery(),
-        *(PlannedQuery("rows", rows=c) for c in (1, 2, 5)),
+        *(PlannedQuery("rows", max_rows_per_group=c) for c in (1, 2, 5)),
         *(
-            PlannedQuery("sum", low, high, rows=c)
+            PlannedQuery("sum", low, high, max_rows_per_group=c)
             for low, high in ((0, 1), (-1, 1), (2, 5), (-7, -3), (-1, 4), ("-0.5", "2.5"), (0, 3))
             for c in (1, 2, 3)
         ),
-        *(PlannedQuery("histogram", rows=k, cells=c) for k in (1, 2, 3) for c in (1, 2)),
+        *(
+            PlannedQuery("histogram", max_rows_per_group=k, max_groups=c)
+            for k in (1, 2, 3)
+            for c in (1, 2)
+        ),
     ],
     ids=repr,
 )
 def test_sensitivities(query, relation):
     """THEORY 8 against brute force, in L1 and in L2."""
     taxicab, euclidean = moved(query, relation)
-    assert query.sensitivity(relation) == taxicab
-    assert query.euclidean(relation) == pytest.approx(euclidean, rel=1e-12)
+    assert query.l1_sensitivity(relation) == taxicab
+    assert query.l2_sensitivity(relation) == pytest.approx(euclidean, rel=1e-12)
     assert query.words()
 
 
@@ -426,9 +430,9 @@ def test_sensitivities(query, relation):
         (lambda: PlannedQuery("sum", 1, 0), "lower"),
         (lambda: PlannedQuery("sum", 1, 1), "lower"),
         (lambda: PlannedQuery("sum", "x", 1), "lower"),
-        (lambda: PlannedQuery(rows=0), "rows"),
-        (lambda: PlannedQuery(cells=1.5), "cells"),  # type: ignore[arg-type]
-        (lambda: PlannedQuery(rows=True), "rows"),
+        (lambda: PlannedQuery(max_rows_per_group=0), "max_rows_per_group"),
+        (lambda: PlannedQuery(max_groups=1.5), "max_groups"),  # type: ignore[arg-type]
+        (lambda: PlannedQuery(max_rows_per_group=True), "max_rows_per_group"),
     ],
 )
 def test_bad_queries(make, field):
@@ -512,7 +516,7 @@ def test_plans_survive_a_file(tmp_path):
             [
                 None,
                 PlannedQuery(),
-                PlannedQuery("sum", "-1/3", 2.5, rows=2),
+                PlannedQuery("sum", "-1/3", 2.5, max_rows_per_group=2),
             ]
         )
         delta = 0 if isinstance(family, AtMostKnown | Cliques) else rng.choice([0, 0, 1e-6])

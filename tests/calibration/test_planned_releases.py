@@ -49,7 +49,7 @@ def k_max_advantage(k: int, n: int) -> float:
 
 def places(plan: wi.calibration.Plan) -> int:
     query = release.Maximum(universe=PEOPLE)
-    k: int = query.offer(people(), Share(plan, Fraction(1))).details
+    k: int = query.estimate_cost(people(), Share(plan, Fraction(1))).details
     return k
 
 
@@ -70,20 +70,20 @@ def test_no_epsilon_holds_for_a_maximum(delta, tmp_path):
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     with refused("target"):
         session.release(release.Maximum(universe=PEOPLE))
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 def scenario(folder, adversary: dict, target: dict, query: dict):
     (folder / "people.csv").write_text("who\n" + "\n".join(f"p{n}" for n in range(437)) + "\n")
     data = {"adversary": adversary, "target": target, "queries": [query]}
-    return read_scenario(data | {"table": {"source": "people.csv", "entity": "who"}}, folder)
+    return read_scenario(data | {"table": {"source": "people.csv", "privacy_unit": "who"}}, folder)
 
 
 def test_a_scenario_refuses_it_too(tmp_path):
     asked = {"kind": "maximum", "universe": [list(pair) for pair in PEOPLE]}
     with refused("target"):
-        scenario(tmp_path, {"uninformed": True}, {"epsilon": 1}, asked).price()
-    assert scenario(tmp_path, {"uninformed": True}, {"gamma": 1.5}, asked).price()
+        scenario(tmp_path, {"uninformed": True}, {"epsilon": 1}, asked).estimate_cost()
+    assert scenario(tmp_path, {"uninformed": True}, {"gamma": 1.5}, asked).estimate_cost()
 
 
 # Someone who knows few: the plan's count is what is drawn.
@@ -100,8 +100,12 @@ def test_a_count_is_drawn_as_planned(tmp_path):
     plan = few(wi.Posterior("0.95"))
     assert plan.noise.kind == "none"
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
-    [offer] = session.dry_run(release.Count())
-    assert (offer.noise, offer.within, offer.charge.alone) == ("none: the exact number", 0, True)
+    [estimate] = session.dry_run(release.Count())
+    assert (estimate.noise, estimate.within, estimate.charge.alone) == (
+        "none: the exact number",
+        0,
+        True,
+    )
     assert session.release(release.Count())[0].rows == ((437, 437, 437),)
     with pytest.raises(BudgetRefused):
         session.release(release.Count())
@@ -113,7 +117,7 @@ def test_noise_of_the_planned_scale():
     """Geometric, of exactly the plan's scale."""
     plan = few(wi.Posterior("0.91"), delta=1e-6, entities=200)
     assert plan.noise.kind == "geometric"
-    [part] = release.Count().offer(people(), Share(plan, Fraction(1))).parts
+    [part] = release.Count().estimate_cost(people(), Share(plan, Fraction(1))).parts
     assert part.scale == Fraction(plan.noise.scale) and part.error == pytest.approx(
         plan.noise.error
     )
@@ -134,8 +138,8 @@ def test_other_questions_pay_by_differential_privacy(query):
     table = Table(
         pa.table({"who": ["a", "b"], "ward": ["x", "y"]}), "who", {"ward": ["x", "y"]}, name="t"
     )
-    offer = query.offer(table, Share(few(wi.Posterior("0.95")), HALF))
-    assert not offer.charge.alone and all(part.scale > 0 for part in offer.parts)
+    estimate = query.estimate_cost(table, Share(few(wi.Posterior("0.95")), HALF))
+    assert not estimate.charge.alone and all(part.scale > 0 for part in estimate.parts)
 
 
 def test_a_scenario_draws_the_planned_count(tmp_path):
@@ -159,7 +163,7 @@ def test_the_page_draws_it_too(tmp_path):
     with running(served(tmp_path)) as url, program(url) as client:
         who = {"prior": "0.5", "known": 10, "people": 1000}
         body = ONE | {"adversary": who, "target": {"posterior": "95%", "delta": "1e-6"}}
-        priced = client.post("/api/price", json=body).json()
+        priced = client.post("/api/estimate", json=body).json()
         assert "none: the exact number" in str(priced)
         done = client.post("/api/release", json={"scenario": body, "request": "planned-count"})
         assert done.status_code == 200, done.text
@@ -173,7 +177,7 @@ def test_the_page_draws_it_too(tmp_path):
             "target": {"epsilon": "1"},
             "queries": [{"kind": "maximum", "universe": universe}],
         }
-        assert "no ε holds" in client.post("/api/price", json=one_sided).text
+        assert "no ε holds" in client.post("/api/estimate", json=one_sided).text
 
 
 # An ε with a δ is (ε, δ)-differential privacy.
@@ -233,8 +237,8 @@ def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
         "(ε, δ)-differential privacy with δ = 1e-05" in words and "factor of at most" not in words
     )
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
-    [offer] = session.dry_run(release.Count(), noise="gaussian")
-    assert f"σ = {format_figures(float(offer.parts[0].scale), 4, 'up')} " in words
+    [estimate] = session.dry_run(release.Count(), noise="gaussian")
+    assert f"σ = {format_figures(float(estimate.parts[0].scale), 4, 'up')} " in words
 
 
 def test_an_epsilon_is_kept_as_it_was_written_and_otherwise_rounded_down():

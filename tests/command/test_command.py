@@ -140,7 +140,7 @@ def test_demo_and_cite(run):
     data = json.loads(out)
     patients = data["answers"][0]["rows"][0]
     assert patients[1] <= patients[0] <= patients[2] and abs(patients[0] - 20_000) < 500
-    assert data["standing"]["remaining_epsilon"] < 1e-9
+    assert data["budget_state"]["remaining_epsilon"] < 1e-9
     assert run("cite", "T4")[1].count("T4") == 1
     assert "@misc{li13" in run("cite", "--bibtex")[1]
     assert {paper["key"] for paper in json.loads(run("cite", "--json")[1])["papers"]} >= {"li13"}
@@ -500,7 +500,7 @@ def test_an_option_given_twice_is_not_lost_silently(run, line, words):
 def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):
     scenario = tmp_path / "s.toml"
     scenario.write_text(
-        "target = {epsilon = 1}\ntable = {source = 'visits', entity = 'a'}\n"
+        "target = {epsilon = 1}\ntable = {source = 'visits', privacy_unit = 'a'}\n"
         "[[queries]]\nkind = 'count'\n"
     )
     refused(run("release", str(scenario), "--dry-run"), "visits: no such file or folder")

@@ -37,8 +37,8 @@ epsilon = {plan}
 [table]
 source = "{people}"
 name = "people"
-entity = "who"
-groups = {cells}
+privacy_unit = "who"
+max_groups = {cells}
 [domains]
 slot = {{ values = {slots}, outside = "drop" }}
 total = {{ lower = 0, upper = 60, step = 1 }}

@@ -17,7 +17,7 @@ from whosin.release.table import dataset_name
 SMALL = {
     "adversary": {"prior": "0.05..0.5"},
     "target": {"posterior": 0.6},
-    "table": {"source": "t.csv", "entity": "who"},
+    "table": {"source": "t.csv", "privacy_unit": "who"},
     "domains": {"ward": ["a", "b"], "age": "0..100"},
     "queries": [{"kind": "count"}],
 }
@@ -43,9 +43,9 @@ def test_a_dry_run_spends_and_writes_nothing(run, hospital):
     code, out, err = run("release", hospital, "--dry-run")
     assert (code, err) == (0, "") and "Nothing is spent" in out and "visits by ward" in out
     code, out, _err = run("release", hospital, "--dry-run", "--json")
-    offers = json.loads(out)["offers"]
-    assert code == 0 and len(offers) == 4
-    total = sum(offer["costs"]["add-remove"]["epsilon"] for offer in offers)
+    estimates = json.loads(out)["estimates"]
+    assert code == 0 and len(estimates) == 4
+    total = sum(estimate["costs"]["add-remove"]["epsilon"] for estimate in estimates)
     assert 0.405465108098 < total <= 0.4054651081082
     assert sorted(path.name for path in hospital.parent.iterdir()) == before
 
@@ -65,7 +65,7 @@ def test_the_whole_round(run, hospital):
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
     data = json.loads(answers.read_text(encoding="utf-8"))
     assert data["answers"][0]["title"] == "patients"
-    head = data["standing"]["head"]
+    head = data["budget_state"]["head"]
     written = [each for each in folder.iterdir() if each.suffix in (".html", ".json", ".db")]
     assert {each.stat().st_mode & 0o777 for each in written} == {0o600}
     assert head in page and f"head {head}" in out
@@ -109,7 +109,7 @@ def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeyp
     monkeypatch.setattr(DuckDB, "run", whole)
     code, out, err = run("release", hospital, "--request", "monday", "--json")
     first = json.loads(out)
-    assert code == 0 and err == "" and first["standing"]["debits"] == 4
+    assert code == 0 and err == "" and first["budget_state"]["debits"] == 4
     code, out, _err = run("release", hospital, "--request", "monday", "--json")
     assert code == 0 and json.loads(out)["answers"] == first["answers"]
 
@@ -119,7 +119,7 @@ def test_a_request_that_is_not_there_is_said_to_be_new(run, hospital):
     select = ("sql", hospital, "SELECT COUNT(*) FROM hospital", "--share", "1/4", "--json")
     for request, debits in (("monday", 1), ("monady", 2)):
         code, out, err = run(*select, "--request", request)
-        assert code == 0 and json.loads(out)["standing"]["debits"] == debits
+        assert code == 0 and json.loads(out)["budget_state"]["debits"] == debits
         assert (
             err.splitlines()[0] == f"whosin: there is no request {request!r} yet: this is a new one"
         )
@@ -141,7 +141,7 @@ def test_the_curators_look_is_marked(run, hospital):
     code, out, _err = run("table", "check", hospital, "--json")
     data = json.loads(out)
     assert data["private"] is True
-    assert {"what": "entities", "rows": 300} in data["findings"]
+    assert {"what": "privacy units", "rows": 300} in data["findings"]
     assert not (hospital.parent / "ledger.db").exists()
 
 
@@ -156,8 +156,8 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"adversary": {"prior": "0.9..0.1"}}, ["low"]),
         ({"adversary": {"linked": 3, "prior": 0.5}}, ["linked"]),
         ({"adversary": {"uninformed": True, "known": 3}}, ["adversary"]),
-        ({"table": {"source": "t.csv"}}, ["entity"]),
-        ({"table": {"source": "t.csv", "entity": "who", "engine": "duck"}}, ["'duckdb'"]),
+        ({"table": {"source": "t.csv"}}, ["privacy_unit"]),
+        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, ["'duckdb'"]),
         ({"queries": []}, ["queries"]),
         ({"queries": [{"kind": "cuont"}]}, ["'count'"]),
         ({"queries": [{"kind": "sum"}]}, ["sum query", "column"]),
@@ -182,7 +182,7 @@ def test_the_curators_look_is_marked(run, hospital):
 def test_wrong_scenarios(small, parts, words):
     """Each is refused from its text and the schema alone, naming the field."""
     with pytest.raises(InvalidInput) as caught:
-        read_scenario(changed(**parts), small).price()
+        read_scenario(changed(**parts), small).estimate_cost()
     for word in words:
         assert word in str(caught.value)
     assert not (small / "ledger.db").exists()
@@ -217,7 +217,9 @@ def test_a_source_of_several_files(small, source):
     (small / "parts").mkdir()
     for name in ("one.csv", "two.csv"):
         (small / "parts" / name).write_text("who,ward,age\nx,a,3\n", encoding="utf-8")
-    found = read_scenario(changed(table={"source": source, "entity": "who"}), small).open_table()
+    found = read_scenario(
+        changed(table={"source": source, "privacy_unit": "who"}), small
+    ).open_table()
     assert found.name == "parts" and len(found.engine.run(found.data)) == 2
 
 

@@ -38,8 +38,8 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "people.{kind}"
-entity = "who"
-rows = 2
+privacy_unit = "who"
+max_rows_per_group = 2
 [domains]
 ward = ["a", "b"]
 x = {{ edges = [0, 1, 2, 3] }}

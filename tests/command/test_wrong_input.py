@@ -114,7 +114,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "p.csv"
-entity = "ward"
+privacy_unit = "ward"
 [domains]
 a = "0..50"
 [[queries]]
@@ -127,7 +127,7 @@ kind = "count"
     [
         ('"ward"', '"Ward"', "must be a column of the table, spelled as in its header, not 'Ward'"),
         ("a =", "c =", "must be a column of the table, spelled as in its header, not 'c'"),
-        ('entity = "ward"', "", "table.entity must be given as a text, not nothing"),
+        ('privacy_unit = "ward"', "", "table.privacy_unit must be given as a text, not nothing"),
         ('"0.05..0.5"', "0.05..0.5", ': a range is in quotes, as in "0.05..0.5"'),
         ('"0..50"', "0..50", ': a range is in quotes, as in "0.05..0.5"'),
         (

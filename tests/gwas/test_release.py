@@ -37,23 +37,25 @@ def strong():
 def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
     asked = Question(4, relation, score, numbers)
     made = publish_study(strong, PLAN, asked, ledger, "study")
-    standing = ledger.standing(f"study:{relation}")
-    assert standing.epsilon <= PLAN.epsilon < standing.epsilon + 1e-11
-    chosen, rest = made.offer.epsilons
+    budget_state = ledger.budget_state(f"study:{relation}")
+    assert budget_state.epsilon <= PLAN.epsilon < budget_state.epsilon + 1e-11
+    chosen, rest = made.estimate.epsilons
     assert chosen + rest <= PLAN.epsilon and (rest == 0) == (numbers == "nothing")
     sensitivity = gwas_scores.score_sensitivity(score, 3000, 3000, relation)
-    paid = noise.selection_epsilon(sensitivity, made.offer.selection_spread, 4)
+    paid = noise.selection_epsilon(sensitivity, made.estimate.selection_spread, 4)
     assert chosen * (1 - 1e-9) < paid <= chosen
     # At most 150 genotypes of each group are imputed where genotypes are secret.
     copies = {"label-swap": 4, "genotype": 2 + Fraction(600, 5700) + Fraction(2, 256)}[relation]
     if numbers == "counts":
-        assert math.isclose(made.offer.scale, 4 * copies / Fraction(rest), rel_tol=1e-12)
+        assert math.isclose(made.estimate.scale, 4 * copies / Fraction(rest), rel_tol=1e-12)
     if numbers == "chi2":
         change = 4 * 4 * copies  # N²/(RS) for each copy, four SNPs
-        assert change / Fraction(rest) <= made.offer.scale <= 1.01 * change / Fraction(rest)
+        assert change / Fraction(rest) <= made.estimate.scale <= 1.01 * change / Fraction(rest)
     if numbers == "nothing" and score == "chi2":
-        assert math.isclose(made.offer.selection_scale, made.offer.selection_spread / 256)
-        assert 4 * copies * 8 / chosen <= made.offer.selection_scale <= 4.01 * copies * 8 / chosen
+        assert math.isclose(made.estimate.selection_scale, made.estimate.selection_spread / 256)
+        assert (
+            4 * copies * 8 / chosen <= made.estimate.selection_scale <= 4.01 * copies * 8 / chosen
+        )
     assert made.snps.name == [strong.snps.name[place] for place in made.places]
     with pytest.raises(BudgetRefused):
         publish_study(strong, PLAN, asked, ledger, "study")
@@ -81,15 +83,15 @@ def test_a_retry_is_paid_once(strong, ledger):
         publish_study(
             strong, PLAN, Question(4, "label-swap"), ledger, "study", request="main table"
         )
-    assert ledger.standing("study:label-swap").debits == 1
+    assert ledger.budget_state("study:label-swap").debits == 1
 
 
 def test_named_snps_get_all_of_epsilon(strong, ledger):
     asked = Question(None, "label-swap", named=("rs7", "rs3"))
     made = publish_study(strong, PLAN, asked, ledger, "study")
     assert made.places.tolist() == [6, 2] and made.snps.name == ["rs7", "rs3"]
-    assert made.offer.epsilons[0] == 0 and made.offer.epsilons[1] <= PLAN.epsilon
-    assert math.isclose(made.offer.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
+    assert made.estimate.epsilons[0] == 0 and made.estimate.epsilons[1] <= PLAN.epsilon
+    assert math.isclose(made.estimate.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
     with pytest.raises(InvalidInput, match="SNP must be one of the study's 400"):
         publish_study(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
     for wrong in ({"named": ()}, {"named": ("a", "a")}, {"named": ("a",), "numbers": "nothing"}):
@@ -106,7 +108,7 @@ def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
     small = wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
     asked = Question(3, "label-swap")
     publish_study(strong, small, asked, ledger, "study", request="first")
-    assert ledger.standing("study:label-swap").bound is not None, "the first release binds it"
+    assert ledger.budget_state("study:label-swap").bound is not None, "the first release binds it"
     counts = strong.counts.copy()
     counts[7, [0, 1]] += (-1, 1)
     fewer = gwas.Study(strong.snps.take(np.arange(399)), strong.counts[:399], 3000, 3000)
@@ -118,12 +120,12 @@ def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
     ):
         with pytest.raises(BudgetRefused, match=words):
             publish_study(other, small, asked, ledger, "study")
-    assert ledger.standing("study:label-swap").debits == 1
+    assert ledger.budget_state("study:label-swap").debits == 1
     publish_study(larger, small, asked, ledger, "study", amend=True)
     with pytest.raises(BudgetRefused, match="release --amend"):
         publish_study(strong, small, asked, ledger, "study")
     again = publish_study(strong, small, asked, ledger, "study", request="first")
-    assert again.request == "first" and ledger.standing("study:label-swap").debits == 2
+    assert again.request == "first" and ledger.budget_state("study:label-swap").debits == 2
     wi.ledger.verify(ledger, "study:label-swap")
 
 
@@ -187,7 +189,8 @@ def test_phenotypes_of_the_same_people_share_a_budget(cohort, ledger):
         with pytest.raises(BudgetRefused, match="another question"):
             publish_study(study, PLAN, asked, ledger, "height", request="table")
     assert (
-        ledger.datasets() == ["height:genotype"] and ledger.standing("height:genotype").debits == 1
+        ledger.datasets() == ["height:genotype"]
+        and ledger.budget_state("height:genotype").debits == 1
     )
     again = publish_study(cohort[0], PLAN, asked, ledger, "height", request="table")
     assert again.snps.name == first.snps.name and (again.numbers == first.numbers).all()
@@ -201,7 +204,7 @@ def test_a_shared_budget_pays_for_each_phenotype(cohort, ledger):
         with pytest.warns(UserWarning, match="its budget pays"):
             made = publish_study(cohort[number], small, asked, ledger, f"name {number}")
         assert made.dataset == "all:genotype" and len(made.notes) == 1
-    assert ledger.standing("all:genotype").debits == PHENOTYPES
+    assert ledger.budget_state("all:genotype").debits == PHENOTYPES
     assert ledger.datasets() == ["all:genotype"]
     wi.ledger.verify(ledger, "all:genotype")
 
@@ -281,7 +284,7 @@ def test_relatives_are_mentioned(tmp_path, ledger):
     assert len(released.notes) == 1
 
 
-def test_a_study_that_cannot_be_drawn_is_halted(strong, ledger, monkeypatch):
+def test_a_study_that_cannot_be_drawn_is_suspended(strong, ledger, monkeypatch):
     from whosin.errors import ScanFailed
     from whosin.gwas import release
 
@@ -291,11 +294,11 @@ def test_a_study_that_cannot_be_drawn_is_halted(strong, ledger, monkeypatch):
         with pytest.raises(ScanFailed, match="request r then continues") as caught:
             publish_study(strong, PLAN, asked, ledger, "study", request="r")
     assert caught.value.__context__ is None
-    with pytest.raises(BudgetRefused, match="is halted"):
+    with pytest.raises(BudgetRefused, match="is suspended"):
         publish_study(strong, PLAN, asked, ledger, "study", request="r")
     ledger.resume("study:label-swap")
     publish_study(strong, PLAN, asked, ledger, "study", request="r")
-    assert ledger.standing("study:label-swap").debits == 1
+    assert ledger.budget_state("study:label-swap").debits == 1
 
 
 def test_relations_do_not_mix(strong, ledger):
@@ -387,8 +390,8 @@ def test_the_noise_has_the_stated_scale(tmp_path):
             gaps.append((made.numbers - exact[made.places]).ravel())
     gaps = np.abs(np.concatenate(gaps))
     # (2N/(N − 4 imputed) + 2/256) copies × 40 SNPs / (4 / 2)
-    assert math.isclose(made.offer.scale, 20 * (200 / 96 + 2 / 256))
-    assert stats.kstest(gaps, stats.expon(scale=made.offer.scale).cdf).pvalue > 1e-4
+    assert math.isclose(made.estimate.scale, 20 * (200 / 96 + 2 / 256))
+    assert stats.kstest(gaps, stats.expon(scale=made.estimate.scale).cdf).pvalue > 1e-4
     assert stats.kstest(gaps, stats.expon(scale=30).cdf).pvalue < 1e-6
 
 
@@ -587,9 +590,9 @@ def test_values_of_wrong_types(odd, tmp_path):
         lambda: gwas.read_study(odd),
         lambda: gwas.count_bed(odd),
         lambda: gwas.read_study(path, odd or 3),
-        lambda: gwas.price_study(odd, asked, study),
-        lambda: gwas.price_study(plan, odd, study),
-        lambda: gwas.price_study(plan, asked, odd),
+        lambda: gwas.estimate_study_cost(odd, asked, study),
+        lambda: gwas.estimate_study_cost(plan, odd, study),
+        lambda: gwas.estimate_study_cost(plan, asked, odd),
         lambda: gwas.publish_study(study, plan, asked, odd, "study"),
         lambda: gwas.Question(None, "genotype", named=odd),
         lambda: gwas.Study(odd, study.counts, 30, 40),

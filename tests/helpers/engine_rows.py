@@ -116,10 +116,11 @@ def exact(query: Any, table: Table) -> Any:
         return [vector.tolist() for vector in cells.dense(result, names)]
     if isinstance(query, Marginals):
         plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
-        offer = query.offer(table, Share(plan, Fraction(1)))
-        assert offer.details is not None
+        estimate = query.estimate_cost(table, Share(plan, Fraction(1)))
+        assert estimate.details is not None
         return [
-            each.tolist() for each in offer.details["scan"].count(table, offer.expression, None)
+            each.tolist()
+            for each in estimate.details["scan"].count(table, estimate.expression, None)
         ]
     if isinstance(query, Top):
         cells = query._cells(table)

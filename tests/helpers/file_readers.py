@@ -79,7 +79,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "visits.parquet"
-entity = "patient"
+privacy_unit = "patient"
 """
 SCENARIOS = (
     """title = "visits"
@@ -91,9 +91,9 @@ posterior = 0.6
 delta = 0.000001
 [table]
 source = "visits.parquet"
-entity = "patient"
-rows = 3
-groups = 2
+privacy_unit = "patient"
+max_rows_per_group = 3
+max_groups = 2
 engine = "duckdb"
 memory = "1GB"
 [ledger]

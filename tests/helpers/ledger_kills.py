@@ -101,7 +101,7 @@ def check(url: str, folder: Path, dataset: str, debits: int) -> dict[str, int]:
             else:
                 shown[request].add(answer)
     with wi.Ledger(url, create=False) as ledger:
-        standing, entries, answers = ledger.record(dataset)
+        budget_state, entries, answers = ledger.record(dataset)
         found = verify(ledger, dataset)
     paid = [entry.request for entry in entries if entry.kind == "debit"]
     asked = {request for worker in range(WORKERS) for request in requests(worker, debits)}
@@ -113,8 +113,8 @@ def check(url: str, folder: Path, dataset: str, debits: int) -> dict[str, int]:
     spent = sum(
         entry.body["costs"]["add-remove"]["epsilon"] for entry in entries if entry.kind == "debit"
     )
-    assert spent == standing.spent.epsilon <= standing.budget.epsilon, "overspent"
-    assert refused == set() or spent + encoding.EPSILON_UNITS // 1000 > standing.budget.epsilon
+    assert spent == budget_state.spent.epsilon <= budget_state.budget.epsilon, "overspent"
+    assert refused == set() or spent + encoding.EPSILON_UNITS // 1000 > budget_state.budget.epsilon
     return {
         "requests": len(asked),
         "debits": len(paid),

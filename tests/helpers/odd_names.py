@@ -40,7 +40,7 @@ def opened(engine: Any, names: list[str], most: int) -> wi.Table:
         name="p",
         engine=engine,
         tables=[
-            FurtherTable("v", pa.table(visits), rows=most),
+            FurtherTable("v", pa.table(visits), max_rows=most),
             LookupTable("w", pa.table(public), key="ward"),
         ],
         features=[Feature(f"{name}_of", "max", name, "v") for name in names],
@@ -51,7 +51,7 @@ def inside(table: wi.Table) -> set[str]:
     """The names of all columns that appear on the way to some answers, our own among them."""
     from ibis.expr.operations import Relation
 
-    queries = [Count(by=("region",), where="region = 'north'"), Count(by=("ward",), groups=2)]
+    queries = [Count(by=("region",), where="region = 'north'"), Count(by=("ward",), max_groups=2)]
     expressions = [
         table.data,
         table.about([*table.database.features]).data,
@@ -103,7 +103,7 @@ def check_word(engine: Any, name: str, most: int = 2) -> None:
         name,
         name="p",
         engine=engine,
-        tables=[FurtherTable("v", visits, rows=most)],
+        tables=[FurtherTable("v", visits, max_rows=most)],
         features=[Feature("n", "count", "x", "v")],
     )
     counts = {who: sum(p == who and at is not None for p, at in VISITS) for who in PEOPLE}

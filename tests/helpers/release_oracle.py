@@ -1,4 +1,4 @@
-"""Bounded answers from the definitions, in plain Python: what one entity's rows can come to.
+"""Bounded answers from the definitions, in plain Python: what one privacy unit's rows can come to.
 
 Nothing here is shared with the package but the declared domains. Rows are dictionaries; None, NaN
 and texts that spell no number are missing, as a number.
@@ -35,7 +35,7 @@ WITH_DELTA = {
 def table(data: object, domains: Mapping[str, Any] | None = None, **options: Any) -> wi.Table:
     """A table in memory, on an engine that all tests of a process share."""
     source = data if isinstance(data, pa.Table) else pa.table(data)
-    usual: dict[str, Any] = {"entity": "who", "name": "people", "engine": ENGINE}
+    usual: dict[str, Any] = {"privacy_unit": "who", "name": "people", "engine": ENGINE}
     return wi.Table(source, domains=domains, **(usual | options))
 
 
@@ -122,7 +122,7 @@ def _key(value: object, domain: Range | Values) -> object:
 def outcomes(
     rows: Sequence[tuple[Any, Any]], most_rows: int, most_groups: int
 ) -> set[frozenset[Any]]:
-    """All that one entity may come to over the random choices, as {(cell, total)} a choice.
+    """All that one privacy unit may come to over the random choices, as {(cell, total)} a choice.
 
     Args:
         rows: (cell, values) of each of its rows, values being a tuple of whole numbers.
@@ -144,13 +144,11 @@ def outcomes(
     return found
 
 
-def by_entity(
-    rows: Sequence[dict[str, Any]], entity: str = "who"
-) -> dict[Any, list[dict[str, Any]]]:
-    """The rows of each entity, without those that have none."""
+def by_entity(rows: Sequence[dict[str, Any]], unit: str = "who") -> dict[Any, list[dict[str, Any]]]:
+    """The rows of each privacy unit, without those that have none."""
     found = defaultdict(list)
     for row in rows:
-        name = row[entity]
+        name = row[unit]
         if name is not None and not (isinstance(name, float) and math.isnan(name)):
             found[name].append(row)
     return dict(found)

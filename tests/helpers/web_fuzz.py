@@ -29,7 +29,7 @@ SECRET = "Zaphod77"
 PATIENT = re.compile(r"\bP\d+\b")
 PRIVATE: dict[str, Any] = {
     **PLAN,
-    "table": {"source": "private.csv", "entity": "who"},
+    "table": {"source": "private.csv", "privacy_unit": "who"},
     "domains": {"age": [0, 120], "note": ["a", "b"]},
     "queries": [{"kind": "mean", "column": "age", "by": ["note"], "where": "note <> 'c'"}],
 }
@@ -126,10 +126,10 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("GET", "/api/columns", None, {"file": "hospital.parquet"}),
         ("POST", "/api/files", b"who,age\nann,3\n", {"name": "new.csv"}),
         ("POST", "/api/files", b"ARROW1\0\0damaged", {"name": "new.arrow"}),
-        ("POST", "/api/price", SCENARIO, {}),
-        *(("POST", "/api/price", SCENARIO | {"queries": [query]}, {}) for query in EVERY_QUERY),
-        *(("POST", "/api/price", SCENARIO | other, {}) for other in OTHER_PLANS),
-        ("POST", "/api/price", PRIVATE, {}),
+        ("POST", "/api/estimate", SCENARIO, {}),
+        *(("POST", "/api/estimate", SCENARIO | {"queries": [query]}, {}) for query in EVERY_QUERY),
+        *(("POST", "/api/estimate", SCENARIO | other, {}) for other in OTHER_PLANS),
+        ("POST", "/api/estimate", PRIVATE, {}),
         ("POST", "/api/release", {"scenario": PRIVATE, "request": "private-request"}, {}),
         ("POST", "/api/published", PUBLISHED, {}),
         *(("POST", "/api/sql", {**LOOK, "sql": sql}, {}) for sql in SELECTS),

@@ -14,7 +14,12 @@ PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO: dict[str, Any] = {
     "title": "Visits",
     **PLAN,
-    "table": {"source": "hospital.parquet", "entity": "patient", "rows": 3, "groups": 2},
+    "table": {
+        "source": "hospital.parquet",
+        "privacy_unit": "patient",
+        "max_rows_per_group": 3,
+        "max_groups": 2,
+    },
     "domains": {
         "ward": ["surgery", "medicine", "maternity", "children"],
         "age": {"lower": 0, "upper": 120, "edges": [0, 18, 65, 120]},

@@ -182,7 +182,7 @@ family = "even-odds=0.1"
 odds = 3
 [table]
 source = "people.jsonl"
-entity = "who"
+privacy_unit = "who"
 engine = "json-lines"
 [ledger]
 url = "ledger.db"

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 import whosin
 from environments import environment, python
-from whosin.app.cli.main import app
+from whosin.app.cli.main import make_app
 from whosin.extras import EXTRA_PACKAGES, is_installed
 
 ROOT = Path(whosin.__file__).parents[2]
@@ -171,7 +171,7 @@ def test_every_command_was_tried():
             yield " ".join(words)
 
     tried = [*CORE, REFUSED, *EXTRA]
-    for name in leaves(typer.main.get_command(app)):
+    for name in leaves(typer.main.get_command(make_app())):
         assert any(line == name or line.startswith(f"{name} ") for line in tried), name
 
 
@@ -216,7 +216,7 @@ print(json.dumps(said))
 """
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO = PLAN | {
-    "table": {"source": "x.csv", "entity": "row"},
+    "table": {"source": "x.csv", "privacy_unit": "row"},
     "queries": [{"kind": "count", "where": "age > 3"}],
 }
 RELEASE = {"scenario": SCENARIO, "request": "request-1"}
@@ -226,7 +226,7 @@ PAGE = [
     ("GET", "/api/notions", {}, None),
     ("GET", "/api/columns?file=x.csv", {}, "release"),
     ("POST", "/api/files?name=y.csv", {"content": "a,b\n1,2\n"}, "release"),
-    ("POST", "/api/price", {"json": SCENARIO}, "release"),
+    ("POST", "/api/estimate", {"json": SCENARIO}, "release"),
     ("POST", "/api/release", {"json": RELEASE}, "release"),
     ("POST", "/api/release/report", {"json": RELEASE}, "charts"),
     ("POST", "/api/tradeoff", {"json": {"rows": 2, "values": 2, "prior": "uniform"}}, "tradeoff"),

@@ -72,7 +72,13 @@ GOOD: dict[Callable[..., Any], dict[str, Any]] = {
     theorems.fallback: {"epsilon": 1.0, "relation": "replace"},
     calibration.Rho: {"rho": "1/2", "m": 5},
     calibration.Process: {"noise": "gaussian", "sample_rate": 0.1, "steps": 10},
-    calibration.PlannedQuery: {"kind": "sum", "lower": 0, "upper": 1, "rows": 1, "cells": 1},
+    calibration.PlannedQuery: {
+        "kind": "sum",
+        "lower": 0,
+        "upper": 1,
+        "max_rows_per_group": 1,
+        "max_groups": 1,
+    },
     calibration.calibrate: {
         "target": wi.Gamma(2), "family": families.Independent(), "delta": 0.0, "query": "count",
     },

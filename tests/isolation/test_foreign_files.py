@@ -93,13 +93,13 @@ def scan_unchecked(path: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def nursery():
+def worker_pool():
     found = WorkerPool(["pyarrow.dataset", "ibis.backends.duckdb"])
     yield found
     found.close()
 
 
-def _survivors(nursery: WorkerPool, folder: Path, count: int) -> dict[str, int]:
+def _survivors(worker_pool: WorkerPool, folder: Path, count: int) -> dict[str, int]:
     """How mutants end: refused by the check, crashing it, or scanned after it."""
     whole, chance = arrow(folder / "whole.arrow"), random.Random(7)
     ends = {"refused": 0, "crashed the check": 0, "scanned": 0}
@@ -107,7 +107,7 @@ def _survivors(nursery: WorkerPool, folder: Path, count: int) -> dict[str, int]:
         path = folder / "mutant.arrow"
         path.write_bytes(mutated(whole, chance))
         try:
-            nursery.run(binary_readers.check_arrow, str(path), limits=LIMITS)
+            worker_pool.run(binary_readers.check_arrow, str(path), limits=LIMITS)
         except InvalidInput:
             ends["refused"] += 1
             continue
@@ -115,7 +115,7 @@ def _survivors(nursery: WorkerPool, folder: Path, count: int) -> dict[str, int]:
             ends["crashed the check"] += 1
             continue
         try:
-            nursery.run(scan_unchecked, str(path), limits=LIMITS)
+            worker_pool.run(scan_unchecked, str(path), limits=LIMITS)
         except Crashed as error:
             if "internal error" not in str(error):  # an error of the engine is none
                 pytest.fail(f"a scan crashed: {path.read_bytes().hex()}")
@@ -125,14 +125,14 @@ def _survivors(nursery: WorkerPool, folder: Path, count: int) -> dict[str, int]:
     return ends
 
 
-def test_what_passes_the_check_does_not_crash_a_scan(nursery, tmp_path):
-    ends = _survivors(nursery, tmp_path, 24)
+def test_what_passes_the_check_does_not_crash_a_scan(worker_pool, tmp_path):
+    ends = _survivors(worker_pool, tmp_path, 24)
     assert ends["refused"] > 1 and ends["scanned"] > 1
 
 
 @pytest.mark.soak
-def test_two_thousand_damaged_arrow_files(nursery, tmp_path):
-    assert sum(_survivors(nursery, tmp_path, 2000).values()) == 2000
+def test_two_thousand_damaged_arrow_files(worker_pool, tmp_path):
+    assert sum(_survivors(worker_pool, tmp_path, 2000).values()) == 2000
 
 
 def test_a_table_of_a_damaged_file_is_refused(tmp_path):
@@ -161,7 +161,7 @@ def test_a_text_that_is_not_utf8_is_no_damage(tmp_path):
     assert wi.Table(tmp_path / "t.arrow", "patient").columns == ("patient", "note")
 
 
-def test_a_damaged_upload_is_not_kept(tmp_path, nursery):
+def test_a_damaged_upload_is_not_kept(tmp_path, worker_pool):
     settings = served(tmp_path / "data", 50)
     whole = arrow(tmp_path / "whole.arrow")
     offsets = b"".join(n.to_bytes(4, "little") for n in (0, 2, 4, 6))
@@ -244,14 +244,14 @@ def read_damaged_vcf(folder: str, seed: int, first: int, end: int) -> tuple[int,
     return ends[0], ends[1]
 
 
-def _many_of_vcf(nursery: WorkerPool, folder: Path, count: int) -> Counter[str]:
+def _many_of_vcf(worker_pool: WorkerPool, folder: Path, count: int) -> Counter[str]:
     """How damaged files end, many of them in one process."""
     _phenotypes(folder)
     ends, done = Counter[str](), 0
     while done < count:
         end = min(count, done + 500)
         try:
-            read, refused = nursery.run(
+            read, refused = worker_pool.run(
                 read_damaged_vcf, str(folder), FIRST, done, end, limits=TaskLimits(600, 2 << 30)
             )
             ends += Counter(read=read, refused=refused)
@@ -266,14 +266,14 @@ def _many_of_vcf(nursery: WorkerPool, folder: Path, count: int) -> Counter[str]:
 
 
 @pytest.mark.soak
-def test_many_damaged_vcf_files_in_one_process(nursery, tmp_path):
-    ends = _many_of_vcf(nursery, tmp_path, 100)
+def test_many_damaged_vcf_files_in_one_process(worker_pool, tmp_path):
+    ends = _many_of_vcf(worker_pool, tmp_path, 100)
     assert ends.total() == 100 and ends["refused"] > 5 and ends["read"] > 5
 
 
 @pytest.mark.soak
-def test_ten_thousand_damaged_vcf_files(nursery, tmp_path, capsys):
-    ends = _many_of_vcf(nursery, tmp_path, DAMAGED_VCF)
+def test_ten_thousand_damaged_vcf_files(worker_pool, tmp_path, capsys):
+    ends = _many_of_vcf(worker_pool, tmp_path, DAMAGED_VCF)
     with capsys.disabled():
         print(f"\nVCF: {dict(ends)}")
     assert ends.total() == DAMAGED_VCF

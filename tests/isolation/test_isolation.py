@@ -33,15 +33,15 @@ SMALL = TaskLimits(300, 64 << 20, "ask for less")
 
 
 @pytest.fixture(scope="module")
-def nursery():
+def worker_pool():
     found = WorkerPool(["fractions"])
     yield found
     found.close()
 
 
-@pytest.fixture(params=["once", "nursery"])
-def run(request, nursery):
-    return isolation.run_isolated if request.param == "once" else nursery.run
+@pytest.fixture(params=["once", "worker pool"])
+def run(request, worker_pool):
+    return isolation.run_isolated if request.param == "once" else worker_pool.run
 
 
 def test_answers_and_errors_come_back(run):
@@ -98,9 +98,9 @@ def test_a_process_may_have_many_files_open(tmp_path):
     assert found == list(range(1, 9))
 
 
-def test_no_file_left_to_open_is_one_sentence(nursery, monkeypatch):
-    """Neither for a new process, nor because the nursery has just ended."""
-    assert nursery.run(add, 1, 2, limits=LIMITS) == 3
+def test_no_file_left_to_open_is_one_sentence(worker_pool, monkeypatch):
+    """Neither for a new process, nor because the worker pool has just ended."""
+    assert worker_pool.run(add, 1, 2, limits=LIMITS) == 3
 
     def fail(*_):
         raise OSError(errno.EMFILE, "Too many open files")
@@ -109,8 +109,8 @@ def test_no_file_left_to_open_is_one_sentence(nursery, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(socket, name, fail)
             with pytest.raises(errors.Crashed, match="no process could be started"):
-                nursery.run(add, 1, 2, limits=LIMITS)
-    assert nursery.run(add, 1, 2, limits=LIMITS) == 3
+                worker_pool.run(add, 1, 2, limits=LIMITS)
+    assert worker_pool.run(add, 1, 2, limits=LIMITS) == 3
 
 
 def test_a_process_works_in_our_folder(run, tmp_path, monkeypatch):
@@ -128,14 +128,14 @@ def test_only_plain_data_comes_back(run):
         isolation.read_answer(frame, LIMITS.too_large)
 
 
-def test_a_nursery_forks_from_one_thread_and_starts_again(nursery):
-    assert nursery.run(threads, limits=LIMITS) == 1
+def test_a_worker_pool_forks_from_one_thread_and_starts_again(worker_pool):
+    assert worker_pool.run(threads, limits=LIMITS) == 1
     with ThreadPoolExecutor(4) as pool:
-        sums = list(pool.map(lambda number: nursery.run(add, number, limits=LIMITS), range(12)))
+        sums = list(pool.map(lambda number: worker_pool.run(add, number, limits=LIMITS), range(12)))
     assert sums == list(range(12))
-    nursery._process.kill()
-    nursery._process.wait()
-    assert nursery.run(add, 4, limits=LIMITS) == 4
+    worker_pool._process.kill()
+    worker_pool._process.wait()
+    assert worker_pool.run(add, 4, limits=LIMITS) == 4
 
 
 SCRIPT = """
@@ -254,7 +254,8 @@ LATER = {
 
 
 @pytest.mark.parametrize(
-    ("how", "later"), [("nursery", "a server"), ("once", "a task"), ("nursery", "a program")]
+    ("how", "later"),
+    [("worker pool", "a server"), ("once", "a task"), ("worker pool", "a program")],
 )
 def test_what_a_killed_process_spilled_goes_with_the_next_start(tmp_path, monkeypatch, how, later):
     """Tasks spill in folders of their own, so someone else has to look for what they left."""

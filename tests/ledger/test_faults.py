@@ -162,7 +162,7 @@ def test_a_locked_file(tmp_path):
         with pytest.raises(StoreFailed, match="locked by another program; no answer was given"):
             ledger.answer("d", PRICE, lambda: 1, "r")
         assert 0.1 < time.monotonic() - began < 25  # not the default of 30
-        assert ledger.standing("d").debits == 0  # reading goes on
+        assert ledger.budget_state("d").debits == 0  # reading goes on
         other.execute("ROLLBACK")
         other.close()
         assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
@@ -184,7 +184,7 @@ def test_a_lock_between_the_debit_and_the_answer(tmp_path):
         other.close()
         assert verify(ledger, "d").unanswered == ("r",)
         assert ledger.answer("d", PRICE, lambda: "shown", "r") == "shown"
-        assert ledger.standing("d").debits == 1
+        assert ledger.budget_state("d").debits == 1
 
 
 def test_a_lock_while_connecting(tmp_path):
@@ -281,7 +281,7 @@ def test_a_table_that_contradicts_itself(tmp_path):
         base.close()
         with pytest.raises(BrokenHistory, match="its end does not fit the dataset's head"):
             ledger.answer("d", PRICE, lambda: 1, "r")
-        assert ledger.standing("d").debits == 0
+        assert ledger.budget_state("d").debits == 0
 
 
 def test_first_users_at_once(tmp_path):

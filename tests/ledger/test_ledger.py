@@ -223,10 +223,10 @@ def test_no_sequence_of_charges_exceeds_the_budget(tmp_path_factory, plan, charg
         for number, (kind, level, failing) in enumerate(charges):
             make = pure if kind == "pure" else gaussian
             try:
-                before = ledger.standing("d")
+                before = ledger.budget_state("d")
                 debit = ledger.debit("d", f"{number}", make(level, failing))
             except BudgetRefused:
-                assert ledger.standing("d") == before
+                assert ledger.budget_state("d") == before
                 continue
             assert debit.new and not ledger.debit("d", f"{number}", make(level, failing)).new
             epsilon += level if kind == "pure" else Fraction(10**9)
@@ -238,13 +238,13 @@ def test_no_sequence_of_charges_exceeds_the_budget(tmp_path_factory, plan, charg
             if not fits and rho:
                 fits = brute_epsilon(float(rho), float(failures / 2)) <= plan.epsilon * (1 + 1e-9)
             assert fits or not rho
-            standing = ledger.standing("d")
-            assert Fraction(standing.spent.rho, ONE) >= rho
-            assert standing.epsilon >= min(
+            budget_state = ledger.budget_state("d")
+            assert Fraction(budget_state.spent.rho, ONE) >= rho
+            assert budget_state.epsilon >= min(
                 float(epsilon),
                 brute_epsilon(float(rho), float(failures)) if rho and failures else 0,
             ) * (1 - 1e-9)
-            assert standing.epsilon <= plan.epsilon
+            assert budget_state.epsilon <= plan.epsilon
         verify(ledger, "d")
 
 
@@ -252,7 +252,7 @@ def test_ten_tenths_fit_exactly_when_they_are_tenths(ledger):
     ledger.register("d", PLAIN)
     for number in range(10):
         ledger.debit("d", f"{number}", pure("0.1"))
-    assert ledger.standing("d").remaining == 0
+    assert ledger.budget_state("d").remaining == 0
     with pytest.raises(BudgetRefused, match="needs ε = 1e-12, and dataset 'd' has 0 left"):
         ledger.debit("d", "more", pure("1e-12"))
 
@@ -299,32 +299,32 @@ def test_a_cost_without_end():
 
 def test_gaussian_answers_share_a_plan_with_a_delta(ledger):
     ledger.register("d", FAILING)
-    total = ledger.standing("d").budget
+    total = ledger.budget_state("d").budget
     part = Fraction(total.rho // 10, ONE)
     for number in range(10):
         ledger.debit("d", f"{number}", gaussian(part))
-        standing = ledger.standing("d")
-        assert standing.reading == "concentrated" and standing.epsilon <= FAILING.epsilon
+        budget_state = ledger.budget_state("d")
+        assert budget_state.reading == "concentrated" and budget_state.epsilon <= FAILING.epsilon
         # What was spent so far is read at a level fixed in advance, never below the plain reading.
-        plain = ledger_budget.epsilon_of(standing.spent.rho, Fraction(FAILING.dp_delta) / 2)
-        assert plain <= standing.epsilon * ONE * (1 + 1e-9)
+        plain = ledger_budget.epsilon_of(budget_state.spent.rho, Fraction(FAILING.dp_delta) / 2)
+        assert plain <= budget_state.epsilon * ONE * (1 + 1e-9)
     with pytest.raises(BudgetRefused, match=r"ρ = .* is more than the .* left"):
         ledger.debit("d", "more", gaussian(part))
     bound = wi.Posterior("0.6").ratio(Fraction("0.05"), Fraction("0.5"))
-    assert ledger.standing("d").ratio <= float(bound) * (1 + 1e-9)
-    assert ledger.standing("d").posterior("0.5") <= 0.6 + 1e-9
+    assert ledger.budget_state("d").ratio <= float(bound) * (1 + 1e-9)
+    assert ledger.budget_state("d").posterior("0.5") <= 0.6 + 1e-9
 
 
 def test_the_first_spending_reads_small(ledger):
     ledger.register("d", FAILING)
-    ledger.debit("d", "first", gaussian(Fraction(ledger.standing("d").budget.rho // 100, ONE)))
-    assert 0.1 * FAILING.epsilon < ledger.standing("d").epsilon < 0.15 * FAILING.epsilon
+    ledger.debit("d", "first", gaussian(Fraction(ledger.budget_state("d").budget.rho // 100, ONE)))
+    assert 0.1 * FAILING.epsilon < ledger.budget_state("d").epsilon < 0.15 * FAILING.epsilon
 
 
 def test_many_small_pure_answers_are_cheaper_in_concentrated_terms(ledger):
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-3)
     ledger.register("d", plan)
-    total = ledger.standing("d").budget
+    total = ledger.budget_state("d").budget
     price = Fraction(plan.epsilon) / 100
     most = total.rho // encoding.rho_from_epsilon(encoding.cost_units(price, "x"))
     charges = [pure(price)] * most
@@ -336,54 +336,56 @@ def test_many_small_pure_answers_are_cheaper_in_concentrated_terms(ledger):
 
 def test_ratios_and_posteriors_are_on_the_safe_side(ledger):
     ledger.register("d", BOUNDED)
-    assert ledger.standing("d").ratio == 1 and ledger.standing("d").posterior("0.25") == 0.25
+    assert (
+        ledger.budget_state("d").ratio == 1 and ledger.budget_state("d").posterior("0.25") == 0.25
+    )
     ledger.debit("d", "first", pure("0.3"))
-    standing = ledger.standing("d")
-    assert math.exp(0.3) <= standing.ratio <= math.exp(0.3) * (1 + 1e-12)
+    budget_state = ledger.budget_state("d")
+    assert math.exp(0.3) <= budget_state.ratio <= math.exp(0.3) * (1 + 1e-12)
     exact = math.exp(0.3) / (math.exp(0.3) + 1)
-    assert exact <= standing.posterior("0.5") <= exact * (1 + 1e-12)
-    assert standing.certain and standing.remaining <= BOUNDED.epsilon - 0.3
+    assert exact <= budget_state.posterior("0.5") <= exact * (1 + 1e-12)
+    assert budget_state.certain and budget_state.remaining <= BOUNDED.epsilon - 0.3
     with pytest.raises(InvalidInput):
-        standing.posterior(2)
+        budget_state.posterior(2)
 
 
 def test_groups_count_k_times(ledger):
     ledger.register("d", wi.calibrate(wi.Gamma(3), wi.families.Cliques(3)))
     ledger.debit("d", "first", pure("0.2"))
-    assert ledger.standing("d").ratio == pytest.approx(math.exp(0.6))
+    assert ledger.budget_state("d").ratio == pytest.approx(math.exp(0.6))
 
 
 def test_pure_answers_under_a_failing_plan_do_not_fail(ledger):
     ledger.register("d", FAILING)
     ledger.debit("d", "first", pure("0.001"))
-    assert ledger.standing("d").certain
-    assert not any("fail" in line for line in report_budget.belief_lines(ledger.standing("d")))
+    assert ledger.budget_state("d").certain
+    assert not any("fail" in line for line in report_budget.belief_lines(ledger.budget_state("d")))
     ledger.debit("d", "second", pure("0.001", "1e-9"))
-    standing = ledger.standing("d")
-    assert not standing.certain and standing.ratio > math.exp(0.002)
-    assert any("fail" in line for line in report_budget.belief_lines(standing))
+    budget_state = ledger.budget_state("d")
+    assert not budget_state.certain and budget_state.ratio > math.exp(0.002)
+    assert any("fail" in line for line in report_budget.belief_lines(budget_state))
 
 
 def test_an_epsilon_with_a_delta_says_what_it_allows(ledger):
     """T18: beyond e^ε/(1 − δ/f) with probability at most f, for f = 10 δ."""
     ledger.register("d", wi.calibrate(wi.Epsilon(1), delta=1e-6))
     ledger.debit("d", "first", pure("0.5", "1e-7"))
-    standing = ledger.standing("d")
-    assert not standing.certain
-    assert standing.ratio == pytest.approx(math.exp(standing.epsilon) * 10 / 9)
-    told = " ".join(report_budget.belief_lines(standing))
+    budget_state = ledger.budget_state("d")
+    assert not budget_state.certain
+    assert budget_state.ratio == pytest.approx(math.exp(budget_state.epsilon) * 10 / 9)
+    told = " ".join(report_budget.belief_lines(budget_state))
     assert "from 50.0% to at most" in told and "fail with probability 1e-05" in told
     ledger.register("all", wi.calibrate(wi.Epsilon(1), delta=0.2))
     ledger.debit("all", "first", pure("0.5", "1e-7"))
-    assert math.isinf(ledger.standing("all").ratio)
+    assert math.isinf(ledger.budget_state("all").ratio)
 
 
 def test_the_words_say_what_all_answers_allow(ledger):
     ledger.register("d", BOUNDED)
-    assert "learned nothing" in " ".join(report_budget.belief_lines(ledger.standing("d")))
+    assert "learned nothing" in " ".join(report_budget.belief_lines(ledger.budget_state("d")))
     for number in range(4):
         ledger.debit("d", f"{number}", pure("0.1"))
-    text = " ".join(report_budget.belief_lines(ledger.standing("d")))
+    text = " ".join(report_budget.belief_lines(ledger.budget_state("d")))
     assert "from 5.0% to at most 7.3%" in text and "from 50.0% to at most 59.9%" in text
 
 
@@ -394,7 +396,7 @@ def test_a_budget_is_set_once(ledger):
     ledger.register("d", PLAIN)
     with pytest.raises(BudgetRefused, match="registered already"):
         ledger.register("d", BOUNDED)
-    assert ledger.standing("d").plan == PLAIN
+    assert ledger.budget_state("d").plan == PLAIN
 
 
 def test_a_session_fits_or_is_refused(ledger):
@@ -412,7 +414,7 @@ def test_a_session_fits_or_is_refused(ledger):
         ledger.admit("d", wi.calibrate(wi.Epsilon("0.1"), delta=1e-6))
     with pytest.raises(BudgetRefused, match="dataset of its own"):
         ledger.admit("d", UNCERTAIN)
-    assert ledger.standing("d").entries == 2
+    assert ledger.budget_state("d").entries == 2
 
 
 def test_sessions_with_a_delta_share_it(ledger):
@@ -431,7 +433,7 @@ def test_noise_without_a_pure_level_needs_a_delta(ledger):
         ledger.debit("d", "first", Charge({}, {"replace": Cost.pure("0.1")}))
     with pytest.raises(BudgetRefused, match=r"needs δ = 1e-09, and dataset 'd' has 0 left"):
         ledger.debit("d", "first", pure("0.1", "1e-9"))
-    assert ledger.standing("d").debits == 0
+    assert ledger.budget_state("d").debits == 0
 
 
 def test_a_release_of_its_own_comes_first_and_last(ledger):
@@ -444,10 +446,10 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
     with pytest.raises(BudgetRefused, match="must be the only one"):
         ledger.check("after", [alone, pure("0.1")])
     assert ledger.answer("after", alone, lambda: "cat", "only") == "cat"
-    standing = ledger.standing("after")
-    assert (standing.state, standing.remaining) == ("complete", 0)
-    assert "becomes at most 60.0% sure" in " ".join(report_budget.belief_lines(standing))
-    assert math.isinf(standing.ratio) and not standing.certain
+    budget_state = ledger.budget_state("after")
+    assert (budget_state.state, budget_state.remaining) == ("complete", 0)
+    assert "becomes at most 60.0% sure" in " ".join(report_budget.belief_lines(budget_state))
+    assert math.isinf(budget_state.ratio) and not budget_state.certain
     with pytest.raises(BudgetRefused, match="nothing more can be asked"):
         ledger.debit("after", "second", pure("0.001"))
     assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
@@ -463,11 +465,11 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
 
 def test_a_plan_that_does_not_add_allows_one_answer(ledger):
     ledger.register("d", UNCERTAIN)
-    assert ledger.standing("d").budget.alone
+    assert ledger.budget_state("d").budget.alone
     ledger.debit("d", "first", pure("0.01"))
     with pytest.raises(BudgetRefused, match="nothing more"):
         ledger.debit("d", "second", pure("0.01"))
-    assert report_budget.standing_card(ledger.standing("d"))
+    assert report_budget.budget_state_card(ledger.budget_state("d"))
 
 
 def test_a_closed_dataset_answers_nothing_new(ledger):
@@ -494,7 +496,7 @@ def test_a_retry_neither_pays_nor_answers_twice(ledger):
 
     first = ledger.answer("d", pure("0.6"), draw, "r")
     assert [ledger.answer("d", pure("0.6"), draw, "r") for _ in range(3)] == [first] * 3
-    assert len(draws) == 1 and ledger.standing("d").debits == 1
+    assert len(draws) == 1 and ledger.budget_state("d").debits == 1
 
 
 def test_a_crash_before_the_answer_draws_once_under_the_same_debit(ledger):
@@ -507,7 +509,7 @@ def test_a_crash_before_the_answer_draws_once_under_the_same_debit(ledger):
         ledger.answer("d", pure("0.6"), fail, "r")
     assert verify(ledger, "d").unanswered == ("r",)
     assert ledger.answer("d", pure("0.6"), lambda: 7, "r") == 7
-    assert ledger.standing("d").debits == 1 and verify(ledger, "d").unanswered == ()
+    assert ledger.budget_state("d").debits == 1 and verify(ledger, "d").unanswered == ()
 
 
 def test_two_who_draw_at_once_show_one_answer(ledger):
@@ -574,12 +576,12 @@ def test_names_of_every_kind(ledger):
 
 def test_one_name_in_two_spellings_is_one_dataset(ledger):
     ledger.register("caf\u00e9", PLAIN)
-    assert ledger.standing("cafe\u0301").dataset == "caf\u00e9"
+    assert ledger.budget_state("cafe\u0301").dataset == "caf\u00e9"
 
 
 def test_an_unknown_dataset(ledger):
     with pytest.raises(InvalidInput, match="the ledger is empty"):
-        ledger.standing("hospital")
+        ledger.budget_state("hospital")
     ledger.register("hospital", PLAIN)
     with pytest.raises(UnknownName, match="did you mean 'hospital'"):
         ledger.debit("hospitol", "r", pure("0.1"))
@@ -633,7 +635,7 @@ def test_every_plan_survives(ledger):
     ]
     for number, plan in enumerate(plans):
         ledger.register(f"{number}", plan)
-        assert ledger.standing(f"{number}").plan == plan
+        assert ledger.budget_state(f"{number}").plan == plan
         verify(ledger, f"{number}")
 
 
@@ -719,7 +721,7 @@ def seeded(path: Path) -> str:
         ledger.debit("d", "unanswered", gaussian("1e-6"))
         ledger.answer("other", pure("0.01"), lambda: "x", "only")
         ledger.close("other")
-        return ledger.standing("d").head
+        return ledger.budget_state("d").head
 
 
 @pytest.fixture(scope="module")
@@ -851,7 +853,7 @@ def test_a_truncated_tail_shows_only_by_a_printed_head(copy, template):
 
 def test_an_old_head_is_found_in_a_longer_history(ledger):
     ledger.register("d", PLAIN)
-    old = ledger.standing("d").head
+    old = ledger.budget_state("d").head
     ledger.debit("d", "r", pure("0.1"))
     assert verify(ledger, "d", old).entries == 2
     with pytest.raises(BrokenHistory, match="does not run through"):
@@ -871,7 +873,7 @@ def test_a_forged_history_that_overspends_shows(tmp_path_factory, data):
     with wi.Ledger(path, who="tester") as ledger:
         ledger.register("d", PLAIN)
         ledger.debit("d", "r", pure("0.9"))
-        when = ledger.standing("d").last
+        when = ledger.budget_state("d").last
     costs = data.draw(st.lists(st.integers(ONE // 5, ONE), min_size=1, max_size=3))
     base = sqlite3.connect(path)
     head, epsilon, rho = base.execute(
@@ -914,7 +916,7 @@ def test_entries_say_who_when_what_and_how_much(ledger):
     assert debit.body["costs"]["replace"]["epsilon"] == ONE // 5
     assert debit.body["costs"]["add-remove"]["delta"] == 0
     assert answer.body["digest"] == books.encoding.digest_text("41")
-    assert json.loads(json.dumps(answer.to_dict()))["head"] == ledger.standing("d").head
+    assert json.loads(json.dumps(answer.to_dict()))["head"] == ledger.budget_state("d").head
 
 
 # What is looked up
@@ -945,7 +947,7 @@ def test_looking_up_a_request_does_not_read_the_history(ledger) -> None:
     driver.set_trace_callback(seen.append)
     ledger.requests("d", "r/")
     ledger.answer("d", pure("0.01"), lambda: 1, "r/0")
-    ledger.standing("d")
+    ledger.budget_state("d")
     driver.set_trace_callback(None)
     asked = [each for each in seen if each.lstrip().startswith("SELECT")]
     assert len(asked) > 5
@@ -1012,7 +1014,7 @@ def test_wrong_types_are_one_clear_message_and_cost_nothing(ledger, wrong):
         with pytest.raises(InvalidInput, match=message) as caught:
             call()
         assert "\n" not in str(caught.value)
-    assert ledger.standing("d").debits == 0
+    assert ledger.budget_state("d").debits == 0
 
 
 def test_a_batch_that_can_be_read_once_is_checked_whole(ledger):
@@ -1027,10 +1029,10 @@ def test_a_batch_that_can_be_read_once_is_checked_whole(ledger):
 def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
     ledger.register("d", PLAIN)
     ledger.debit("d", "most", pure("0.999999999998"))
-    standing = ledger.standing("d")
-    assert (standing.left, standing.spendable_units, standing.spendable) == (2, 0, 0.0)
-    assert standing.to_dict()["remaining_epsilon"] == pytest.approx(2e-12)
-    assert "Left: ε = 0." in report_budget.standing_card(standing)[0].lines
+    budget_state = ledger.budget_state("d")
+    assert (budget_state.left, budget_state.spendable_units, budget_state.spendable) == (2, 0, 0.0)
+    assert budget_state.to_dict()["remaining_epsilon"] == pytest.approx(2e-12)
+    assert "Left: ε = 0." in report_budget.budget_state_card(budget_state)[0].lines
     with pytest.raises(BudgetRefused, match=r"needs ε = 0.3, and dataset 'd' has 0 left of"):
         ledger.debit("d", "more", pure("0.3"))
     with pytest.raises(BudgetRefused, match="the plan needs ε = 1, and dataset 'd' has 0 left"):
@@ -1038,24 +1040,24 @@ def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
     with pytest.raises(BudgetRefused, match="needs ε = 3e-12, and dataset 'd' has 2e-12 left"):
         ledger.debit("d", "a hair", pure("0.000000000003"))
     ledger.debit("d", "the dust", pure("0.000000000002"))
-    assert ledger.standing("d").left == 0
+    assert ledger.budget_state("d").left == 0
 
 
 def test_dust_of_rho(ledger):
     ledger.register("s", FAILING)
-    total = ledger.standing("s").budget.rho
+    total = ledger.budget_state("s").budget.rho
     ledger.debit("s", "most", gaussian(Fraction(total - 2, ONE)))
-    standing = ledger.standing("s")
-    assert standing.remaining_rho > 0 and standing.spendable_rho == 0
+    budget_state = ledger.budget_state("s")
+    assert budget_state.remaining_rho > 0 and budget_state.spendable_rho == 0
     # The pure reading has its whole ε left only in name: one answer was Gaussian.
-    assert standing.spendable == 0 < standing.remaining
+    assert budget_state.spendable == 0 < budget_state.remaining
     with pytest.raises(BudgetRefused, match=r"ρ = 0.001 is more than the 0 left"):
         ledger.debit("s", "more", gaussian("0.001"))
 
 
 @given(st.integers(0, 10**13), st.integers(0, 10**13), st.integers(0, 5000))
 def test_what_is_shown_is_never_more_than_what_is_left(left, total, debits):
-    shown = books.standing.drop_dust(left, total, debits)
+    shown = books.budget_state.drop_dust(left, total, debits)
     assert shown in (0, left)
     if debits == 0 or left > max(total / 10**9, debits + 1):
         assert shown == left

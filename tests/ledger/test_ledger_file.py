@@ -53,7 +53,7 @@ def test_a_hard_link_is_refused_by_both_names(path, tmp_path):
 @pytest.mark.parametrize("how", ["moved", "replaced"])
 def test_a_file_that_is_moved_while_it_is_open_is_not_written(path, tmp_path, how):
     with wi.Ledger(path) as ledger:
-        ledger.standing("d")
+        ledger.budget_state("d")
         os.rename(path, tmp_path / "moved.db")
         if how == "replaced":
             shutil.copy(tmp_path / "moved.db", path)
@@ -121,7 +121,7 @@ with ledger._store.reading() as connection:      # a connection that stays open
     subprocess.run([sys.executable, "-c", code, path], check=True)
 for number in range(5):
     ledger.debit("d", f"{number}", PRICE)
-code = "import sys, whosin as wi; print(wi.Ledger(sys.argv[1]).standing('d').debits)"
+code = "import sys, whosin as wi; print(wi.Ledger(sys.argv[1]).budget_state('d').debits)"
 print(subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout)
 """
 
@@ -140,7 +140,7 @@ ledger = wi.Ledger(sys.argv[1], who="tester")
 ledger.register("d", wi.calibrate(wi.Epsilon(1)))
 for number in range(25):
     ledger.answer("d", PRICE, lambda: number, f"{number}")
-print(ledger.standing("d").debits, flush=True)
+print(ledger.budget_state("d").debits, flush=True)
 os.kill(os.getpid(), 9)
 """
 
@@ -220,7 +220,7 @@ def test_two_who_bring_the_log_into_the_file_wait_for_each_other(tmp_path):
 def test_nothing_reads_the_whole_history_to_ask(path) -> None:
     """However long a history is: every statement of an answer finds its rows through an index."""
     with wi.Ledger(path) as ledger:
-        ledger.standing("d")
+        ledger.budget_state("d")
         said: list[str] = []
         with ledger._store.reading() as connection:
             driver: Any = connection.connection.driver_connection
@@ -229,7 +229,7 @@ def test_nothing_reads_the_whole_history_to_ask(path) -> None:
         ledger.requests("d", "r/")
         ledger.unanswered("d", "r/")
         ledger.answer("d", PRICE, lambda: 1, "r/0")
-        ledger.standing("d")
+        ledger.budget_state("d")
         driver.set_trace_callback(None)
     asked = {text for text in said if text.lstrip().startswith("SELECT")}
     assert len(asked) >= 6
@@ -244,7 +244,7 @@ def test_entries_that_were_lost_show_by_what_was_noted(path, tmp_path):
     old = path.read_bytes()
     with wi.Ledger(path) as ledger:
         ledger.answer("d", PRICE, lambda: 1, "second")
-        head = ledger.standing("d").head
+        head = ledger.budget_state("d").head
     path.write_bytes(old)
     with wi.Ledger(path) as ledger:
         with pytest.raises(BrokenHistory, match="entries were lost, or an older copy was put back"):
@@ -317,14 +317,14 @@ def test_damaged_notes_are_not_the_same_as_none(path, run, damage):
         for call in calls:
             with pytest.raises(StoreFailed):
                 call()
-        assert ledger.datasets() == ["d"] and ledger.standing("d").debits == 1
+        assert ledger.datasets() == ["d"] and ledger.budget_state("d").debits == 1
         assert heads.read_bytes() == damaged
         assert run("ledger verify", path)[0] == 3
         heads.write_bytes(whole)
         assert verify(ledger, "d").noted
         heads.unlink()  # the way to go on knowingly
         ledger.answer("d", PRICE, lambda: 1, "r")
-        assert ledger._store.heads.read()["d"] == (5, ledger.standing("d").head)
+        assert ledger._store.heads.read()["d"] == (5, ledger.budget_state("d").head)
 
 
 def _link(place, elsewhere):
@@ -365,7 +365,7 @@ def test_notes_are_a_plain_file(path, tmp_path, obstacle):
         ):
             with pytest.raises(StoreFailed):
                 call()
-        assert ledger.standing("d").debits == 1 and ledger.datasets() == ["d"]
+        assert ledger.budget_state("d").debits == 1 and ledger.datasets() == ["d"]
     assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
     if before is not None:
         assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o666
@@ -413,7 +413,7 @@ READING = (
     UNPRIVILEGED[: UNPRIVILEGED.index("try:")]
     + """
 with wi.Ledger(sys.argv[1], create=False, who="tester") as ledger:
-    print(ledger.standing("d").debits, verify(ledger, "d").entries, len(ledger.requests("d")))
+    print(ledger.budget_state("d").debits, verify(ledger, "d").entries, len(ledger.requests("d")))
     try:
         ledger.answer("d", PRICE, lambda: "shown", "r")
     except StoreFailed as error:
@@ -524,7 +524,7 @@ CELLS = {
     "the count": "debits = 0",
     "the state": "state = 'complete'",
     "the plan": "plan = replace(plan, '1.0', '2.0')",
-    "the table": "binding = '{}'",
+    "the table": "registration = '{}'",
     "the end": "entries = entries - 1",
 }
 

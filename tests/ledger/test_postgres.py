@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
-from halting_checks import check_a_release_of_its_own, check_halting, fail
 from ledger_programs import run_kills
+from suspending_checks import check_a_release_of_its_own, check_suspending, fail
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, encoding, entries, registry, store, verify
 from whosin.ledger.store import format_moment, read_url
@@ -161,7 +161,7 @@ def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin, caplog):
     cut_connections(admin)
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
     cut_connections(admin)
-    assert ledger.standing("d").debits == 1
+    assert ledger.budget_state("d").debits == 1
     cut_connections(admin)
     assert ledger.admit("d", PLAN, resume=True).debits == 1
     assert caplog.records == []
@@ -232,7 +232,7 @@ def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
     with pytest.raises(StoreFailed, match="the connection was lost; no answer was"):
         ledger.answer("d", PRICE, lambda: 1, "r")
     monkeypatch.undo()
-    assert ledger.standing("d").debits == 0
+    assert ledger.budget_state("d").debits == 0
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
 
 
@@ -263,7 +263,7 @@ def test_a_server_that_crashes_between_debit_and_answer(server, url):
         assert "\n" not in str(caught.value) and postgres.PASSWORD not in str(caught.value)
         assert verify(ledger, "d").unanswered == ("r",)
         assert ledger.answer("d", PRICE, lambda: "shown", "r") == "shown"
-        assert ledger.standing("d").debits == 1
+        assert ledger.budget_state("d").debits == 1
 
 
 def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog):
@@ -271,14 +271,14 @@ def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog
     with wi.Ledger(url, who="tester", wait=2) as ledger:
         ledger.register("d", PLAN)
         for call in (
-            lambda: ledger.standing("d"),
+            lambda: ledger.budget_state("d"),
             lambda: ledger.requests("d"),
             lambda: verify(ledger, "d"),
             lambda: ledger.register("e", PLAN),
             lambda: ledger.debit("d", "r", PRICE),
             lambda: ledger.close("d"),
         ):
-            ledger.standing("d")
+            ledger.budget_state("d")
             begun = ledger._store.reading()
             connection = begun.__enter__()
             server.stop()
@@ -398,7 +398,7 @@ def test_the_grants_of_the_documentation_are_enough(as_role):
     assert verify(analyst, "d").debits == 1
     with pytest.raises(MemoryError):
         analyst.answer("d", PRICE, fail, "s")
-    assert as_role("curators").resume("d").halts == 1
+    assert as_role("curators").resume("d").suspensions == 1
     assert as_role("closers").close("d").state == "closed"
 
 
@@ -428,7 +428,7 @@ def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
         lambda: closer.debit("d", "r", PRICE),
         lambda: curator.close("d"),
         lambda: curator.debit("d", "r", PRICE),
-        lambda: (analyst.halt("d"), analyst.resume("d")),
+        lambda: (analyst.suspend("d"), analyst.resume("d")),
         lambda: closer.resume("d"),
     ):
         with pytest.raises(StoreFailed, match="permission denied"):
@@ -436,18 +436,18 @@ def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
     assert ledger.datasets() == ["d"] and verify(ledger, "d").entries == 2
 
 
-def test_a_failure_after_a_debit_halts_the_dataset(ledger):
-    check_halting(ledger)
+def test_a_failure_after_a_debit_suspends_the_dataset(ledger):
+    check_suspending(ledger)
 
 
 def test_a_release_of_its_own_stays_the_only_one(ledger):
     check_a_release_of_its_own(ledger)
 
 
-def test_a_program_of_ones_own_draws_nothing_while_it_is_halted(ledger, monkeypatch):
+def test_a_program_of_ones_own_draws_nothing_while_it_is_suspended(ledger, monkeypatch):
     ledger.register("d", PLAN)
     debit = ledger.debit("d", "r", PRICE)
-    ledger.halt("d", "r")
+    ledger.suspend("d", "r")
     monkeypatch.setattr(registry, "refuse_suspended", lambda _: None)
     for call in (
         lambda: ledger.store(debit, 1),
@@ -588,7 +588,7 @@ def test_a_debit_trusts_no_cell(url, ledger):
     """Not even the owner's: what was spent is what the last entry says."""
     ledger.register("d", PLAN)
     ledger.debit("d", "first", PRICE)
-    for change in ("spent_epsilon = 0", "epsilon = 2 * epsilon", "binding = ''"):
+    for change in ("spent_epsilon = 0", "epsilon = 2 * epsilon", "registration = ''"):
         with psycopg.connect(url) as base:
             base.execute(f"UPDATE whosin_datasets SET {change}")
             base.commit()
@@ -596,34 +596,36 @@ def test_a_debit_trusts_no_cell(url, ledger):
                 ledger.debit("d", "r", PRICE)
             base.execute(
                 "UPDATE whosin_datasets SET spent_epsilon = 100000000000, epsilon = 1000000000000,"
-                " binding = NULL"
+                " registration = NULL"
             )
     assert ledger.debit("d", "r", PRICE).new
 
 
 def test_tables_are_bound_amended_and_paid_in_batches(ledger):
-    from whosin.ledger.binding import Registration
+    from whosin.ledger.registration import Registration
 
     table = Registration("patient", schema={"patient": "string"}, source={"bytes": "a"})
     ledger.register("d", PLAN, table)
-    asked = replace(PRICE, binding=table)
+    asked = replace(PRICE, registration=table)
     ledger.debits("d", {f"r/{place}": asked for place in range(3)})
     with pytest.raises(BudgetRefused, match="the source has changed"):
         ledger.debit(
-            "d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"}))
+            "d", "next month", replace(asked, registration=replace(table, source={"bytes": "b"}))
         )
     ledger.amend("d", replace(table, source={"bytes": "b"}))
-    ledger.debit("d", "next month", replace(asked, binding=replace(table, source={"bytes": "b"})))
+    ledger.debit(
+        "d", "next month", replace(asked, registration=replace(table, source={"bytes": "b"}))
+    )
     with pytest.raises(BudgetRefused, match="once and for all"):
         ledger.amend("d", Registration("visit"))
     with pytest.raises(BudgetRefused, match="left"):
         ledger.debits(
             "d",
             {
-                f"s/{place}": replace(asked, binding=replace(table, source={"bytes": "b"}))
+                f"s/{place}": replace(asked, registration=replace(table, source={"bytes": "b"}))
                 for place in range(8)
             },
         )
-    assert ledger.standing("d").debits == 4
+    assert ledger.budget_state("d").debits == 4
     assert ledger.copies("other", replace(table, source={"bytes": "b"})) == ["d"]
     verify(ledger, "d")

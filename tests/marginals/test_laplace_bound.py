@@ -31,7 +31,7 @@ def test_nothing_is_better_than_the_bound(seed: int) -> None:
     for _ in range(30):
         parts = rng.exponential(size=len(every)) ** rng.integers(1, 7)
         parts = parts / parts.sum()
-        moved = [each.sensitivity(sizes, "add-remove") for each in every]
+        moved = [each.l1_sensitivity(sizes, "add-remove") for each in every]
         variances = [2 * (m / part) ** 2 for m, part in zip(moved, parts, strict=True)]
         assert cell_variances(workload, every, variances).mean() >= bound
 

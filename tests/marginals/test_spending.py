@@ -31,12 +31,12 @@ def achieved(
     """The variances that the parts of a budget of 1 give, from the noise itself."""
     if spending.noise == "gaussian":
         noise = [
-            float(each.squared(workload.sizes, relation, rows)) / (2 * part)
+            float(each.squared_l2_sensitivity(workload.sizes, relation, rows)) / (2 * part)
             for each, part in zip(spending.measurements, spending.parts, strict=True)
         ]
     else:
         noise = [
-            2 * (each.sensitivity(workload.sizes, relation, rows) / part) ** 2
+            2 * (each.l1_sensitivity(workload.sizes, relation, rows) / part) ** 2
             for each, part in zip(spending.measurements, spending.parts, strict=True)
         ]
     return cell_variances(workload, spending.measurements, noise)

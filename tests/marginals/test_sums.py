@@ -116,8 +116,10 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     spending, other = (spend(each, noise, relation) for each in (asked, plain))
 
     def mean(given: BudgetAllocation) -> float:
-        told = [each.sensitivity(asked.sizes, relation) for each in given.measurements]
-        squared = [float(each.squared(asked.sizes, relation)) for each in given.measurements]
+        told = [each.l1_sensitivity(asked.sizes, relation) for each in given.measurements]
+        squared = [
+            float(each.squared_l2_sensitivity(asked.sizes, relation)) for each in given.measurements
+        ]
         variances = [
             square / (2 * part) if noise == "gaussian" else 2 * (one / part) ** 2
             for one, square, part in zip(told, squared, given.parts, strict=True)

@@ -218,7 +218,7 @@ def test_plans_with_a_delta_use_it():
         wi.Posterior("0.6"),
         Independent("0.05", "0.5"),
         1e-6,
-        PlannedQuery("histogram", cells=3),
+        PlannedQuery("histogram", max_groups=3),
     )
     sigma = plan.noise.scale / math.sqrt(3)
     assert failure_bound(gaussian_profile(sigma), 1.5)[0] <= 1e-6 * (1 + 1e-9)

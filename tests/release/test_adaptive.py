@@ -293,7 +293,7 @@ def test_sets_can_be_what_rounds_should_be_good_at(tmp_path) -> None:
         sets=[["one", "two"], ["three"]],
         choose=True,
     )
-    learned = query.offer(data, oracle.share(1)).details
+    learned = query.estimate_cost(data, oracle.share(1)).details
     assert learned.way.name == "adaptive"
     assert set(learned.way.counted) == {(0,), (1,), (2,), (0, 1)}
     assert "3 columns and tables chosen in up to" in learned.words()

@@ -24,7 +24,7 @@ DOMAINS = {"ward": ["A", "É \"x\" 'y'", "other"], "x": X}
 
 
 def rows_of(seed: int, most: int = 3) -> list[dict]:
-    """Few rows an entity, so that no choice is left to chance, and every kind of trouble."""
+    """Few rows a privacy unit, so that no choice is left to chance, and every kind of trouble."""
     rng = random.Random(seed)
     found = []
     for who in range(25):
@@ -99,21 +99,21 @@ def expected(query: Any, rows: list[dict], data: wi.Table) -> list[list[int]]:
 )
 def test_bounded_sums_are_those_of_the_definitions(query, seed) -> None:
     rows = rows_of(seed)
-    data = oracle.table(stored(rows), DOMAINS, rows=99, groups=99)
+    data = oracle.table(stored(rows), DOMAINS, max_rows_per_group=99, max_groups=99)
     assert oracle.exact(query, data) == expected(query, rows, data)
 
 
 def test_an_empty_table_has_answers_of_the_same_shape() -> None:
-    data = oracle.table(stored([]), DOMAINS, rows=2, groups=2)
+    data = oracle.table(stored([]), DOMAINS, max_rows_per_group=2, max_groups=2)
     for query in (release.Count(), release.Sum(column="x", by="ward"), release.Mean(column="x")):
         assert not any(map(any, oracle.exact(query, data)))
-        answer = query.answer(data, query.offer(data, oracle.share()))
+        answer = query.answer(data, query.estimate_cost(data, oracle.share()))
         assert len(answer["rows"]) == query.cells(data).count
 
 
 def test_one_entity_with_very_many_rows_counts_for_its_share() -> None:
     many = {"who": ["a"] * 200_000 + ["b"], "ward": ["A"] * 200_001, "x": [3.0] * 200_001}
-    data = oracle.table(many, DOMAINS, rows=5)
+    data = oracle.table(many, DOMAINS, max_rows_per_group=5)
     assert oracle.exact(release.Count(), data) == [[2]]
     assert oracle.exact(release.Rows(), data) == [[6]]
     assert oracle.exact(release.Sum(column="x"), data) == [[6 * 30]]
@@ -178,7 +178,19 @@ def test_rows_without_an_entity_are_dropped_whatever_its_type(who) -> None:
     assert oracle.exact(release.Sum(column="x"), data) == [[20]]
 
 
-NAMES = ["entity", "lot", "rank", "key_0", "rows", "sum", "value", "low", "high", "people", "code"]
+NAMES = [
+    "privacy_unit",
+    "lot",
+    "rank",
+    "key_0",
+    "rows",
+    "sum",
+    "value",
+    "low",
+    "high",
+    "people",
+    "code",
+]
 NAMES += ["select", "a b", 'q"q', "é", "key", "position", "name", "squares", "x.y", "order"]
 
 
@@ -187,12 +199,14 @@ def test_columns_may_have_any_name(tmp_path) -> None:
     everything = {name: ["A", "B", "A"] for name in NAMES} | {"w ho": ["p", "q", "q"]}
     everything["num ber"] = ["1", "2", "3"]
     domains = {name: ["A", "B"] for name in NAMES} | {"num ber": Range(0, 3, step=1)}
-    data = oracle.table(everything, domains, entity="w ho", groups=2, rows=2)
+    data = oracle.table(
+        everything, domains, privacy_unit="w ho", max_groups=2, max_rows_per_group=2
+    )
     for name in NAMES:
         quoted = '"' + name.replace('"', '""') + '"'
         query = release.Count(by=name, where=f"{quoted} = 'A'")
         assert oracle.exact(query, data) == [[2, 0, 0]]
-        answer = query.answer(data, query.offer(data, oracle.share()))
+        answer = query.answer(data, query.estimate_cost(data, oracle.share()))
         assert len(set(answer["columns"])) == 4
         assert answer["columns"][1:] == ["value", "low", "high"]
     assert oracle.exact(release.Sum(column="num ber", by=("sum", "rows")), data)[0][0] == 4
@@ -205,21 +219,25 @@ def test_columns_may_have_any_name(tmp_path) -> None:
         release.Variance(column="num ber", by="squares"),
     ]
     for other in others:
-        answer = other.answer(data, other.offer(data, share))
+        answer = other.answer(data, other.estimate_cost(data, share))
         assert len(set(answer["columns"])) == len(answer["columns"])
 
 
 def test_an_entity_column_may_be_called_as_ours_is() -> None:
-    data = oracle.table({"entity": ["a", "b"], "x": [1.0, 2.0]}, {"x": X}, entity="entity")
+    data = oracle.table(
+        {"privacy_unit": ["a", "b"], "x": [1.0, 2.0]}, {"x": X}, privacy_unit="privacy_unit"
+    )
     assert oracle.exact(release.Sum(column="x"), data) == [[30]]
-    data = oracle.table({"lot": ["a", "b"], "rank": ["A", "B"]}, {"rank": ["A"]}, entity="lot")
+    data = oracle.table(
+        {"lot": ["a", "b"], "rank": ["A", "B"]}, {"rank": ["A"]}, privacy_unit="lot"
+    )
     assert oracle.exact(release.Count(by="rank"), data) == [[1, 1]]
 
 
 def test_text_files_have_texts_and_the_same_answers(tmp_path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("who,x,ward\np,0.5,A\np,abc,A\nq,9,B\n,1,A\nr,,A\ns,-1\n", encoding="utf-8")
-    data = wi.Table(path, "who", DOMAINS, rows=2, engine=oracle.ENGINE)
+    data = wi.Table(path, "who", DOMAINS, max_rows_per_group=2, engine=oracle.ENGINE)
     assert data.name == "people"
     assert oracle.exact(release.Count(), data) == [[4]]
     assert oracle.exact(release.Sum(column="x"), data) == [[5 + 30 - 10]]
@@ -246,7 +264,9 @@ def test_files_and_catalogues_answer_alike(tmp_path) -> None:
         connection.execute("CREATE TABLE people AS SELECT * FROM rows_in")
     found = []
     for source in ("one.parquet", "many.parquet", "one.arrow", "base.duckdb::people"):
-        data = wi.Table(f"{tmp_path}/{source}", "who", DOMAINS, rows=99, groups=99)
+        data = wi.Table(
+            f"{tmp_path}/{source}", "who", DOMAINS, max_rows_per_group=99, max_groups=99
+        )
         found.append(oracle.exact(release.Sum(column="x", by="ward"), data))
         data.engine.close()
     assert found == [found[0]] * 4
@@ -261,17 +281,21 @@ def test_quantiles_and_tops_find_the_truth_where_noise_is_small() -> None:
     sharp = oracle.share(1000)
     for share, truth in (("1/2", 50), ("1/10", 10), ("9/10", 90)):
         query = release.Quantile(column="x", quantile=share, points=101)
-        value = query.answer(data, query.offer(data, sharp))["rows"][0][0]
+        value = query.answer(data, query.estimate_cost(data, sharp))["rows"][0][0]
         assert value == truth
     top = release.Top(by="w", k=3)
-    assert top.answer(data, top.offer(data, sharp))["rows"] == [[1, "A"], [2, "B"], [3, "C"]]
+    assert top.answer(data, top.estimate_cost(data, sharp))["rows"] == [
+        [1, "A"],
+        [2, "B"],
+        [3, "C"],
+    ]
 
 
 def test_keys_show_counts_of_many_and_nothing_of_few() -> None:
     keys = ["many"] * 900 + [f"rare {n}" for n in range(100)] + [None] * 5
     data = oracle.table({"who": list(range(1005)), "k": keys})
     query = release.Keys(column="k")
-    answer = query.answer(data, query.offer(data, oracle.share(1, delta="1/1000000000")))
+    answer = query.answer(data, query.estimate_cost(data, oracle.share(1, delta="1/1000000000")))
     ((key, value, low, high),) = answer["rows"]
     assert key == "many"
     assert low < value < high and abs(value - 900) < 40
@@ -283,12 +307,12 @@ def test_the_maximum_is_of_those_present_only() -> None:
     data = oracle.table({"who": ["p2", "p3", "zz"], "rank": [11, 11, 11], "name": ["p9"] * 3})
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=universe)
-    offer = query.offer(data, Share(plan, oracle.share().epsilon))
-    seen = {query.answer(data, offer)["rows"][0][0] for _ in range(30)}
+    estimate = query.estimate_cost(data, Share(plan, oracle.share().epsilon))
+    seen = {query.answer(data, estimate)["rows"][0][0] for _ in range(30)}
     assert seen == {3, 4}, "k = 2 places from rank 4 up"
     nobody = oracle.table({"who": pa.array([], pa.string())})
-    offer = query.offer(nobody, offer.share)
-    assert {query.answer(nobody, offer)["rows"][0][0] for _ in range(30)} == {1, 2}
+    estimate = query.estimate_cost(nobody, estimate.share)
+    assert {query.answer(nobody, estimate)["rows"][0][0] for _ in range(30)} == {1, 2}
 
 
 def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_path) -> None:
@@ -298,12 +322,12 @@ def test_a_synthetic_table_has_a_row_for_each_entity_in_no_telling_order(tmp_pat
     ward = ["A" if who % 3 else "B" for who in people]
     data = oracle.table({"who": [*people, None], "ward": [*ward, "A"]}, {"ward": ["A", "B"]})
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
-    offer = query.offer(data, oracle.share(3, relation="replace"))
-    (answer,) = query.answer(data, offer)["rows"]
+    estimate = query.estimate_cost(data, oracle.share(3, relation="replace"))
+    (answer,) = query.answer(data, estimate)["rows"]
     assert data.engine.publish(query.path, answer[2])
     written = pq.read_table(tmp_path / "o.parquet").column("ward").to_pylist()
     assert answer[:2] == ["o.parquet", 3000] and len(written) == 3000
     assert written == sorted(written), "the order of rows would show who is where"
-    kept = float(offer.details.kept)
+    kept = float(estimate.details.kept)
     truth = 2000 * kept + 1000 * (1 - kept) / 2
     assert abs(written.count("A") - truth) < 6 * math.sqrt(3000 / 4)

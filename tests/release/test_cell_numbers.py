@@ -109,7 +109,7 @@ def test_ten_thousand_values_and_a_million_rows(tmp_path: Path) -> None:
     )
     with DuckDB() as engine:
         table = Table(path, "person", {"ward": [f"w{n}" for n in range(10_000)]}, engine=engine)
-        query = Count(by="ward", groups=10)
+        query = Count(by="ward", max_groups=10)
         start = time.process_time()
         [counts] = query.cells(table).dense(
             engine.run(table.check(query.exact(table, query.cells(table)))), ["people"]

@@ -29,7 +29,7 @@ from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.domains import read_domain
 from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
-from whosin.release.registration import register_table
+from whosin.release.table_registration import register_table
 
 EDGES = (0, 18, 65.5, 120)
 DOMAINS: dict[str, dict[str, Any]] = {
@@ -69,11 +69,11 @@ def dense(cells: GroupGrid, rows: list[dict[str, Any]], domains: dict[str, Any])
 
 
 @pytest.mark.parametrize("policy", DOMAINS)
-@pytest.mark.parametrize("entity", ["who", "row"])
+@pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("by", some([("sex",), ("age",), ("sex", "age", "n"), ("n",)], 1))
-def test_counts_are_those_of_the_definition(policy: str, entity: str, by: tuple[str, ...]) -> None:
+def test_counts_are_those_of_the_definition(policy: str, unit: str, by: tuple[str, ...]) -> None:
     rows, domains = crowd(), DOMAINS[policy]
-    data = oracle.table(columns(rows), domains, entity=entity)
+    data = oracle.table(columns(rows), domains, privacy_unit=unit)
     for query in (Count(by=by), Rows(by=by)):
         wanted = dense(query.cells(data), rows, domains)
         assert oracle.exact(query, data) == [wanted]
@@ -92,7 +92,7 @@ def test_tables_of_marginals_are_of_the_same_people(policy: str) -> None:
     rows, domains = crowd(), DOMAINS[policy]
     data = oracle.table(columns(rows), domains)
     query = Marginals(columns=["sex", "age", "n"], order=2)
-    details = query.offer(data, oracle.share()).details
+    details = query.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     found = scan.count(data, scan.expression(data, None, 1), None)
@@ -116,20 +116,20 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     data = oracle.table(columns(rows), domains)
     by = ("sex", "age")
     most_rows, most_groups = bounds
-    query = Rows(by=by, rows=most_rows, groups=most_groups)
+    query = Rows(by=by, max_rows_per_group=most_rows, max_groups=most_groups)
     cells = query.cells(data)
     placed = [(oracle.cell(row, by, domains), (1,)) for row in rows]
     inside = [pair for pair in placed if pair[0] is not None]
     assert inside and (len(inside) < len(rows) or policy == "open" or policy == "moved")
     allowed = {
         tuple(dict(choice).get(label, (0,))[0] for label in cells.labels())
-        for choice in oracle.outcomes(inside, most_rows, query.bounds(data).groups)
+        for choice in oracle.outcomes(inside, most_rows, query.bounds(data).max_groups)
     }
     part = query.parts(data)[0]
     for _ in range(5):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", query.bounds(data), True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", query.bounds(data), True)
 
 
 def test_sums_still_clamp_numbers_that_are_in_no_bin() -> None:
@@ -161,13 +161,13 @@ def test_a_synthetic_table_would_show_that_a_row_was_dropped(tmp_path, column: s
     query = Synthetic(columns=[column], path=str(tmp_path / "s.parquet"))
     data = oracle.table(columns(crowd()), DOMAINS["drop"])
     with pytest.raises(InvalidInput, match=f"domain of {column} must be one that drops no row"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
     moved = oracle.table(columns(crowd()), DOMAINS["moved"])
     if column == "sex":
-        query.offer(moved, oracle.share(relation="replace"))
+        query.estimate_cost(moved, oracle.share(relation="replace"))
     else:  # rows without a number have no bin to be clamped to
         with pytest.raises(InvalidInput, match="drops no row"):
-            query.offer(moved, oracle.share(relation="replace"))
+            query.estimate_cost(moved, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(
@@ -194,16 +194,16 @@ def test_refusals(domain: dict[str, Any], words: str) -> None:
 def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     data = oracle.table(columns(crowd()), DOMAINS["moved"])
     session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db")
-    answer = session.ask(Count(by=("sex", "age"), groups=1), share="1/4")
+    answer = session.ask(Count(by=("sex", "age"), max_groups=1), share="1/4")
     assert answer.statement == (
-        "A person is one who; a person is in at most 1 cell; age beyond the bins is in the first "
-        "or the last one, and rows without a value there do not count; values of sex that were "
-        'not declared count as "m". The interval is for the noise: it does not cover what this '
-        "leaves out."
+        "Privacy unit: column who; at most 1 group per person counts; age beyond the bins is in "
+        "the first or the last one, and rows without a value there do not count; values of sex "
+        'that were not declared count as "m". The interval is for the noise: it does not cover '
+        "what this leaves out."
     )
     assert answer.question["counted"]["outside"] == {"sex": '"m"', "age": "clamp"}
     assert len(answer.rows) == 6
-    dropped = oracle.table(columns(crowd()), DOMAINS["drop"], entity="row")
+    dropped = oracle.table(columns(crowd()), DOMAINS["drop"], privacy_unit="row")
     said = wi.release.contribution_bounds.bounds_statement(
         Histogram(column="n").counted(dropped).to_dict(), True
     )
@@ -227,7 +227,7 @@ def test_the_curator_sees_what_lies_outside() -> None:
         outside = [row for row in crowd() if row["sex"] not in ("f", "m")]
         assert found[f"sex: not a declared value, {words}"] == len(outside)
         assert found["rows"] == found["entities"] == len(crowd())
-        assert found["sex: entities in more than one cell"] == 0
+        assert found["sex: privacy units in more than one cell"] == 0
         beyond = sum(1 for row in crowd() if row["age"] is not None and abs(row["age"]) > 120)
         beyond += sum(1 for row in crowd() if row["age"] == -1)
         if policy == "drop":

@@ -26,12 +26,12 @@ WRONG = {
     "x": [1, 2, 3, 4, 5, 5],
 }
 QUERIES = [
-    (Count(by="sex", groups=9), 1),
-    (Histogram(column="age", groups=9), 1),
-    (Histogram(column="ward", by="sex", groups=9), 3),
-    (Count(by=("sex", "ward"), groups=2), 2),
-    (Rows(by=("sex", "age"), rows=2, groups=9), 1),
-    (Sum(column="x", by=("ward", "sex"), rows=2, groups=9), 3),
+    (Count(by="sex", max_groups=9), 1),
+    (Histogram(column="age", max_groups=9), 1),
+    (Histogram(column="ward", by="sex", max_groups=9), 3),
+    (Count(by=("sex", "ward"), max_groups=2), 2),
+    (Rows(by=("sex", "age"), max_rows_per_group=2, max_groups=9), 1),
+    (Sum(column="x", by=("ward", "sex"), max_rows_per_group=2, max_groups=9), 3),
 ]
 
 
@@ -54,25 +54,25 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
     for _ in range(3):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True)
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True)
 
 
 def test_claims_are_the_largest_changes_over_all_that_someone_may_hold() -> None:
     """A person's rows are anything, whether or not the declaration is true."""
     kinds, bounds = list(product(range(2), range(2))), ContributionBounds(1, 2)
     data = oracle.table(WRONG, {"sex": SEX, "ward": Values(("A", "B"), outside="drop")})
-    assert Count(by=("sex", "ward"), groups=9).bounds(data) == ContributionBounds(1, 2)
+    assert Count(by=("sex", "ward"), max_groups=9).bounds(data) == ContributionBounds(1, 2)
     found = {(0,) * 4}
     for count in range(1, 5):
         for rows in combinations_with_replacement(kinds, count):
-            for choice in oracle.outcomes([(home, (1,)) for home in rows], 1, bounds.groups):
+            for choice in oracle.outcomes([(home, (1,)) for home in rows], 1, bounds.max_groups):
                 held = {home: total for home, (total,) in choice}
                 found.add(tuple(held.get(kind, 0) for kind in kinds))
     vectors = np.array(sorted(found))
     changes = vectors[:, None, :] - vectors[None, :, :]
     largest = {"add-remove": vectors.sum(1).max(), "replace": np.abs(changes).sum(2).max()}
     for relation in NEIGHBOUR_RELATIONS:
-        assert largest[relation] == PEOPLE_PART.sensitivity(relation, bounds, True)
+        assert largest[relation] == PEOPLE_PART.l1_sensitivity(relation, bounds, True)
 
 
 def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
@@ -81,34 +81,41 @@ def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
         "sex": ["fm"[i % 2] for i in range(40) for _ in range(3)],
         "ward": ["ABC"[(i + j) % 3] for i in range(40) for j in range(3)],
     }
-    data = oracle.table(held, {name: DOMAINS[name] for name in ("sex", "ward")}, groups=3, rows=3)
+    data = oracle.table(
+        held, {name: DOMAINS[name] for name in ("sex", "ward")}, max_groups=3, max_rows_per_group=3
+    )
     assert oracle.exact(Count(by="sex"), data) == [[20, 20, 0]]
     assert oracle.exact(Count(by=("sex", "ward")), data) == [[20] * 6 + [0] * 3]
-    assert Count(by="sex").counted(data).groups == 1
-    assert Count(by=("ward", "sex")).counted(data).groups == 3
+    assert Count(by="sex").counted(data).max_groups == 1
+    assert Count(by=("ward", "sex")).counted(data).max_groups == 3
 
 
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 def test_a_constant_column_costs_one_cell(relation: str) -> None:
     """The noise is that of one cell, whatever the table's own bound."""
     share, plain = oracle.share(relation=relation), Values(("f", "m"))
-    for query in (Count(by="sex"), Rows(by="sex", rows=1)):
-        wide = oracle.table(WRONG, {"sex": SEX}, groups=2)
-        narrow = oracle.table(WRONG, {"sex": plain}, groups=1)
-        double = oracle.table(WRONG, {"sex": plain}, groups=2)
-        noises = [query.offer(each, share).parts[0].scale for each in (wide, narrow, double)]
+    for query in (Count(by="sex"), Rows(by="sex", max_rows_per_group=1)):
+        wide = oracle.table(WRONG, {"sex": SEX}, max_groups=2)
+        narrow = oracle.table(WRONG, {"sex": plain}, max_groups=1)
+        double = oracle.table(WRONG, {"sex": plain}, max_groups=2)
+        noises = [
+            query.estimate_cost(each, share).parts[0].scale for each in (wide, narrow, double)
+        ]
         assert noises[0] == noises[1] == noises[2] / 2
 
 
 def test_keys_and_tables_of_constant_columns() -> None:
-    data = oracle.table(WRONG, DOMAINS, groups=4, rows=3)
-    assert Keys(column="sex").counted(data).groups == 1
-    assert Keys(column="ward").counted(data).groups == 4
-    assert Marginals(columns=["sex", "age"]).counted(data).rows == 1
-    assert Marginals(columns=["sex", "age"], rows=2).counted(data).rows == 2
-    assert Marginals(columns=["sex", "ward"]).counted(data).rows == 3
+    data = oracle.table(WRONG, DOMAINS, max_groups=4, max_rows_per_group=3)
+    assert Keys(column="sex").counted(data).max_groups == 1
+    assert Keys(column="ward").counted(data).max_groups == 4
+    assert Marginals(columns=["sex", "age"]).counted(data).max_rows_per_group == 1
+    assert (
+        Marginals(columns=["sex", "age"], max_rows_per_group=2).counted(data).max_rows_per_group
+        == 2
+    )
+    assert Marginals(columns=["sex", "ward"]).counted(data).max_rows_per_group == 3
     query = Marginals(columns=["sex", "age"])
-    details = query.offer(data, oracle.share()).details
+    details = query.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     for counts in scan.count(data, scan.expression(data, None, 1), None):

@@ -23,7 +23,7 @@ from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import Share
 from whosin.release.inspection import check_table
 from whosin.report import html, notebook, table_views
-from whosin.report.releases import print_offers
+from whosin.report.releases import print_estimates
 
 ROWS = {
     "who": ["a", "a", "a", "b", "b", "c", None],
@@ -44,8 +44,8 @@ def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
     held = {"who": list(range(400)), "x": [0] * 200 + [5] * 200, "ward": ["A"] * 200 + ["B"] * 200}
     data = oracle.table(held, {name: DOMAINS[name] for name in ("ward", "x")})
     query = release.Mean(column="x", by="ward")
-    offer = query.offer(data, oracle.share(1))
-    drawn = [query.answer(data, offer)["rows"] for _ in range(60)]
+    estimate = query.estimate_cost(data, oracle.share(1))
+    drawn = [query.answer(data, estimate)["rows"] for _ in range(60)]
     assert sum(rows[0][1] for rows in drawn) / 60 > 0.002, "biased"
     for where, said in (("ward = 'A'", True), ("ward = 'B'", False)):
         session = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / f"{said}.db", share=1)
@@ -57,21 +57,22 @@ def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
 
 def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     """A count by group came with a narrow interval, and 40% of the people were not in it."""
-    data = oracle.table(ROWS, DOMAINS, rows=3, groups=2)
+    data = oracle.table(ROWS, DOMAINS, max_rows_per_group=3, max_groups=2)
     made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(
         release.Mean(column="x", by="ward", name="days"), share=1
     )
     answer = made[0]
     wanted = (
-        "A person is one who; at most 3 rows of a person count; a person is in at most 2 cells; "
-        'x is clamped to 0..10; values of ward that were not declared are in "other". '
+        "Privacy unit: column who; at most 3 rows per person and group count; at most 2 groups "
+        "per person count; x is clamped to 0..10; values of ward that were not declared are in "
+        '"other". '
         "The interval is for the noise: it does not cover what this leaves out."
     )
     assert answer.statement.startswith(wanted)
     wanted = answer.statement
     counted = answer.question["counted"]
-    assert counted["entity"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
-    assert (counted["rows"], counted["groups"]) == (3, 2)
+    assert counted["privacy_unit"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
+    assert (counted["max_rows_per_group"], counted["max_groups"]) == (3, 2)
     assert json.loads(json.dumps(made.to_dict()))["answers"][0]["statement"] == wanted
     assert wanted.replace('"', "&quot;") in notebook.html(answer)
     report = html.release_report("Days", oracle.PLANS["add-remove"], made)
@@ -86,47 +87,47 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("query", "said", "left_out"),
     [
-        (release.Count(), "A person is one who.", False),
-        (release.Count(by="sex"), "in at most 1 cell;", True),
-        (release.Rows(), "at most 1 row of a person counts.", True),
+        (release.Count(), "Privacy unit: column who.", False),
+        (release.Count(by="sex"), "at most 1 group per person counts;", True),
+        (release.Rows(), "at most 1 row per person counts.", True),
         (release.Median(column="x"), "x is clamped to 0..10.", False),
         (release.Median(column="x", interval=True), "x is clamped to 0..10.", True),
         (release.Top(by="ward", k=1), "of ward that were not declared are never named.", False),
-        (release.Histogram(column="x"), "in at most 1 cell;", True),
+        (release.Histogram(column="x"), "at most 1 group per person counts;", True),
     ],
     ids=lambda x: getattr(x, "kind", ""),
 )
 def test_statements_follow_the_question(query, said, left_out) -> None:
     data = oracle.table(ROWS, DOMAINS)
-    offer = query.offer(data, oracle.share(1))
-    shown = query.answer(data, offer)
-    made = release.Answer("x", offer.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
+    estimate = query.estimate_cost(data, oracle.share(1))
+    shown = query.answer(data, estimate)
+    made = release.Answer("x", estimate.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
     assert said in made.statement and (NOT_COVERED in made.statement) == left_out
 
 
 def cautions(query, **options) -> list[tuple[str, tuple[str, ...]]]:
     data = oracle.table(ROWS, DOMAINS, **options)
-    (offer,) = estimate_batch_cost(data, oracle.WITH_DELTA["add-remove"], query)
-    return [(caution.about, caution.columns) for caution in offer.cautions]
+    (estimate,) = estimate_batch_cost(data, oracle.WITH_DELTA["add-remove"], query)
+    return [(caution.about, caution.columns) for caution in estimate.cautions]
 
 
 def test_what_nobody_decided_is_warned_of() -> None:
     by_ward = release.Count(by="ward")
-    assert cautions(by_ward) == [("groups", ("ward",))]
-    assert cautions(by_ward, groups=1) == [], "1, because somebody said so"
-    assert cautions(release.Count(by="ward", groups=1)) == []
+    assert cautions(by_ward) == [("max_groups", ("ward",))]
+    assert cautions(by_ward, max_groups=1) == [], "1, because somebody said so"
+    assert cautions(release.Count(by="ward", max_groups=1)) == []
     assert cautions(release.Count(by="sex")) == [], "constant for each person"
-    assert cautions(release.Count(by=("sex", "ward"))) == [("groups", ("ward",))]
+    assert cautions(release.Count(by=("sex", "ward"))) == [("max_groups", ("ward",))]
     assert cautions(release.Count()) == []
-    assert cautions(release.Histogram(column="x")) == [("groups", ("x",))]
-    assert cautions(release.Keys(column="ward")) == [("groups", ("ward",))]
+    assert cautions(release.Histogram(column="x")) == [("max_groups", ("x",))]
+    assert cautions(release.Keys(column="ward")) == [("max_groups", ("ward",))]
     assert cautions(release.Top(by="ward", k=1)) == [], "everyone is in all their cells"
-    assert cautions(release.Rows()) == [("rows", ())]
-    both = [("rows", ("x",)), ("groups", ("ward",))]
+    assert cautions(release.Rows()) == [("max_rows_per_group", ())]
+    both = [("max_rows_per_group", ("x",)), ("max_groups", ("ward",))]
     assert cautions(release.Sum(column="x", by="ward")) == both
-    assert cautions(release.Sum(column="x", by="ward"), rows=2) == both[1:]
+    assert cautions(release.Sum(column="x", by="ward"), max_rows_per_group=2) == both[1:]
     assert cautions(release.Median(column="x")) == both[:1]
-    assert cautions(release.Sum(column="x", by="ward"), entity="row") == []
+    assert cautions(release.Sum(column="x", by="ward"), privacy_unit="row") == []
 
 
 SCENARIO = """
@@ -134,7 +135,7 @@ SCENARIO = """
 epsilon = 1
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 [domains]
 ward = {{ values = ["A", "B"]{constant} }}
 [[queries]]
@@ -156,17 +157,16 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
     code, out, _ = run("release", path, "--dry-run")
     assert code == 0 and "Warning, people by ward: ward may differ" in " ".join(out.split())
     data = json.loads(run("release", path, "--dry-run", "--json")[1])
-    assert data["offers"][0]["cautions"][0]["about"] == "groups"
+    assert data["estimates"][0]["cautions"][0]["about"] == "max_groups"
     path = write(tmp_path, constant=", constant = true")
     assert "Warning" not in run("release", path, "--dry-run")[1]
     code, out, _ = run("release", path)
-    assert code == 0 and "a person is in at most 1 cell" in " ".join(out.split())
+    assert code == 0 and "at most 1 group per person counts" in " ".join(out.split())
 
 
 def test_a_column_that_is_called_person(tmp_path) -> None:
-    """It said: a person is one person."""
-    counted = release.Count().counted(oracle.table({"Person": ["a"]}, entity="Person"))
-    assert bounds_statement(counted.to_dict(), False) == "The column Person says whose row it is."
+    counted = release.Count().counted(oracle.table({"Person": ["a"]}, privacy_unit="Person"))
+    assert bounds_statement(counted.to_dict(), False) == "Privacy unit: column Person."
 
 
 def test_warnings_of_one_kind_are_one(capsys) -> None:
@@ -174,7 +174,7 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
     data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
     asked: list[Any] = [release.Count(by=name, name=name) for name in ("ward", "sex")]
     asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
-    print_offers(
+    print_estimates(
         "t",
         oracle.PLANS["add-remove"],
         estimate_batch_cost(data, oracle.PLANS["add-remove"], asked),
@@ -190,11 +190,11 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
 def test_the_dry_run_says_what_top_is_within(capsys) -> None:
     """It said: 95% within ±7, of no number at all."""
     data, plan = oracle.table(ROWS, DOMAINS), oracle.PLANS["add-remove"]
-    offers = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
-    print_offers("t", plan, offers)
+    estimates = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
+    print_estimates("t", plan, estimates)
     out = " ".join(capsys.readouterr().out.split())
-    assert offers[0].within is not None
-    more = format_figures(offers[0].within, 3, "up")
+    assert estimates[0].within is not None
+    more = format_figures(estimates[0].within, 3, "up")
     assert f"no value that is left out has more than {more} people more than one" in out
     assert "±" not in out
 
@@ -214,10 +214,12 @@ def test_a_delta_that_nothing_uses_is_said(noise, capsys) -> None:
         (wi.calibrate(wi.Epsilon(1), delta=1e-6), [release.Count()], False),
     ):
         asked = asked[:1] if noise == "gaussian" else asked
-        offers = estimate_batch_cost(data, plan, asked, noise="laplace" if plan is pure else noise)
-        about = [[each.about for each in offer.cautions] for offer in offers]
+        estimates = estimate_batch_cost(
+            data, plan, asked, noise="laplace" if plan is pure else noise
+        )
+        about = [[each.about for each in estimate.cautions] for estimate in estimates]
         assert all(("delta" in each) == unused for each in about)
-        print_offers("t", plan, offers)
+        print_estimates("t", plan, estimates)
         out = " ".join(capsys.readouterr().out.split())
         words = (
             "Warning: no answer uses delta: without it the plan would allow ε = 0.4054 instead of"
@@ -238,8 +240,8 @@ def test_constant_is_true_or_false(given) -> None:
 
 def test_each_row_can_be_one_person() -> None:
     """Against plain counting in Python; nothing is chosen, so nothing is random."""
-    data = oracle.table(ROWS, DOMAINS, entity="row")
-    assert data.by_row and data.entity == "row"
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
+    assert data.by_row and data.privacy_unit == "row"
     assert oracle.exact(release.Count(), data) == [[7]]
     assert oracle.exact(release.Rows(), data) == [[7]]
     assert oracle.exact(release.Count(where="x > 3"), data) == [[4]]
@@ -251,7 +253,7 @@ def test_each_row_can_be_one_person() -> None:
     assert oracle.exact(mean, data)[0] == [19 * 10**5, 14 * 10**5, 0]
     assert oracle.exact(release.Histogram(column="x"), data) == [[4, 2, 1]]
     sharp = oracle.share(5000, delta="1/1000")
-    ask = lambda query: query.answer(data, query.offer(data, sharp))["rows"]  # noqa: E731
+    ask = lambda query: query.answer(data, query.estimate_cost(data, sharp))["rows"]  # noqa: E731
     ((value, low, high),) = ask(release.Median(column="x", interval=True))
     assert value == 4 and 3 <= low <= 4 <= high <= 6, "the ranks beside it are half a row away"
     assert ask(release.Top(by="ward", k=2)) == [[1, "A"], [2, "B"]]
@@ -259,62 +261,64 @@ def test_each_row_can_be_one_person() -> None:
 
 
 def test_a_row_moves_an_answer_by_one_row() -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
-    for field in ("rows", "groups"):
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
+    for field in ("max_rows_per_group", "max_groups"):
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
-            oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
+            oracle.table(ROWS, DOMAINS, privacy_unit="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
-            release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))  # type: ignore[arg-type]
-    assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].scale == 1
+            release.Rows(by="ward", **{field: 2}).estimate_cost(data, oracle.share(1))  # type: ignore[arg-type]
+    assert release.Rows(by="ward").estimate_cost(data, oracle.share(1)).parts[0].scale == 1
 
 
 def test_a_synthetic_table_of_rows(tmp_path) -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "s.parquet"))
-    answer = query.answer(data, query.offer(data, oracle.share(50, relation="replace")))
+    answer = query.answer(data, query.estimate_cost(data, oracle.share(50, relation="replace")))
     assert answer["rows"][0][1] == 7
 
 
 def test_a_maximum_needs_names() -> None:
-    data = oracle.table(ROWS, DOMAINS, entity="row")
+    data = oracle.table(ROWS, DOMAINS, privacy_unit="row")
     plan = wi.calibrate(wi.Gamma(1.5), wi.families.Uninformed())
     query = release.Maximum(universe=[(name, place) for place, name in enumerate("abcdefgh")])
     with pytest.raises(InvalidInput, match="maximum must be asked of a table with a column"):
-        query.offer(data, Share(plan, oracle.share().epsilon))
+        query.estimate_cost(data, Share(plan, oracle.share().epsilon))
 
 
 def test_a_column_called_row_makes_it_ambiguous() -> None:
     named = {"row": [1, 1, 2], "x": [1, 2, 3]}
     with pytest.raises(InvalidInput) as caught:
-        oracle.table(named, entity="row")
-    said = "entity must be 'column:row' for that column, 'each row' where each row is one person"
+        oracle.table(named, privacy_unit="row")
+    said = (
+        "privacy_unit must be 'column:row' for that column, 'each row' where each row is one person"
+    )
     assert str(caught.value) == f"{said}, not row"
-    assert oracle.exact(release.Count(), oracle.table(named, entity="column:row")) == [[2]]
-    each = oracle.table(named, entity="each row")
-    assert each.by_row and each.entity == "each row", "never the name of a column"
+    assert oracle.exact(release.Count(), oracle.table(named, privacy_unit="column:row")) == [[2]]
+    each = oracle.table(named, privacy_unit="each row")
+    assert each.by_row and each.privacy_unit == "each row", "never the name of a column"
     assert oracle.exact(release.Count(), each) == [[3]]
-    assert oracle.table(ROWS, entity="each row").entity == "row"
-    assert oracle.table(ROWS, entity="column:who").entity == "who"
+    assert oracle.table(ROWS, privacy_unit="each row").privacy_unit == "row"
+    assert oracle.table(ROWS, privacy_unit="column:who").privacy_unit == "who"
     both = named | {"each row": [1, 2, 3]}
     for given in ("row", "each row"):
         with pytest.raises(InvalidInput, match="rename the columns"):
-            oracle.table(both, entity=given)
-    literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, entity="column:x")
-    assert literal.entity == "column:x", "a column's whole name comes first"
+            oracle.table(both, privacy_unit=given)
+    literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, privacy_unit="column:x")
+    assert literal.privacy_unit == "column:x", "a column's whole name comes first"
 
 
-def test_the_curator_sees_how_many_rows_an_entity_has() -> None:
+def test_the_curator_sees_how_many_rows_a_privacy_unit_has() -> None:
     found = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS))}
-    assert found["entities"] == 3 and found["the most rows of one entity"] == 3
-    assert found["entities with 1 row"] == 1 and found["entities with 2 rows"] == 1
-    assert found["entities with 3 to 5 rows"] == 1
-    assert found["entities with more rows than count, 1"] == 2
-    assert found["ward: entities in more than one cell"] == 2
-    assert found["ward: the most cells of one entity"] == 2
-    assert found["sex: entities in more than one cell, declared constant"] == 0
-    assert found["rows without an entity, which are dropped"] == 1
-    alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, entity="row"))}
-    assert alone["rows"] == alone["entities: each row is one"] == 7
+    assert found["privacy units"] == 3 and found["the most rows of one privacy unit"] == 3
+    assert found["privacy units with 1 row"] == 1 and found["privacy units with 2 rows"] == 1
+    assert found["privacy units with 3 to 5 rows"] == 1
+    assert found["privacy units with more rows than count, 1"] == 2
+    assert found["ward: privacy units in more than one cell"] == 2
+    assert found["ward: the most cells of one privacy unit"] == 2
+    assert found["sex: privacy units in more than one cell, declared constant"] == 0
+    assert found["rows without a privacy unit, which are dropped"] == 1
+    alone = {f.what: f.rows for f in check_table(oracle.table(ROWS, DOMAINS, privacy_unit="row"))}
+    assert alone["rows"] == alone["privacy units: each row is one"] == 7
 
 
 def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:

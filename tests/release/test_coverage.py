@@ -98,12 +98,12 @@ def truth(query, data) -> np.ndarray:
 
 def covered(query, data, share, runs: int) -> tuple[int, int]:
     """(how many intervals hold the bounded answer, how many there are)."""
-    offer = query.offer(data, share)
+    estimate = query.estimate_cost(data, share)
     exact = truth(query, data)
     hits = total = 0
     query = prepared(query, data)
     for _ in range(runs):
-        rows = query.answer(data, offer)["rows"]
+        rows = query.answer(data, estimate)["rows"]
         for row, value in zip(rows, exact, strict=True):
             if not math.isnan(value):
                 low, high = row[-2:]
@@ -158,9 +158,9 @@ def test_intervals_cover_the_bounded_answer(query, noise) -> None:
 def test_quotients_are_no_wider_than_their_noises_explain(query, noise) -> None:
     """2,000 intervals, so that the share of the answers at their ends is known to about 2%."""
     data = hospital(4000 * CLINICS)
-    offer, exact = query.offer(data, share(noise)), truth(query, data)
+    estimate, exact = query.estimate_cost(data, share(noise)), truth(query, data)
     query = prepared(query, data)
-    answers = [query.answer(data, offer)["rows"][:CLINICS] for _ in range(100)]
+    answers = [query.answer(data, estimate)["rows"][:CLINICS] for _ in range(100)]
     shown = np.array([[row[-3:] for row in rows] for rows in answers])
     away = np.abs(shown[..., 0] - exact[:CLINICS]) / (shown[..., 2] - shown[..., 1]) * 2
     wide = 1 / np.quantile(away, 0.95)
@@ -205,13 +205,13 @@ def leaked(first: np.ndarray, second: np.ndarray, confidence: float = 1 - 1e-5) 
 
 
 def answers(query, data, share, runs: int, statistic) -> np.ndarray:
-    offer = query.offer(data, share)
+    estimate = query.estimate_cost(data, share)
     query = prepared(query, data)
-    return np.array([statistic(query.answer(data, offer)["rows"]) for _ in range(runs)])
+    return np.array([statistic(query.answer(data, estimate)["rows"]) for _ in range(runs)])
 
 
 def worlds(keep: bool = True):
-    """A table, the same without one entity, and with that entity's ward swapped."""
+    """A table, the same without one privacy unit, and with that one's ward swapped."""
     found = []
     for last in (["A"], [], ["B"]):
         wards = ["A", "B", "A", *last]
@@ -252,7 +252,9 @@ def table_leak(people: int, tmp_path, epsilon: int = 1) -> float:
     found = []
     for ward in "AB":
         data = oracle.table({"who": list(range(people)), "w": [ward] * people}, {"w": ["A", "B"]})
-        drawn = query.answer(data, query.offer(data, oracle.share(epsilon, relation="replace")))
+        drawn = query.answer(
+            data, query.estimate_cost(data, oracle.share(epsilon, relation="replace"))
+        )
         assert query.publish(data, drawn, drawn) is None
         column = pq.read_table(tmp_path / "o.parquet").column("w").to_pylist()
         places = np.array([["A", "B", "other"].index(each) for each in column])

@@ -97,7 +97,7 @@ def test_answers_before_noise_are_those_of_a_file(
 ) -> None:
     with DuckDB(threads=2) as engine:
         file, other = (
-            Table(each, "person", DOMAINS, rows=2, groups=2, engine=engine)
+            Table(each, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine)
             for each in (rows_file, request.getfixturevalue(source))
         )
         answers = [
@@ -114,9 +114,11 @@ def test_any_driver_gives_the_same_answers(rows_file: str, tmp_path: Path) -> No
     with duckdb.connect(str(tmp_path / "rows.db")) as connection:
         connection.execute(f"CREATE TABLE rows AS SELECT * FROM '{rows_file}'")
     with DuckDB() as engine:
-        file = Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        file = Table(
+            rows_file, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine
+        )
         source = f"adbc:duckdb:{tmp_path / 'rows.db'}::rows"
-        other = Table(source, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        other = Table(source, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine)
         for query in QUERIES:
             assert exact(query, other) == exact(query, file), query
 
@@ -223,7 +225,9 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(
 def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: str) -> None:
     where = "level >= 3 and ward in ('w1', 'w2') and age > 3 and written = '12' and id <> 4"
     with DuckDB() as engine:
-        table = Table(on_server, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        table = Table(
+            on_server, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine
+        )
         name = table.data.op().name
         query = Sum(column="cost", by="ill", where=where)
         expression = query.exact(table, query.cells(table))
@@ -241,7 +245,9 @@ def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: s
         rows = [eligible_rows(table, text) for text in ("level >= 3", "level < 3")]
         both = rows[0].union(rows[1])
         assert [each.column for each in row_conditions(both, name)] == ["person"]
-        file = Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        file = Table(
+            rows_file, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine
+        )
         for text in (where, "level = 3", "ward = 'w1' or level > 30", "level is null"):
             counted = Count(by="ward", where=text)
             assert exact(counted, table) == exact(counted, file), text
@@ -316,12 +322,12 @@ def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path
         with pytest.raises(SourceChanged, match="continues without paying again"):
             session.ask(Count())
         server.start()
-        before = session.standing.spent
+        before = session.budget_state.spent
         assert abs(session.ask(Count()).value - 900) < 300
-        assert session.standing.spent == before and session.standing.state == "open"
+        assert session.budget_state.spent == before and session.budget_state.state == "open"
 
 
-def test_a_connection_that_is_cut_halts_the_dataset(
+def test_a_connection_that_is_cut_suspends_the_dataset(
     server: Any, place: str, tmp_path: Path, run: Any
 ) -> None:
     """The server ends the connection while rows arrive: that may be about them."""
@@ -340,7 +346,7 @@ def test_a_connection_that_is_cut_halts_the_dataset(
         )
         ending = threading.Thread(target=_cut, args=(run,))
         ending.start()
-        with pytest.raises(ScanFailed, match="halted") as caught:
+        with pytest.raises(ScanFailed, match="suspended") as caught:
             session.ask(Count())
         ending.join()
     assert not isinstance(caught.value, SourceChanged) and caught.value.__context__ is None
@@ -474,11 +480,11 @@ def _joined_answers(people: Any, visits: Any, wards: Any) -> list[dict[str, list
     }
     table = Table(
         *(people, "who", domains),
-        rows=1000,
-        groups=9,
+        max_rows_per_group=1000,
+        max_groups=9,
         name="people",
         tables=[
-            FurtherTable("visits", visits, rows=1000),
+            FurtherTable("visits", visits, max_rows=1000),
             LookupTable("regions", wards, "ward", to="visits"),
         ],
         features=[

@@ -20,7 +20,7 @@ from whosin.release.conditions import parse_condition
 from whosin.release.dates import date_code
 from whosin.release.domains import read_domain
 from whosin.release.inspection import check_table
-from whosin.release.registration import register_question, register_table
+from whosin.release.table_registration import register_question, register_table
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {
@@ -145,7 +145,7 @@ def test_several_functions_of_one_column_and_tables_of_them() -> None:
     found: Counter[Any] = Counter((day.year, day.month, (day.month + 2) // 3) for day in kept)
     assert oracle.exact(query, data) == [[found[cell] for cell in query.cells(data).labels()]]
     many = Marginals(columns=["year(visit)", "month(visit)"], order=1)
-    details = many.offer(data, oracle.share()).details
+    details = many.estimate_cost(data, oracle.share()).details
     assert details is not None
     scan = details["scan"]
     for attributes, counts in zip(
@@ -247,7 +247,7 @@ def test_refused_functions(by: Any, words: str) -> None:
     }
     data = oracle.table(held, domains)
     with pytest.raises(InvalidInput, match=words):
-        Count(by=by).offer(data, oracle.share())
+        Count(by=by).estimate_cost(data, oracle.share())
 
 
 def test_a_column_of_numbers_holds_no_dates() -> None:
@@ -255,7 +255,7 @@ def test_a_column_of_numbers_holds_no_dates() -> None:
         oracle.table({"who": ["a"], "x": [1]}, {"x": "2020-01-01..2020-12-31"})
     data = oracle.table(held(None)[0], held(None)[1])
     with pytest.raises(InvalidInput, match="a range, for numbers, not dates"):
-        wi.release.Sum(column="visit").offer(data, oracle.share())
+        wi.release.Sum(column="visit").estimate_cost(data, oracle.share())
 
 
 def test_a_column_that_is_called_like_a_function_is_that_column() -> None:
@@ -267,17 +267,17 @@ def test_a_synthetic_table_drops_no_row(tmp_path) -> None:
     data = oracle.table(*held("clamp"))
     query = Synthetic(columns=["month(visit)"], path=str(tmp_path / "s.parquet"))
     with pytest.raises(InvalidInput, match="drops no row"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
     open_one = oracle.table(*held(None))
-    query.offer(open_one, oracle.share(relation="replace"))
+    query.estimate_cost(open_one, oracle.share(relation="replace"))
 
 
 def test_constant_and_bounds_follow_the_column() -> None:
     table, _ = held(None)
     for constant, groups in ((True, 1), (False, 4)):
         domains = {"visit": Dates(FIRST, LAST, "year", constant=constant)}
-        data = oracle.table(table, domains, groups=4)
-        assert Count(by="month(visit)").bounds(data).groups == groups
+        data = oracle.table(table, domains, max_groups=4)
+        assert Count(by="month(visit)").bounds(data).max_groups == groups
     varying = oracle.table(table, {"visit": Dates(FIRST, LAST)})
     [caution] = Count(by=("month(visit)", "year(visit)")).cautions(varying)
     assert caution.columns == ("visit",)
@@ -302,7 +302,7 @@ def test_the_curator_sees_days_outside() -> None:
     outside = sum(1 for day in DAYS if day is not None and not FIRST <= day <= LAST)
     assert found["visit: outside 2019-11-20..2021-02-10"] == outside
     assert found["visit: no date there"] == 1 and found["text: no date there"] == 5
-    assert found["visit: entities in more than one cell"] == 0
+    assert found["visit: privacy units in more than one cell"] == 0
 
 
 def test_top_of_months() -> None:
@@ -315,8 +315,8 @@ SCENARIO = """
 epsilon = 1
 [table]
 source = "visits.parquet"
-entity = "who"
-groups = 1
+privacy_unit = "who"
+max_groups = 1
 [domains]
 visit = { lower = 2019-11-20, upper = 2021-02-10, edges = "quarter", outside = "drop" }
 [[queries]]
@@ -347,7 +347,7 @@ def test_a_person_moves_no_more_than_is_claimed() -> None:
         {"who": ["one"] * 25, "visit": days, "ward": ["A", "B", "C", "D", None] * 5},
         {"visit": Dates(FIRST, LAST, outside="clamp"), "ward": Values(("A", "B"), outside="B")},
     )
-    query = Rows(by=("month(visit)", "ward"), rows=2, groups=3)
+    query = Rows(by=("month(visit)", "ward"), max_rows_per_group=2, max_groups=3)
     part, bounds = query.parts(data)[0], query.bounds(data)
     homes = [
         ((day.month, ward), (1,))
@@ -360,4 +360,4 @@ def test_a_person_moves_no_more_than_is_claimed() -> None:
     for _ in range(4):
         [vector] = oracle.exact(query, data)
         assert tuple(vector) in allowed
-        assert sum(vector) <= part.sensitivity("add-remove", bounds, True) == 6
+        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True) == 6

@@ -180,7 +180,7 @@ def test_a_table_larger_than_the_memory(tmp_path: Path) -> None:
     wards = {"ward": ["w0", "w1", "w2"]}
     spilled: list[int] = []
     with DuckDB(memory="60MB", threads=1, spill=tmp_path) as engine:
-        table = Table(path, "person", wards, groups=1, engine=engine)
+        table = Table(path, "person", wards, max_groups=1, engine=engine)
         query = Count(by="ward")
         cells = query.cells(table)
 

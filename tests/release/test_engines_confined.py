@@ -323,11 +323,11 @@ def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType)
     for column in (pa.nulls(0, kind), values):
         seen: list[object] = []
         frame = pa.table({"who": pa.array(range(len(column)), pa.int64()), "x": column})
-        for entity in ("who", "x"):
+        for unit in ("who", "x"):
             try:
-                table = Table(frame, entity, {}, name="t", engine=engine)
-                seen += _asked(table, [Count(), Rows(rows=2)])
-                if entity == "who":
+                table = Table(frame, unit, {}, name="t", engine=engine)
+                seen += _asked(table, [Count(), Rows(max_rows_per_group=2)])
+                if unit == "who":
                     seen += _asked(table, [Count(where=text) for text in CONDITIONS])
             except InvalidInput as error:
                 seen.append(str(error))
@@ -484,7 +484,7 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(tmp_path: Path, na
         table = Table(
             source, "who", {"ward": ["A", "a", "B", "É"], "region": ["1", "2", "3", "4"],
                             "mood": ["a", "z"], "top": ["a", "z"]},
-            groups=4, engine=engine,
+            max_groups=4, engine=engine,
             tables=[LookupTable("l", regions, "ward"), FurtherTable("f", further)],
             features=[{"name": "top", "kind": "max", "column": "mood"}],
         )  # fmt: skip
@@ -558,7 +558,7 @@ Backend._load_extensions = lambda self, names, **_: loads.append(names)
 from whosin.release import Count, DuckDB, Table
 from whosin.release.engines.files import find_broken_lines
 from whosin.release.inspection import check_table
-from whosin.release.registration import fingerprint_table
+from whosin.release.table_registration import fingerprint_table
 
 shape = pa.field("shape", pa.binary(), metadata={
     "ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": "{}"})

@@ -1,6 +1,6 @@
 """Nothing about the rows shows outside the ledger's noisy answers.
 
-The attack: two neighbouring tables, one of them with an entity whose rows hold everything that
+The attack: two neighbouring tables, one of them with a privacy unit whose rows hold everything that
 could trip an engine. All that an onlooker sees besides the answers' numbers (exceptions, messages,
 columns, labels, types, ledger entries, warnings, log lines, output) must be the same.
 """
@@ -64,16 +64,16 @@ QUERIES = [
     release.Count(where="d * d * d * d > 5 and i * i * i * i * 1e300 > f - f and t like '%a%'"),
     release.Count(where="cast(f as int) = 5 or cast(i as varchar) = t or abs(i) > 1 or -i > 2"),
     release.Count(where="day = sec or sec between '2000-01-01' and '2001-01-01' or b is null"),
-    release.Rows(by=("f", "b"), rows=2, groups=2),
-    release.Sum(column="i", rows=3),
+    release.Rows(by=("f", "b"), max_rows_per_group=2, max_groups=2),
+    release.Sum(column="i", max_rows_per_group=3),
     release.Sum(column="f", by="b"),
     release.Mean(column="t"),
-    release.Variance(column="d", rows=2),
+    release.Variance(column="d", max_rows_per_group=2),
     release.Histogram(column="t"),
     release.Quantile(column="f", points=9),
-    release.Quantile(column="i", points=9, rows=2),
+    release.Quantile(column="i", points=9, max_rows_per_group=2),
     release.Top(by="t", k=2),
-    release.Marginals(columns=["f", "t", "b"], order=2, rows=2),
+    release.Marginals(columns=["f", "t", "b"], order=2, max_rows_per_group=2),
 ]
 
 
@@ -94,7 +94,7 @@ def stored(rows: list[tuple]) -> pa.Table:
 
 
 def crowded(count: int) -> pa.Table:
-    """One entity with very many rows."""
+    """One privacy unit with very many rows."""
     row = stored([("x", 2**63 - 1, INF, "9", FAR, 2**31 - 2, 2**62, True)])
     return pa.concat_tables(
         [stored(PLAIN), row.take(pa.array(np.zeros(count, dtype=np.int64)))]
@@ -134,22 +134,24 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
         with wi.Ledger(folder / "ledger.db", who="tests") as ledger:
             try:
                 data = (
-                    oracle.table(source, domains, rows=3, groups=2)
+                    oracle.table(source, domains, max_rows_per_group=3, max_groups=2)
                     if isinstance(source, pa.Table)
-                    else wi.Table(source, "who", domains, rows=3, name="people")
+                    else wi.Table(source, "who", domains, max_rows_per_group=3, name="people")
                 )
                 plan = oracle.PLANS["add-remove"] if plan is None else plan
                 session = Session(data, plan, ledger, request="r", share=1)
-                for offer in session.dry_run(queries):
-                    seen["answers"].append((offer.noise, offer.error, offer.within, offer.charge))
+                for estimate in session.dry_run(queries):
+                    seen["answers"].append(
+                        (estimate.noise, estimate.error, estimate.within, estimate.charge)
+                    )
                 seen["answers"] += [shape(answer) for answer in session.release(queries)]
             except Exception as error:
                 seen["errors"].append((type(error), str(error), repr(error.__context__)))
             for entry in ledger.history("people"):
                 body = {key: v for key, v in entry.body.items() if key not in ("when", "digest")}
-                if "binding" in body:  # of which the source is a digest under a random key
-                    assert len(body["binding"]["source"]) == 64
-                    body["binding"] = body["binding"] | {"source": ""}
+                if "registration" in body:  # of which the source is a digest under a random key
+                    assert len(body["registration"]["source"]) == 64
+                    body["registration"] = body["registration"] | {"source": ""}
                 if "terms" in body:  # a digest of the dataset's terms, that source among them
                     assert len(body.pop("terms")) == 64
                 seen["answers"].append((entry.kind, entry.request, repr(body)))

@@ -102,10 +102,10 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     for another person; a choice costs 2Δ/scale, or ρ = (Δ/scale)²/2; a sum of S distances moves by
     S·Δ, and a weighted score by 64·Δ."""
     keys = {} if choose else {"sets": [["sex", "ward"], ["ill", "age"]]}
-    query = asking(choose=choose, rows=rows, **keys)
+    query = asking(choose=choose, max_rows_per_group=rows, **keys)
     data = oracle.table(people(3), DOMAINS)
-    offer = query.offer(data, oracle.share(1, rho=rho, relation=relation))
-    learned = offer.details
+    estimate = query.estimate_cost(data, oracle.share(1, rho=rho, relation=relation))
+    learned = estimate.details
     both = 2 if relation == "replace" else 1
     far = Fraction(STEPS_PER_COUNT * rows * both)
 
@@ -130,19 +130,19 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent
-    cost = offer.charge.cost(relation)
+    cost = estimate.charge.cost(relation)
     paid = Fraction(cost.rho if rho else cost.epsilon, EPSILON_UNITS)
     assert spent <= paid <= allowed
     assert paid - spent < Fraction(1, 10**6 if choose == "adaptive" else 10**10)
-    assert set(offer.charge.costs) == {"add-remove", "replace"}
+    assert set(estimate.charge.costs) == {"add-remove", "replace"}
 
 
 def test_two_columns_leave_nothing_to_choose() -> None:
     data = oracle.table(people(3), DOMAINS)
-    offer = asking(columns=["sex", "ill"], choose="tree").offer(data, oracle.share(1))
-    assert offer.details.way.choices is None
-    assert "2 columns and 1 pair" in offer.noise
-    assert offer.charge.cost("add-remove").epsilon <= EPSILON_UNITS
+    estimate = asking(columns=["sex", "ill"], choose="tree").estimate_cost(data, oracle.share(1))
+    assert estimate.details.way.choices is None
+    assert "2 columns and 1 pair" in estimate.noise
+    assert estimate.charge.cost("add-remove").epsilon <= EPSILON_UNITS
 
 
 # ---- scores and choices
@@ -236,7 +236,7 @@ def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choo
     keys = {} if choose else {"order": 1}
     query = asking(tmp_path / "x.parquet", choose=choose, length=70, **keys)
     data = oracle.table(people(300), DOMAINS)
-    found = query.answer(data, query.offer(data, oracle.share(1)))
+    found = query.answer(data, query.estimate_cost(data, oracle.share(1)))
     ((sizes, noisy, total, length, seed),) = quick
     assert sizes == tuple(map(len, LABELS.values())) and length == 70 and len(seed) == 32
     details = json.loads(json.dumps(found["details"]))
@@ -293,14 +293,16 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
         worlds = []
         for rows in (few, other):
             data = oracle.table(rows, domains)
-            offer = query.offer(data, oracle.share(epsilon, relation=relation))
-            learned = offer.details
+            estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
+            learned = estimate.details
             counts = dict(
                 zip(
-                    learned.scan.sets, learned.scan.count(data, offer.expression, None), strict=True
+                    learned.scan.sets,
+                    learned.scan.count(data, estimate.expression, None),
+                    strict=True,
                 )
             )
-            worlds.append((learned, counts, offer.share))
+            worlds.append((learned, counts, estimate.share))
 
         def draw(world: int) -> tuple[float, ...]:
             """How much likelier the counts are in one world than in the other, all tables
@@ -407,7 +409,7 @@ def test_strong_pairs_are_chosen(tmp_path, quick, choose) -> None:
     query = asking(tmp_path / "x.parquet", choose=choose)
     data = oracle.table(people(1000), DOMAINS)
     for rho in (0, 50):
-        found = query.answer(data, query.offer(data, oracle.share(60, rho=rho)))
+        found = query.answer(data, query.estimate_cost(data, oracle.share(60, rho=rho)))
         pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
         assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
         assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
@@ -453,7 +455,7 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
         ({"columns": ["one", "two", "three", "sex"]}, "whose model has at most"),
         ({"path": "x.csv"}, "ending in .parquet"),
         ({"path": "/nowhere/x.parquet"}, "can be written to"),
-        ({"rows": 0}, "rows must be a whole number"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number"),
         ({"method": "responses", "length": 5}, 'length must be left out, or given with method = "'),
         ({"method": "responses", "choose": True}, "choose must be left out"),
     ],
@@ -473,7 +475,7 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) 
         with pytest.raises((InvalidInput, UnknownName)) as caught:
             session.ask(query)
         assert words in str(caught.value) and "\n" not in str(caught.value)
-        assert not session.standing.debits
+        assert not session.budget_state.debits
 
 
 @pytest.mark.parametrize("choose", ["tree", "adaptive"])
@@ -482,7 +484,7 @@ def test_a_budget_too_small_to_measure_with_is_refused(choose, keys) -> None:
     data = oracle.table(people(3), DOMAINS)
     epsilon = 1 if keys else Fraction(1, 10**12) / 10**6
     with pytest.raises(InvalidInput, match="more budget, or fewer tables"):
-        asking(choose=choose, **keys).offer(data, oracle.share(epsilon))
+        asking(choose=choose, **keys).estimate_cost(data, oracle.share(epsilon))
 
 
 def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:
@@ -496,4 +498,4 @@ def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:
             MissingExtra, match=r"learned synthetic tables need.*whosin\[synthetic\]"
         ):
             session.ask(asking(tmp_path / "x.parquet", choose=True))
-        assert not session.standing.debits
+        assert not session.budget_state.debits

@@ -66,11 +66,11 @@ def data(monkeypatch) -> wi.Table:
     return oracle.table(PEOPLE, DOMAINS)
 
 
-def score(offers: list[CostEstimate], queries: list[Query], relative: bool = False) -> float:
+def score(estimates: list[CostEstimate], queries: list[Query], relative: bool = False) -> float:
     """Σ weight · variance, sums in units of the most that a row can add: by the definitions."""
     found = []
-    for offer, query in zip(offers, queries, strict=True):
-        error = offer.standard_error if offer.joint else standard_error(offer)
+    for estimate, query in zip(estimates, queries, strict=True):
+        error = estimate.standard_error if estimate.joint else standard_error(estimate)
         if error is not None:
             scale = 120.0 if isinstance(query, Sum) else 1.0
             if relative:
@@ -79,9 +79,9 @@ def score(offers: list[CostEstimate], queries: list[Query], relative: bool = Fal
     return math.fsum(found)
 
 
-def paid(offers: list[CostEstimate], relation: str = "add-remove") -> Cost:
+def paid(estimates: list[CostEstimate], relation: str = "add-remove") -> Cost:
     """What is debited, each debit once."""
-    debited = {id(offer.paid): offer.paid.charge.cost(relation) for offer in offers}
+    debited = {id(estimate.paid): estimate.paid.charge.cost(relation) for estimate in estimates}
     return sum(debited.values(), Cost(0, 0))
 
 
@@ -90,11 +90,11 @@ def asked(rng: random.Random, relative: bool) -> list[Query]:
     makers: list[Any] = [
         lambda **k: Count(**k),
         lambda **k: Count(by=rng.sample(["sex", "ward", "age"], 2), **k),
-        lambda **k: Count(by="ward", groups=2, **k),
+        lambda **k: Count(by="ward", max_groups=2, **k),
         lambda **k: Count(by="ill", where=rng.choice([None, "age > 20"]), **k),
         lambda **k: Histogram(column="age", **k),
-        lambda **k: Rows(rows=rng.choice([1, 3]), **k),
-        lambda **k: Rows(by="sex", rows=3, **k),
+        lambda **k: Rows(max_rows_per_group=rng.choice([1, 3]), **k),
+        lambda **k: Rows(by="sex", max_rows_per_group=3, **k),
         lambda **k: Sum(column="age", **k),
         lambda **k: Marginals(columns=["sex", "ward"], **k),
         lambda **k: Mean(column="age", **k),
@@ -125,16 +125,18 @@ def test_never_a_larger_error_at_the_same_price(data, noise: str, relation: str)
         batch = asked(rng, relative)
         before = estimate_batch_cost(data, plan, batch, share="1/3", noise=noise)
         after = estimate_batch_cost(data, plan, batch, share="1/3", noise=noise, split="optimal")
-        assert [offer.query for offer in after] == batch
+        assert [estimate.query for estimate in after] == batch
         assert score(after, batch, relative) <= score(before, batch, relative) * (1 + 1e-12)
         better += score(after, batch, relative) < 0.97 * score(before, batch, relative)
-        assert [offer.by_weights for offer in after] == [standard_error(each) for each in before]
+        assert [estimate.by_weights for estimate in after] == [
+            standard_error(each) for each in before
+        ]
         name = "rho" if noise == "gaussian" else "epsilon"
         was, now = getattr(paid(before, relation), name), getattr(paid(after, relation), name)
         assert was * (1 - 1e-6) <= now <= was + 20 * len(batch)
         pot = plan_part(plan, noise)
         assert now <= pot
-        parts = sum((offer.charge.cost(relation) for offer in after), Cost(0, 0))
+        parts = sum((estimate.charge.cost(relation) for estimate in after), Cost(0, 0))
         assert parts == paid(after, relation), "prices of single answers add up to what is paid"
     assert better >= 3
 
@@ -148,7 +150,11 @@ def plan_part(plan: wi.Plan, noise: str) -> int:
 
 def test_no_other_division_is_better(data) -> None:
     """Two sums and a count with weights: a search over divisions finds nothing less."""
-    batch: list[Query] = [Sum(column="age", weight=5), Count(by="ward", groups=2), Rows(rows=9)]
+    batch: list[Query] = [
+        Sum(column="age", weight=5),
+        Count(by="ward", max_groups=2),
+        Rows(max_rows_per_group=9),
+    ]
     best = score(estimate_batch_cost(data, PLAN, batch, share=1, split="optimal"), batch)
     grid = np.linspace(0.02, 0.96, 48)
     found = []
@@ -167,15 +173,21 @@ def test_no_other_division_is_better(data) -> None:
 
 
 def test_the_dry_run_says_by_how_much(data) -> None:
-    offers = estimate_batch_cost(data, PLAN, BATCH, share=1, split="optimal")
-    assert [offer.joint is not None for offer in offers] == [True, False, True, False, True]
-    assert len({id(offer.joint) for offer in offers if offer.joint}) == 1
-    assert [offer.by_weights is None for offer in offers] == [False, True, *[False] * 3]
-    for offer in offers:
-        if offer.by_weights is not None:
-            assert offer.standard_error is not None
-            assert offer.standard_error < 0.9 * offer.by_weights
-    mean = offers[1].charge.cost("add-remove").epsilon
+    estimates = estimate_batch_cost(data, PLAN, BATCH, share=1, split="optimal")
+    assert [estimate.joint is not None for estimate in estimates] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert len({id(estimate.joint) for estimate in estimates if estimate.joint}) == 1
+    assert [estimate.by_weights is None for estimate in estimates] == [False, True, *[False] * 3]
+    for estimate in estimates:
+        if estimate.by_weights is not None:
+            assert estimate.standard_error is not None
+            assert estimate.standard_error < 0.9 * estimate.by_weights
+    mean = estimates[1].charge.cost("add-remove").epsilon
     assert mean == pytest.approx(encoding.EPSILON_UNITS / 5, rel=1e-9), "keeps its part"
 
 
@@ -190,7 +202,7 @@ def test_each_answer_is_that_of_its_own_query_before_noise(data, monkeypatch, tm
             assert [row[keys] for row in answer.rows] == oracle.exact(query, data)[0]
             labels = [tuple(row[:keys]) for row in answer.rows]
             assert labels == query.cells(data).labels()
-            assert answer.question["counted"]["rows"] == 1
+            assert answer.question["counted"]["max_rows_per_group"] == 1
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -198,10 +210,10 @@ def test_answers_agree_and_are_paid_for_once(data, tmp_path, noise: str) -> None
     plan = oracle.WITH_DELTA["add-remove"]
     with Ledger(tmp_path / "l.db") as ledger:
         session = Session(data, plan, ledger, request="monday", share=1)
-        offers = session.dry_run(BATCH, split="optimal", noise=noise)
+        estimates = session.dry_run(BATCH, split="optimal", noise=noise)
         found = session.release(BATCH, split="optimal", noise=noise)
-        assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in offers]
-        assert ledger.standing("people").debits == 3, "the mean, the sum, and all counts"
+        assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in estimates]
+        assert ledger.budget_state("people").debits == 3, "the mean, the sum, and all counts"
         assert found["two"].question["by"] == ["ward", "sex"]
         total = found["all"].value
         for name in ("two", "other way"):
@@ -212,7 +224,7 @@ def test_answers_agree_and_are_paid_for_once(data, tmp_path, noise: str) -> None
             assert all(row[-2] <= row[-3] <= row[-1] for row in answer.rows)
         again = Session(data, plan, ledger, request="monday", share=1)
         repeated = again.release(BATCH, split="optimal", noise=noise)
-        assert repeated.answers == found.answers and ledger.standing("people").debits == 3
+        assert repeated.answers == found.answers and ledger.budget_state("people").debits == 3
         other = Session(data, plan, ledger, request="monday", share=1)
         with pytest.raises(BudgetRefused, match="another question"):
             other.release(BATCH, noise=noise)
@@ -234,12 +246,12 @@ def test_a_failed_scan_of_several_continues_without_paying_again(data, tmp_path,
         with pytest.raises(ScanFailed) as caught:
             session.release(BATCH, split="optimal")
         assert "private" not in str(caught.value)
-        before = ledger.standing("people")
+        before = ledger.budget_state("people")
         assert before.debits == 3, "debited before anything was drawn"
         ledger.resume("people")
         found = session.release(BATCH, split="optimal")
         assert len(found) == len(BATCH) and not failures
-        after = ledger.standing("people")
+        after = ledger.budget_state("people")
         assert (after.debits, after.spendable) == (3, before.spendable)
         again = Session(data, PLAN, ledger, request="monday", share=1)
         assert again.release(BATCH, split="optimal").answers == found.answers
@@ -247,19 +259,28 @@ def test_a_failed_scan_of_several_continues_without_paying_again(data, tmp_path,
 
 def test_what_is_not_alike_is_not_measured_at_once(data) -> None:
     def groups(*batch: Query, table: wi.Table = data) -> list[list[int]]:
-        offers = estimate_batch_cost(table, PLAN, batch, share=1, split="optimal")
-        joint = [id(offer.paid) for offer in offers]
+        estimates = estimate_batch_cost(table, PLAN, batch, share=1, split="optimal")
+        joint = [id(estimate.paid) for estimate in estimates]
         return [[i for i, each in enumerate(joint) if each == key] for key in dict.fromkeys(joint)]
 
     assert groups(Count(), Count(by="ward")) == [[0, 1]]
     assert groups(Count(), Count(by="ward", where="age > 3")) == [[0], [1]]
     assert groups(Count(where="age > 3"), Count(by="ward", where="age > 3")) == [[0, 1]]
-    assert groups(Count(), Count(by="ward", groups=2)) == [[0], [1]], "someone in two cells"
-    assert groups(Count(by="sex", groups=2), Count()) == [[0, 1]], "by a constant in one"
+    assert groups(Count(), Count(by="ward", max_groups=2)) == [[0], [1]], "someone in two cells"
+    assert groups(Count(by="sex", max_groups=2), Count()) == [[0, 1]], "by a constant in one"
     assert groups(Count(), Count(by="ill"), Count(by=["ill", "sex"])) == [[0], [1, 2]], "who drops"
-    assert groups(Rows(rows=3), Rows(rows=3, by="sex"), Count(), Rows(rows=2)) == [[0, 1], [2], [3]]
+    assert groups(
+        Rows(max_rows_per_group=3),
+        Rows(max_rows_per_group=3, by="sex"),
+        Count(),
+        Rows(max_rows_per_group=2),
+    ) == [
+        [0, 1],
+        [2],
+        [3],
+    ]
     assert groups(Rows(), Count(by="ward"), Rows(by="ward")) == [[0, 1], [2]], "rows of one ward"
-    by_row = oracle.table(PEOPLE, DOMAINS, entity="row")
+    by_row = oracle.table(PEOPLE, DOMAINS, privacy_unit="row")
     assert groups(Rows(), Count(by="ward"), Rows(by="ward"), table=by_row) == [[0, 1, 2]]
     assert groups(Count()) == [[0]] and groups(Mean(column="age"), Count()) == [[0], [1]]
 
@@ -309,11 +330,11 @@ def test_neighbours_move_everything_that_is_measured_by_no_more_than_was_paid(re
             {name: pa.array(list(column), "string") for name, column in columns.items()}
         )
         table = oracle.table(source, domains)
-        offer = joint.offer(table, oracle.share(1, rho=rho, relation=relation))
-        counts = offer.details["scan"].count(table, offer.expression, None)
-        noisy.extend(offer.details["noisy"] if not noisy else [])
-        costs.append(offer.charge.cost(relation))
-        pairs = zip(offer.details["noisy"], counts, strict=True)
+        estimate = joint.estimate_cost(table, oracle.share(1, rho=rho, relation=relation))
+        counts = estimate.details["scan"].count(table, estimate.expression, None)
+        noisy.extend(estimate.details["noisy"] if not noisy else [])
+        costs.append(estimate.charge.cost(relation))
+        pairs = zip(estimate.details["noisy"], counts, strict=True)
         return [each.measurement.of_counts(count) for each, count in pairs]
 
     noisy: list[NoisyTable] = []
@@ -347,7 +368,7 @@ split = "optimal"
 
 [table]
 source = "people.csv"
-entity = "who"
+privacy_unit = "who"
 
 [domains]
 sex = ["f", "m"]
@@ -376,9 +397,11 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     (tmp_path / "people.csv").write_text(f"who,sex,ward\n{text}\n")
     (tmp_path / "s.toml").write_text(SCENARIO)
     code, out, _ = run("release s.toml --dry-run --json")
-    offers = json.loads(out)["offers"]
-    assert code == 0 and [each["title"] for each in offers] == ["all", "wards", "sexes"]
-    squares = [sum(each[key] ** 2 for each in offers) for key in ("standard_error", "by_weights")]
+    estimates = json.loads(out)["estimates"]
+    assert code == 0 and [each["title"] for each in estimates] == ["all", "wards", "sexes"]
+    squares = [
+        sum(each[key] ** 2 for each in estimates) for key in ("standard_error", "by_weights")
+    ]
     assert squares[0] < 0.8 * squares[1]
     code, out, _ = run("release s.toml --dry-run")
     assert code == 0 and "→" in out and "Measured at once for all, wards, sexes" in out
@@ -411,7 +434,7 @@ def test_a_request_is_repeated_at_its_own_price(tmp_path, split, noise) -> None:
     repeated = again()
     assert [each.rows for each in first] == [each.rows for each in repeated]
     assert [each.cost for each in first] == [each.cost for each in repeated]
-    assert first.standing.spent == repeated.standing.spent
+    assert first.budget_state.spent == repeated.budget_state.spent
     other = {
         "share": "1/4",
         "split": "optimal" if split == "weights" else "weights",

@@ -17,7 +17,7 @@ from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
 from whosin.release.domains import read_domain
 from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
-from whosin.release.registration import register_question, register_table
+from whosin.release.table_registration import register_question, register_table
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel", "Genf")
 PARENTS: dict[str, dict[str, list[str]]] = {
@@ -52,9 +52,9 @@ def parent(town: str | None, policy: str, of: dict[str, str]) -> str | None:
 
 @pytest.mark.parametrize("policy", OUTSIDE)
 @pytest.mark.parametrize("level", ["canton", "language"])
-@pytest.mark.parametrize("entity", ["who", "row"])
-def test_counts_by_a_level_are_those_of_the_definition(policy, level, entity) -> None:
-    data = table(policy, entity=entity)
+@pytest.mark.parametrize("unit", ["who", "row"])
+def test_counts_by_a_level_are_those_of_the_definition(policy, level, unit) -> None:
+    data = table(policy, privacy_unit=unit)
     of = CANTON if level == "canton" else LANGUAGE
     names = list(PARENTS[level]) + (["other"] if policy == "open" else [])
     wanted = [sum(parent(town, policy, of) == name for town in HELD) for name in names]
@@ -84,13 +84,13 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
     for seed in range(4):
         rows = [{"who": "one", "town": rng.choice(HELD)} for _ in range(rng.randint(1, 9))]
         data = table(policy, rows)
-        query = Rows(by="canton", rows=most_rows, groups=most_groups)
+        query = Rows(by="canton", max_rows_per_group=most_rows, max_groups=most_groups)
         labels = [label for (label,) in query.cells(data).labels()]
         placed = [((parent(row["town"], policy, CANTON),), (1,)) for row in rows]
         inside = [pair for pair in placed if pair[0] != (None,)]
         allowed = {
             tuple(dict(choice).get((label,), (0,))[0] for label in labels)
-            for choice in oracle.outcomes(inside, most_rows, query.bounds(data).groups)
+            for choice in oracle.outcomes(inside, most_rows, query.bounds(data).max_groups)
         }
         for _ in range(3):
             [vector] = oracle.exact(query, data)
@@ -98,11 +98,11 @@ def test_one_person_moves_the_engine_by_no_more_than_is_claimed(policy, bounds) 
         vectors[str(seed)] = sorted(allowed)
     part, most = query.parts(data)[0], query.bounds(data)
     people = [each for some in vectors.values() for each in some]
-    assert max(map(sum, people)) <= part.sensitivity("add-remove", most, True)
+    assert max(map(sum, people)) <= part.l1_sensitivity("add-remove", most, True)
     moves = (
         sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in product(people, people)
     )
-    assert max(moves) <= part.sensitivity("replace", most, True)
+    assert max(moves) <= part.l1_sensitivity("replace", most, True)
 
 
 def test_conditions_name_a_level() -> None:
@@ -148,7 +148,7 @@ def test_a_level_of_a_constant_column_is_constant() -> None:
     rows = [{"who": "a", "town": "Bern"}]
     for constant in (True, False):
         data = oracle.table(pa.Table.from_pylist(rows), {"town": domain("open", constant=constant)})
-        assert Count(by="canton", groups=None).cautions(data) == () or not constant
+        assert Count(by="canton", max_groups=None).cautions(data) == () or not constant
         assert bool(Count(by="canton").cautions(data)) != constant
     assert Count(by="canton").cautions(data)[0].columns == ("town",)
 
@@ -196,7 +196,7 @@ def test_tables_by_two_levels_of_a_column_are_refused(tmp_path) -> None:
             GroupGrid.of(data, by)
     query = Synthetic(columns=["town", "canton"], path=str(tmp_path / "s.parquet"))
     with pytest.raises(InvalidInput, match="one level of town"):
-        query.offer(data, oracle.share(relation="replace"))
+        query.estimate_cost(data, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(
@@ -266,6 +266,6 @@ def test_a_learned_table_has_columns_of_rows(tmp_path, columns, sets, words: str
     path = str(tmp_path / "s.parquet")
     query = Synthetic(columns=columns, sets=sets, path=path, method="marginals")
     with pytest.raises(InvalidInput, match=words):
-        query.offer(table("open"), oracle.share())
+        query.estimate_cost(table("open"), oracle.share())
     fine = Synthetic(columns=["canton"], path=path, method="marginals")
-    assert fine.offer(table("open"), oracle.share()).details.cells.columns == ("canton",)
+    assert fine.estimate_cost(table("open"), oracle.share()).details.cells.columns == ("canton",)

@@ -90,18 +90,18 @@ def test_files_are_counted_together(tmp_path: Path) -> None:
         found = {each.what: each.rows for each in check_table(table, ["ward = 'a'"])}
     assert found == {
         "rows": 10,
-        "entities": 4,
-        "entities with 1 row": 2,
-        "entities with 2 rows": 0,
-        "entities with 3 to 5 rows": 2,
-        "entities with 6 to 10 rows": 0,
-        "entities with 11 to 100 rows": 0,
-        "entities with more than 100 rows": 0,
-        "the most rows of one entity": 4,
-        "entities with more rows than count, 1": 2,
-        "ward: entities in more than one cell": 1,
-        "ward: the most cells of one entity": 2,
-        "rows without an entity, which are dropped": 0,
+        "privacy units": 4,
+        "privacy units with 1 row": 2,
+        "privacy units with 2 rows": 0,
+        "privacy units with 3 to 5 rows": 2,
+        "privacy units with 6 to 10 rows": 0,
+        "privacy units with 11 to 100 rows": 0,
+        "privacy units with more than 100 rows": 0,
+        "the most rows of one privacy unit": 4,
+        "privacy units with more rows than count, 1": 2,
+        "ward: privacy units in more than one cell": 1,
+        "ward: the most cells of one privacy unit": 2,
+        "rows without a privacy unit, which are dropped": 0,
         'ward: not a declared value, in "other"': 1,
         "age: no number there": 2,
         "age: outside 0..10, clamped": 3,
@@ -141,13 +141,15 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
     """A file without a header: its first line is somebody's row."""
     (tmp_path / "people.csv").write_text("Ann,4711,surgery\nBob,4712,medicine\n")
     scenario = tmp_path / "ask.toml"
-    for entity, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
+    for unit, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
         text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\n"
-        scenario.write_text(f"{text}entity = '{entity}'\n[[queries]]\nkind = 'count'\n{where}\n")
+        scenario.write_text(
+            f"{text}privacy_unit = '{unit}'\n[[queries]]\nkind = 'count'\n{where}\n"
+        )
         for command in ("release --dry-run", "release"):
             code, out, err = run(command, scenario)
             assert code == 2 and "a column of the table" in err, err
-            assert not any(cell in out + err.replace(f"'{entity}'", "") for cell in ("Ann", "4711"))
+            assert not any(cell in out + err.replace(f"'{unit}'", "") for cell in ("Ann", "4711"))
 
 
 def test_a_declared_column_is_suggested(tmp_path, run):

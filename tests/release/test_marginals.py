@@ -83,7 +83,7 @@ def truth(data: pa.Table, columns: tuple[str, ...]) -> np.ndarray:
 
 
 def priced(data, query=PAIRS, relation="add-remove", rho=0):
-    return query.offer(data, oracle.share(1, rho=rho, relation=relation))
+    return query.estimate_cost(data, oracle.share(1, rho=rho, relation=relation))
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
@@ -91,33 +91,35 @@ def priced(data, query=PAIRS, relation="add-remove", rho=0):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_prices_add_up_to_the_share_exactly(relation: str, rho, rows: int) -> None:
     data = oracle.table(people(5), DOMAINS)
-    query = Marginals(columns=PAIRS.columns, order=3, rows=rows)
-    offer = priced(data, query, relation, rho)
+    query = Marginals(columns=PAIRS.columns, order=3, max_rows_per_group=rows)
+    estimate = priced(data, query, relation, rho)
     sizes, spent = tuple(map(len, LABELS.values())), Fraction(0)
-    for each in offer.measured:
+    for each in estimate.measured:
         places = [list(LABELS).index(name) for name in each["columns"]]
         inner = tuple(list(LABELS).index(name) for name in each["differences"])
         measured = Measurement(tuple(places), inner)
         if rho:
-            spent += measured.squared(sizes, relation, rows) / (2 * Fraction(each["variance"]))
+            spent += measured.squared_l2_sensitivity(sizes, relation, rows) / (
+                2 * Fraction(each["variance"])
+            )
         else:
-            spent += measured.sensitivity(sizes, relation, rows) / Fraction(each["scale"])
+            spent += measured.l1_sensitivity(sizes, relation, rows) / Fraction(each["scale"])
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent <= allowed
-    cost = offer.charge.cost(relation)
+    cost = estimate.charge.cost(relation)
     assert (cost.rho if rho else cost.epsilon) == -(-spent * EPSILON_UNITS // 1)
-    assert set(offer.charge.costs) == {"add-remove", "replace"}
+    assert set(estimate.charge.costs) == {"add-remove", "replace"}
 
 
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
 def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None:
-    """From what the offer says is measured, by the definitions."""
+    """From what the estimate says is measured, by the definitions."""
     data = oracle.table(people(5), DOMAINS)
-    offer = priced(data, Marginals(sets=[["sex", "ward"], ["ill"], []]), rho=rho)
+    estimate = priced(data, Marginals(sets=[["sex", "ward"], ["ill"], []]), rho=rho)
     names = ["sex", "ward", "ill"]
     sizes = [len(LABELS[name]) for name in names]
     rows = []
-    for each in offer.measured:
+    for each in estimate.measured:
         matrix: Any = np.ones((1, 1))
         for name, size in zip(names, sizes, strict=True):
             if name in each["differences"]:
@@ -133,7 +135,7 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
         rows.append(matrix / variance**0.5)
     inverse = np.linalg.pinv(np.concatenate(rows))
     inverse = inverse @ inverse.T
-    for table in offer.tables:
+    for table in estimate.tables:
         matrix = np.ones((1, 1))
         for name, size in zip(names, sizes, strict=True):
             inside = name in table["columns"]
@@ -143,18 +145,18 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
 
 
 @pytest.mark.parametrize("order", [1, 2, 4])
-@pytest.mark.parametrize("entity", ["who", "row"])
+@pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("tallied", [sys.maxsize, 0])
 def test_counts_before_noise_are_those_of_the_rows(
-    monkeypatch, order: int, entity: str, tallied: int
+    monkeypatch, order: int, unit: str, tallied: int
 ) -> None:
     """Counted here from packed rows, in small batches, or by the engine."""
     monkeypatch.setattr(type(oracle.ENGINE), "most_tallied", tallied)
     monkeypatch.setattr("whosin.release.engines.duckdb.STREAM_ROWS", 50)
     source = people(200)
-    data = oracle.table(source, DOMAINS, entity=entity)
-    offer = priced(data, Marginals(columns=PAIRS.columns, order=order))
-    scan, runs = offer.details["scan"], []
+    data = oracle.table(source, DOMAINS, privacy_unit=unit)
+    estimate = priced(data, Marginals(columns=PAIRS.columns, order=order))
+    scan, runs = estimate.details["scan"], []
     engine: Any = data.engine
     run = engine._run
 
@@ -163,7 +165,7 @@ def test_counts_before_noise_are_those_of_the_rows(
         return run(*args)
 
     monkeypatch.setattr(engine, "_run", watched)
-    counts = scan.count(data, offer.expression, None)
+    counts = scan.count(data, estimate.expression, None)
     assert len(runs) == 1  # one scan for all tables
     for attributes, found in zip(scan.sets, counts, strict=True):
         columns = tuple(PAIRS.columns[each] for each in attributes)
@@ -174,10 +176,12 @@ def test_several_blocks_count_the_same(monkeypatch) -> None:
     monkeypatch.setattr("whosin.release.scan.MOST_COUNTED", 1)
     source = people(200)
     data = oracle.table(source, DOMAINS)
-    offer = priced(data, rho=1)
-    scan = offer.details["scan"]
+    estimate = priced(data, rho=1)
+    scan = estimate.details["scan"]
     assert len(scan.blocks) > 3
-    for attributes, found in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
+    for attributes, found in zip(
+        scan.sets, scan.count(data, estimate.expression, None), strict=True
+    ):
         assert (found == truth(source, tuple(PAIRS.columns[i] for i in attributes))).all()
 
 
@@ -193,10 +197,12 @@ def test_many_columns_are_packed_into_several_numbers() -> None:
         for name, size in pairs
     }
     data = oracle.table({"who": list(range(60)), **found}, domains)
-    offer = priced(data, Marginals(sets=list(pairwise(names))))
-    scan = offer.details["scan"]
+    estimate = priced(data, Marginals(sets=list(pairwise(names))))
+    scan = estimate.details["scan"]
     assert len({number for number, _ in scan.layout.bits}) > 1
-    for attributes, counts in zip(scan.sets, scan.count(data, offer.expression, None), strict=True):
+    for attributes, counts in zip(
+        scan.sets, scan.count(data, estimate.expression, None), strict=True
+    ):
         expected = np.zeros([scan.sizes[each] for each in attributes], np.int64)
         for row in zip(*(found[names[each]] for each in attributes), strict=True):
             # of two values, a third counts as the first
@@ -212,9 +218,9 @@ def test_people_with_many_rows_count_with_a_few(rows: int) -> None:
     """And with the same ones in every table, so that tables agree before noise."""
     source = people(100, rows=6)
     data = oracle.table(source, DOMAINS)
-    offer = priced(data, Marginals(columns=PAIRS.columns, order=2, rows=rows))
-    scan = offer.details["scan"]
-    counts = scan.count(data, offer.expression, None)
+    estimate = priced(data, Marginals(columns=PAIRS.columns, order=2, max_rows_per_group=rows))
+    scan = estimate.details["scan"]
+    counts = scan.count(data, estimate.expression, None)
     have = {who: min(rows, n) for who, n in _sizes(source).items()}
     assert {int(each.sum()) for each in counts} == {sum(have.values())}
     single = {each: counts[at] for at, each in enumerate(scan.sets)}
@@ -242,7 +248,7 @@ def test_an_answer_has_tables_that_agree(tmp_path, noise: str) -> None:
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
         session = wi.Session(data, plan, ledger, share=1)
         answer = session.ask(PAIRS, noise=noise)
-        assert session.standing.spendable < 1e-3
+        assert session.budget_state.spendable < 1e-3
         again = wi.Session(data, plan, ledger, share=1, request=session.request)
         assert again.ask(PAIRS, noise=noise) == answer
     assert len(answer.tables) == 10
@@ -268,8 +274,8 @@ def test_an_answer_has_tables_that_agree(tmp_path, noise: str) -> None:
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
     data = oracle.table(people(300), DOMAINS)
-    offer = priced(data, rho=Fraction(1, 50) if noise == "gaussian" else 0)
-    found = json.loads(json.dumps(PAIRS.answer(data, offer)))
+    estimate = priced(data, rho=Fraction(1, 50) if noise == "gaussian" else 0)
+    found = json.loads(json.dumps(PAIRS.answer(data, estimate)))
     names = list(found["details"]["domains"])
     measured, variances, values = [], [], []
     for each in found["details"]["measured"]:
@@ -295,14 +301,14 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
     source = people(60)
     data = oracle.table(source, DOMAINS)
     query = Marginals(sets=[["sex", "ill"], ["ward"]])
-    offer = priced(data, query, rho=Fraction(1, 2) if noise == "gaussian" else 0)
+    estimate = priced(data, query, rho=Fraction(1, 2) if noise == "gaussian" else 0)
     exact = [truth(source, ("sex", "ill")).ravel(), truth(source, ("ward",)).ravel()]
-    counts = offer.details["scan"].count(data, offer.expression, None)
-    offer.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
+    counts = estimate.details["scan"].count(data, estimate.expression, None)
+    estimate.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
     inside, together = np.zeros(2), np.zeros(2)
     squares = np.zeros(2)
     for _ in range(count):
-        answer = query.answer(data, offer)
+        answer = query.answer(data, estimate)
         start = 0
         for number, cells in enumerate(exact):
             part = np.array([row[2:7] for row in answer["rows"][start : start + cells.size]])
@@ -312,7 +318,7 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
             squares[number] += ((part[:, 0] - cells) ** 2).mean()
     slack = 6 * (0.05 * 0.95 / count) ** 0.5
     assert (inside / count >= 0.95 - slack).all() and (together / count >= 0.95 - slack).all()
-    errors = np.array([each["standard_error"] for each in offer.tables])
+    errors = np.array([each["standard_error"] for each in estimate.tables])
     assert squares / count / errors**2 == pytest.approx(1, abs=9 / count**0.5)
 
 
@@ -321,8 +327,8 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
     sets = [["sex"], ["ward", "age"]]
 
     def errors(**keys) -> list[float]:
-        offer = priced(data, Marginals(sets=sets, **keys))
-        return [each["standard_error"] for each in offer.tables]
+        estimate = priced(data, Marginals(sets=sets, **keys))
+        return [each["standard_error"] for each in estimate.tables]
 
     plain, first = errors(), errors(weights=[100, 1])
     assert first[0] < plain[0] and first[1] > plain[1]
@@ -353,7 +359,10 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
         (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
         (Marginals(sets=[["sex"]], goal="best"), "goal"),
         (Marginals(columns=["long", "longer"]), "at most 10,000,000 cells"),
-        (Marginals(columns=["sex"], rows=0), "rows must be a whole number"),
+        (
+            Marginals(columns=["sex"], max_rows_per_group=0),
+            "max_rows_per_group must be a whole number",
+        ),
         (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
     ],
 )
@@ -368,7 +377,7 @@ def test_refusals(tmp_path, query, words: str) -> None:
         session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
         with pytest.raises(WhosinError, match=words):
             session.ask(query)
-        assert not session.standing.debits
+        assert not session.budget_state.debits
 
 
 @pytest.mark.parametrize(
@@ -396,7 +405,7 @@ def test_refusals(tmp_path, query, words: str) -> None:
             "queries[0].order must be at most the number of columns, 1, not 2",
         ),
         (
-            Marginals(columns=["sex"], rows=0),
+            Marginals(columns=["sex"], max_rows_per_group=0),
             "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000, not 0",
         ),
         (
@@ -446,11 +455,11 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
         worlds = []
         for rows in (few, other):
             data = oracle.table(rows, {name: DOMAINS[name] for name in ("sex", "ward")})
-            offer = query.offer(data, oracle.share(epsilon, relation=relation))
-            assert offer.details is not None
-            counts = offer.details["scan"].count(data, offer.expression, None)
-            offer.details["scan"].__dict__["count"] = lambda *_, counts=counts: counts
-            worlds.append((data, offer))
+            estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
+            assert estimate.details is not None
+            counts = estimate.details["scan"].count(data, estimate.expression, None)
+            estimate.details["scan"].__dict__["count"] = lambda *_, counts=counts: counts
+            worlds.append((data, estimate))
 
         def draw(world: int) -> tuple[float, ...]:
             answer = query.answer(*worlds[world])
@@ -469,7 +478,7 @@ epsilon = 1
 
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 
 [domains]
 sex = ["f", "m"]
@@ -550,7 +559,7 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     assert code == 0 and not (tmp_path / "ledger.db").exists()
     assert [each["columns"] for each in found["tables"]] == [["sex"], ["ward"], ["sex", "ward"]]
     assert all(each["standard_error"] > 0 for each in found["tables"])
-    assert found["offers"][0]["tables"] == found["tables"] and found["offers"][0]["measured"]
+    assert found["estimates"][0]["tables"] == found["tables"] and found["estimates"][0]["measured"]
     code, out, _ = run("release s.toml --dry-run")
     assert code == 0 and "sex, ward" in out and "standard error" in out
     code, out, _ = run("release s.toml --save out.csv --report out.html")

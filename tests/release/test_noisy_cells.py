@@ -26,7 +26,7 @@ DOMAINS = {"ward": ["A", "B", "C"], "x": Range(0, 10)}
 
 
 def made(*queries, ledger):
-    data = oracle.table(ROWS, DOMAINS, groups=1, rows=1)
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
     session = wi.Session(data, oracle.WITH_DELTA["add-remove"], ledger)
     return session.release(list(queries), share=1)
 

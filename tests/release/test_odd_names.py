@@ -34,7 +34,7 @@ def test_no_column_is_taken_for_one_of_ours(change: type[str], most: int) -> Non
 
 
 def test_names_of_ours_may_be_those_of_entities_features_levels_and_keys() -> None:
-    for name in (*OLD, "self", "by", "owner", "joined_0", "column_0", "entity"):
+    for name in (*OLD, "self", "by", "owner", "joined_0", "column_0", "privacy_unit"):
         check_word(ENGINE, name)
 
 

@@ -26,14 +26,14 @@ from whosin.release.queries.synthetic import prior_response, uniform_response
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}
 LINEAR = [
     release.Count(),
-    release.Count(by="ward", groups=2),
-    release.Rows(rows=3),
-    release.Rows(by="ward", rows=3, groups=2),
+    release.Count(by="ward", max_groups=2),
+    release.Rows(max_rows_per_group=3),
+    release.Rows(by="ward", max_rows_per_group=3, max_groups=2),
     release.Sum(column="x"),
-    release.Sum(column="x", by="ward", rows=2, groups=3),
-    release.Mean(column="x", rows=2),
+    release.Sum(column="x", by="ward", max_rows_per_group=2, max_groups=3),
+    release.Mean(column="x", max_rows_per_group=2),
     release.Variance(column="x", by="ward"),
-    release.Histogram(column="x", by="ward", groups=2),
+    release.Histogram(column="x", by="ward", max_groups=2),
 ]
 SELECTIONS = [release.Quantile(column="x", points=11), release.Top(by="ward", k=2)]
 
@@ -47,42 +47,43 @@ def named(query: release.Query) -> str:
     return f"{query.kind}-{getattr(query, 'by', '')}"
 
 
-def priced(offer) -> list[NoisyAggregate]:
+def priced(estimate) -> list[NoisyAggregate]:
     """The parts that are paid for: of two paired ones the first, whose sensitivity is both's."""
-    assert len({each.scale for each in offer.parts if each.part.paired}) <= 1
-    return [each for each in offer.parts if not each.part.paired or each is offer.parts[0]]
+    assert len({each.scale for each in estimate.parts if each.part.paired}) <= 1
+    return [each for each in estimate.parts if not each.part.paired or each is estimate.parts[0]]
 
 
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 @pytest.mark.parametrize("query", LINEAR, ids=named)
 def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> None:
     epsilon = Fraction(1, 7)
-    offer = query.offer(data, oracle.share(epsilon, relation=relation))
+    estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         parts = [
-            Fraction(noisy.part.sensitivity(each, bounds, grouped)) / noisy.scale
-            for noisy in priced(offer)
+            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.scale
+            for noisy in priced(estimate)
         ]
-        assert offer.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
+        assert estimate.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
     assert sum(parts if relation == "replace" else [epsilon]) == epsilon
-    assert offer.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
-    assert len({noisy.part.sensitivity(relation, bounds, grouped) / noisy.scale
-                for noisy in offer.parts}) == 1, "an even split"  # fmt: skip
+    assert estimate.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
+    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.scale
+                for noisy in estimate.parts}) == 1, "an even split"  # fmt: skip
 
 
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 @pytest.mark.parametrize("query", LINEAR, ids=named)
 def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
     rho = Fraction(1, 90)
-    offer = query.offer(data, oracle.share(0, rho=rho, relation=relation))
+    estimate = query.estimate_cost(data, oracle.share(0, rho=rho, relation=relation))
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         total = sum(
-            Fraction(noisy.part.squared(each, bounds, grouped)) / (2 * noisy.scale**2)
-            for noisy in priced(offer)
+            Fraction(noisy.part.squared_l2_sensitivity(each, bounds, grouped))
+            / (2 * noisy.scale**2)
+            for noisy in priced(estimate)
         )
-        cost = offer.charge.cost(each)
+        cost = estimate.charge.cost(each)
         assert cost.rho == math.ceil(total * encoding.EPSILON_UNITS)
         assert cost.epsilon == encoding.INFINITE_UNITS
         if each == relation:
@@ -93,8 +94,8 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
 @pytest.mark.parametrize("query", SELECTIONS, ids=named)
 @pytest.mark.parametrize("epsilon", [Fraction(333_333, 10**6), Fraction(1, 10**6), Fraction(17)])
 def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, epsilon) -> None:
-    offer = query.offer(data, oracle.share(epsilon, relation=relation))
-    cost = Fraction(offer.charge.cost(relation).epsilon, encoding.EPSILON_UNITS)
+    estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
+    cost = Fraction(estimate.charge.cost(relation).epsilon, encoding.EPSILON_UNITS)
     assert epsilon * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= cost <= epsilon
 
 
@@ -103,8 +104,8 @@ def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, e
 @pytest.mark.parametrize("rho", [Fraction(226, 10**4), Fraction(1, 10**6), Fraction(17)])
 def test_a_selection_is_priced_in_rho(data, query, relation, rho) -> None:
     """Its ρ is ε²/8 for the ε of each of its selections, k in all, and uses all of its share."""
-    offer = query.offer(data, oracle.share(0, rho=rho, relation=relation))
-    cost, number = offer.charge.cost(relation), getattr(query, "k", 1)
+    estimate = query.estimate_cost(data, oracle.share(0, rho=rho, relation=relation))
+    cost, number = estimate.charge.cost(relation), getattr(query, "k", 1)
     assert rho * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= Fraction(cost.rho, 10**12) <= rho
     each = cost.epsilon / 10**12 / number
     assert number * each**2 / 8 == pytest.approx(float(rho), rel=1e-5)
@@ -118,22 +119,24 @@ def test_a_selection_under_a_gaussian_plan_has_half_the_noise_it_had(data) -> No
     scales = {}
     for noise in ("laplace", "gaussian"):
         (given,) = split_budget([query], data, purse, "weights", noise)
-        scales[noise] = query.offer(data, given).details.scale
+        scales[noise] = query.estimate_cost(data, given).details.scale
     assert 2.2 < scales["gaussian"] / scales["laplace"] < 2.5
 
 
 def test_where_laplace_noise_would_be_less_a_caution_says_so(data) -> None:
     """And how much less, as asking for it shows."""
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
-    wide = release.Count(by="ward", groups=4)
-    batch = [release.Median(column="x", rows=1), release.Top(by="ward", k=1), wide]
+    wide = release.Count(by="ward", max_groups=4)
+    batch = [release.Median(column="x", max_rows_per_group=1), release.Top(by="ward", k=1), wide]
     batch += [release.Count(), release.Top(by="ward", k=3)]
-    offers = {
+    estimates = {
         noise: estimate_batch_cost(data, plan, batch, noise=noise)
         for noise in ("laplace", "gaussian")
     }
-    assert all(each.about != "noise" for offer in offers["laplace"] for each in offer.cautions)
-    for own, other in zip(offers["gaussian"], offers["laplace"], strict=True):
+    assert all(
+        each.about != "noise" for estimate in estimates["laplace"] for each in estimate.cautions
+    )
+    for own, other in zip(estimates["gaussian"], estimates["laplace"], strict=True):
         said = [each.times for each in own.cautions if each.about == "noise"]
         if own.query.selects:
             ratio = float(own.details.scale / other.details.scale)
@@ -156,8 +159,10 @@ def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
             ]
             batch.append(release.Keys(column="ward", weight="0.3"))
             given = split_budget(batch, data, purse, "weights", noise)
-            offers = [query.offer(data, each) for query, each in zip(batch, given, strict=True)]
-            spent = [offer.charge.cost(relation) for offer in offers]
+            estimates = [
+                query.estimate_cost(data, each) for query, each in zip(batch, given, strict=True)
+            ]
+            spent = [estimate.charge.cost(relation) for estimate in estimates]
             assert sum(cost.delta for cost in spent) <= purse.delta
             if noise == "laplace":
                 assert purse.epsilon - 100 <= sum(cost.epsilon for cost in spent) <= purse.epsilon
@@ -169,9 +174,10 @@ def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
     purse = RemainingBudget(oracle.PLANS["replace"], 0, 10**10, 0)
     given = split_budget([release.Count(), release.Rows()], data, purse, "weights", "laplace")
     spent = [
-        q.offer(data, s) for q, s in zip([release.Count(), release.Rows()], given, strict=True)
+        q.estimate_cost(data, s)
+        for q, s in zip([release.Count(), release.Rows()], given, strict=True)
     ]
-    assert 0 < sum(offer.charge.cost("replace").rho for offer in spent) <= purse.rho
+    assert 0 < sum(estimate.charge.cost("replace").rho for estimate in spent) <= purse.rho
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -179,14 +185,14 @@ def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
 def test_relative_errors_come_out_equal(data, noise, epsilon) -> None:
     batch: list[Any] = [
         release.Count(magnitude=10_000),
-        release.Rows(rows=4, magnitude=300),
-        release.Sum(column="x", rows=2, magnitude=70),
-        release.Count(by="ward", groups=2, magnitude=2_000),
+        release.Rows(max_rows_per_group=4, magnitude=300),
+        release.Sum(column="x", max_rows_per_group=2, magnitude=70),
+        release.Count(by="ward", max_groups=2, magnitude=2_000),
     ]
     purse = RemainingBudget(oracle.PLANS["add-remove"], epsilon, epsilon, 0)
     given = split_budget(batch, data, purse, "relative-error", noise)
     relative = [
-        query.offer(data, each).error / float(query.magnitude)
+        query.estimate_cost(data, each).error / float(query.magnitude)
         for query, each in zip(batch, given, strict=True)
     ]
     # shares are whole units: 10^-12 of ε or ρ
@@ -200,7 +206,7 @@ def test_relative_errors_leave_means_what_their_weight_gives_them(data, noise) -
     batch: list[Any] = [
         release.Count(magnitude=10_000),
         release.Mean(column="x", weight=2),
-        release.Count(by="ward", groups=2, magnitude=500),
+        release.Count(by="ward", max_groups=2, magnitude=500),
         release.Median(column="x"),
     ]
     purse = RemainingBudget(oracle.PLANS["add-remove"], 10**12, 10**12, 0)
@@ -209,7 +215,7 @@ def test_relative_errors_leave_means_what_their_weight_gives_them(data, noise) -
     for at in (1, 3):
         kept = [float(each[at].rho or each[at].epsilon) for each in (given, plain)]
         assert kept[0] == pytest.approx(kept[1], rel=1e-9)
-    first, second = (batch[at].offer(data, given[at]).error for at in (0, 2))
+    first, second = (batch[at].estimate_cost(data, given[at]).error for at in (0, 2))
     assert first / 10_000 == pytest.approx(second / 500, rel=1e-4)
     halves = [
         sum(float(each.rho or each.epsilon) for each in listed[::2]) for listed in (given, plain)
@@ -289,7 +295,7 @@ def divergence(first: dict, second: dict, ratio: Fraction, a: Fraction, threshol
 
 
 def neighbours(groups: int, relation: str):
-    """Tables as counts by key: others' counts, and what one entity, or two, can add."""
+    """Tables as counts by key: others' counts, and what one privacy unit, or two, can add."""
     keys = range(2 * groups)
     holdings = [c for n in range(groups + 1) for c in itertools.combinations(keys, n)]
     for others in itertools.product((0, 1, 2), repeat=len(keys)):
@@ -345,13 +351,15 @@ def test_the_threshold_is_the_least_that_the_share_allows() -> None:
 
 def test_keys_are_charged_their_delta(data) -> None:
     for relation in NEIGHBOUR_RELATIONS:
-        query = release.Keys(column="ward", groups=2)
-        offer = query.offer(data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation))
-        scale, threshold = offer.parts[0].scale, offer.details
+        query = release.Keys(column="ward", max_groups=2)
+        estimate = query.estimate_cost(
+            data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation)
+        )
+        scale, threshold = estimate.parts[0].scale, estimate.details
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in NEIGHBOUR_RELATIONS:
-            charged = offer.charge.cost(each)
+            charged = estimate.charge.cost(each)
             assert charged.delta == pytest.approx(failing * encoding.DELTA_UNITS, rel=1e-9)
             factor = 4 if each == "replace" else 2
             assert Fraction(charged.epsilon, encoding.EPSILON_UNITS) == factor / scale
@@ -454,13 +462,15 @@ def test_responses_follow_their_matrix() -> None:
 
 def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
-    offer = query.offer(data, oracle.share(1, relation="replace"))
-    assert offer.charge.cost("replace").epsilon <= encoding.EPSILON_UNITS
-    assert offer.charge.cost("add-remove").epsilon == encoding.INFINITE_UNITS
+    estimate = query.estimate_cost(data, oracle.share(1, relation="replace"))
+    assert estimate.charge.cost("replace").epsilon <= encoding.EPSILON_UNITS
+    assert estimate.charge.cost("add-remove").epsilon == encoding.INFINITE_UNITS
 
 
-def test_noise_that_cannot_be_drawn_is_refused_in_the_offer(data) -> None:
+def test_noise_that_cannot_be_drawn_is_refused_in_the_estimate(data) -> None:
     tiny = Share(oracle.PLANS["replace"], Fraction(1, 10**12))
-    huge = oracle.table({"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, rows=10**9)
+    huge = oracle.table(
+        {"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, max_rows_per_group=10**9
+    )
     with pytest.raises(InvalidInput, match="noise must be of a scale of at most"):
-        release.Sum(column="x").offer(huge, tiny)
+        release.Sum(column="x").estimate_cost(huge, tiny)

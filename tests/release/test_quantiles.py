@@ -1,4 +1,5 @@
-"""Quantiles: scores with ties, how far one entity moves them, intervals in the column's unit."""
+"""Quantiles: scores with ties, how far one privacy unit moves them, intervals in the column's
+unit."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ def test_scores_are_those_of_the_definition(share) -> None:
 @pytest.mark.parametrize("share", SHARES[:3])
 @pytest.mark.parametrize("rows", [1, 2])
 def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
-    """Every world of three other rows on four points, every contribution of one entity."""
-    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, rows=rows)
+    """Every world of three other rows on four points, every contribution of one privacy unit."""
+    data = oracle.table({"who": ["a"], "x": [1.0]}, {"x": Range(0, 3)}, max_rows_per_group=rows)
     query = Quantile(column="x", quantile=str(share), points=4)
     kept = [c for n in range(rows + 1) for c in combinations_with_replacement(range(4), n)]
     kinds = [
@@ -104,14 +105,14 @@ def test_scores_move_by_no_more_than_is_claimed(share, rows) -> None:
             for relation, change in changes.items():
                 largest[kind][relation] = max(largest[kind][relation], change)
     for relation in NEIGHBOUR_RELATIONS:
-        claimed = query.reach(data, relation)
+        claimed = query.score_sensitivity(data, relation)
         unit = 1 if relation == "replace" else max(share, 1 - share)
         assert claimed == rows * share.denominator * unit == largest[0][relation]
         assert all(largest[kind][relation] <= claimed for kind in range(1, 5))
 
 
 def ask(query, data, epsilon: object) -> list:
-    return query.answer(data, query.offer(data, oracle.share(epsilon)))["rows"][0]
+    return query.answer(data, query.estimate_cost(data, oracle.share(epsilon)))["rows"][0]
 
 
 @pytest.mark.parametrize(
@@ -221,14 +222,14 @@ def test_intervals_cover_the_quantile(name, values, points, share, price) -> Non
         {"who": list(range(len(values))), "x": list(map(float, values))}, {"x": Range(0, 80)}
     )
     query = Quantile(column="x", quantile=share, points=points, interval=True)
-    offer = query.offer(data, Share(oracle.PLANS["add-remove"], *price))
-    kept = data.engine.run(offer.expression)
+    estimate = query.estimate_cost(data, Share(oracle.PLANS["add-remove"], *price))
+    kept = data.engine.run(estimate.expression)
     clamped = [min(max(value, 0), 80) for value in values]
     ends = quantiles(clamped, Fraction(share))
     data.engine = _Kept(kept)  # type: ignore[assignment]
     hits, runs = 0, 300
     for _ in range(runs):
-        value, low, high = query.answer(data, offer)["rows"][0]
+        value, low, high = query.answer(data, estimate)["rows"][0]
         assert 0 <= low <= value <= high <= 80
         hits += low - 1e-6 <= ends[0] and ends[1] <= high + 1e-6
     assert stats.binom.cdf(hits, runs, 0.95) > SURE
@@ -250,11 +251,11 @@ def test_an_interval_that_is_too_narrow_is_noticed(monkeypatch) -> None:
     values = scattered(1, 900, None)
     data = oracle.table({"who": list(range(900)), "x": values}, {"x": Range(0, 80)})
     query = Median(column="x", points=161, interval=True)
-    offer = query.offer(data, oracle.share("1/20"))
+    estimate = query.estimate_cost(data, oracle.share("1/20"))
     monkeypatch.setattr(SelectionNoise, "margin", lambda *_: 0.0)
-    data.engine = _Kept(data.engine.run(offer.expression))  # type: ignore[assignment]
+    data.engine = _Kept(data.engine.run(estimate.expression))  # type: ignore[assignment]
     ends = quantiles(values, Fraction(1, 2))
-    found = [query.answer(data, offer)["rows"][0] for _ in range(100)]
+    found = [query.answer(data, estimate)["rows"][0] for _ in range(100)]
     hits = sum(low <= ends[0] and ends[1] <= high for _, low, high in found)
     assert stats.binom.cdf(hits, 100, 0.95) < SURE  # about half cover it
 
@@ -268,17 +269,19 @@ def test_nobody_there_still_answers_within_the_range() -> None:
 
 def test_a_median_is_a_kind_of_question() -> None:
     data = oracle.table({"who": list(range(5)), "x": [1, 2, 3, 4, 5]}, {"x": (0, 9)})
-    asked = read_query({"kind": "median", "column": "x", "rows": 2}, QUERIES)
-    half = Quantile(column="x", rows=2)
+    asked = read_query({"kind": "median", "column": "x", "max_rows_per_group": 2}, QUERIES)
+    half = Quantile(column="x", max_rows_per_group=2)
     assert asked.title == "median" and asked.question() == {
         "query": "median",
         "column": "x",
-        "rows": 2,
+        "max_rows_per_group": 2,
     }
     for relation in NEIGHBOUR_RELATIONS:
-        offers = [q.offer(data, oracle.share(1, relation=relation)) for q in (asked, half)]
-        assert offers[0].charge.costs == offers[1].charge.costs
-        assert offers[0].details == offers[1].details
+        estimates = [
+            q.estimate_cost(data, oracle.share(1, relation=relation)) for q in (asked, half)
+        ]
+        assert estimates[0].charge.costs == estimates[1].charge.costs
+        assert estimates[0].details == estimates[1].details
     assert release.Median is Median
 
 

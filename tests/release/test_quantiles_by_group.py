@@ -28,7 +28,9 @@ WARD = Values(("A", "B"), outside="drop")
 def data(rows: int, groups: int, wards: int = 2):
     domain = Values(tuple("ABCDE"[:wards]), outside="drop")
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
-    return oracle.table(held, {"x": Range(0, 2), "ward": domain}, rows=rows, groups=groups)
+    return oracle.table(
+        held, {"x": Range(0, 2), "ward": domain}, max_rows_per_group=rows, max_groups=groups
+    )
 
 
 def held_by_one(rows: int, groups: int, wards: int, points: int) -> list[np.ndarray]:
@@ -78,8 +80,8 @@ def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups,
                     largest[relation, power] = max(largest[relation, power], change)
     for (relation, power), found_change in largest.items():
         claimed = max(
-            times * reach**power
-            for times, reach in query.moved(data(rows, groups, wards), relation)
+            times * sensitivity**power
+            for times, sensitivity in query.score_sensitivities(data(rows, groups, wards), relation)
         )
         assert found_change <= claimed
         if relation == "add-remove" or wards >= 2 * groups:
@@ -93,12 +95,15 @@ def test_the_price_is_the_share(relation: str, groups: int) -> None:
         query = Median(column="x", by="ward", interval=interval)
         wide = data(2, groups, 5)
         share = oracle.share(1, rho=rho, relation=relation)
-        offer = query.offer(wide, share)
-        paid = offer.charge.costs[relation]
-        noise: Any = offer.details
-        cases = [(times * (1 + interval), reach) for times, reach in query.moved(wide, relation)]
-        owed = max(times * 2 * reach / noise.scale for times, reach in cases)
-        squares = max(times * (2 * reach / noise.scale) ** 2 for times, reach in cases)
+        estimate = query.estimate_cost(wide, share)
+        paid = estimate.charge.costs[relation]
+        noise: Any = estimate.details
+        cases = [
+            (times * (1 + interval), sensitivity)
+            for times, sensitivity in query.score_sensitivities(wide, relation)
+        ]
+        owed = max(times * 2 * sensitivity / noise.scale for times, sensitivity in cases)
+        squares = max(times * (2 * sensitivity / noise.scale) ** 2 for times, sensitivity in cases)
         assert noise.gumbel == bool(rho)
         assert owed <= Fraction(paid.epsilon, encoding.EPSILON_UNITS)
         assert squares / (8 if rho else 2) <= Fraction(paid.rho, encoding.EPSILON_UNITS)
@@ -107,7 +112,7 @@ def test_the_price_is_the_share(relation: str, groups: int) -> None:
             assert paid.rho <= rho * encoding.EPSILON_UNITS
         else:
             assert paid.epsilon <= encoding.EPSILON_UNITS and float(owed) == pytest.approx(1)
-        narrow: Any = query.offer(data(2, 1, 5), share).details
+        narrow: Any = query.estimate_cost(data(2, 1, 5), share).details
         grown = groups**0.5 if rho else groups
         assert float(noise.scale / narrow.scale) == pytest.approx(grown)
 
@@ -121,10 +126,10 @@ def test_every_cell_has_its_own_median() -> None:
     domains = {"x": Range(0, 100, step=1), "ward": Values(("A", "B", "C"))}
     told = oracle.table(held, domains)
     query = Median(column="x", by="ward")
-    answer = query.answer(told, query.offer(told, oracle.share(200)))
+    answer = query.answer(told, query.estimate_cost(told, oracle.share(200)))
     assert answer["columns"] == ["ward", "value"]
     query = Median(column="x", by="ward", interval=True)
-    answer = query.answer(told, query.offer(told, oracle.share(200)))
+    answer = query.answer(told, query.estimate_cost(told, oracle.share(200)))
     assert answer["columns"] == ["ward", "value", "low", "high"]
     values = {row[0]: row[1:] for row in answer["rows"]}
     assert list(values) == ["A", "B", "C", "other"]
@@ -143,8 +148,8 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
         "ward": [ward for ward, _, _ in rows],
         "x": [number for _, number, _ in rows],
     }
-    for entity in ("who", "row"):
-        told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, entity=entity)
+    for unit in ("who", "row"):
+        told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, privacy_unit=unit)
         query = Quantile(column="x", points=3, by="ward")
         result = told.engine.run(query._expression(told)).to_pylist()
         found = {(row["key_0"], row["position"]): row["rows"] for row in result}
@@ -165,19 +170,19 @@ def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> Non
         "x": [float(each % 5) for each in range(24)] + [1.0],
     }
     domains = {"x": Range(0, 4, step=1), "ward": Values(tuple("ABCD"), outside="drop")}
-    told = oracle.table(held, domains, rows=rows, groups=groups)
+    told = oracle.table(held, domains, max_rows_per_group=rows, max_groups=groups)
     query = Median(column="x", by="ward", where="who = 'one'")
     for _ in range(4):
         result = told.engine.run(query._expression(told)).to_pylist()
         sizes: Counter = Counter()
         for row in result:
             sizes[row["key_0"]] += row["rows"]
-            offered = Counter(
+            estimate = Counter(
                 3 * int(x)
                 for ward, x in zip(held["ward"][:24], held["x"], strict=False)
                 if ward == "ABCD"[row["key_0"]]
             )
-            assert row["rows"] <= offered[row["position"]]
+            assert row["rows"] <= estimate[row["position"]]
         assert len(sizes) == min(groups, 4)
         assert set(sizes.values()) == {min(rows, 4)}
 
@@ -188,37 +193,39 @@ def test_functions_of_columns_and_constants() -> None:
         "x": Range(0, 9, step=1),
         "visit": Dates("2024-01-01", "2025-12-31", constant=True),
     }
-    told = oracle.table(held, domains, groups=5)
+    told = oracle.table(held, domains, max_groups=5)
     query = Median(column="x", by="year(visit)")
-    assert query.bounds(told).groups == 1 and query.counted(told).groups == 1
-    rows = query.answer(told, query.offer(told, oracle.share(500)))["rows"]
+    assert query.bounds(told).max_groups == 1 and query.counted(told).max_groups == 1
+    rows = query.answer(told, query.estimate_cost(told, oracle.share(500)))["rows"]
     assert [row[:2] for row in rows][:2] == [[2024, 1], [2025, 2]]
 
 
 def test_what_counts_and_cautions() -> None:
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
     told = oracle.table(held, {"x": Range(0, 9), "ward": WARD})
-    (offer,) = estimate_batch_cost(told, oracle.PLANS["add-remove"], Median(column="x", by="ward"))
-    assert [(each.about, each.columns) for each in offer.cautions] == [
-        ("rows", ("x",)),
-        ("groups", ("ward",)),
+    (estimate,) = estimate_batch_cost(
+        told, oracle.PLANS["add-remove"], Median(column="x", by="ward")
+    )
+    assert [(each.about, each.columns) for each in estimate.cautions] == [
+        ("max_rows_per_group", ("x",)),
+        ("max_groups", ("ward",)),
     ]
     counted = Median(column="x", by="ward").counted(told).to_dict()
-    assert counted["groups"] == 1 and counted["outside"] == {"ward": "drop"}
-    assert Median(column="x").counted(told).to_dict()["groups"] is None
-    assert "in each of 2 cells" in offer.noise
+    assert counted["max_groups"] == 1 and counted["outside"] == {"ward": "drop"}
+    assert Median(column="x").counted(told).to_dict()["max_groups"] is None
+    assert "in each of 2 cells" in estimate.noise
 
 
 def test_refusals() -> None:
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
     many = oracle.table(held, {"x": Range(0, 9), "ward": [str(each) for each in range(9_999)]})
     with pytest.raises(InvalidInput, match="by must be cells with at most 10,000,000 points"):
-        Median(column="x", by="ward", points=2_000).offer(many, oracle.share())
+        Median(column="x", by="ward", points=2_000).estimate_cost(many, oracle.share())
     with pytest.raises(InvalidInput, match="declared domain"):
-        Median(column="x", by="who").offer(many, oracle.share())
-    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, entity="row")
-    with pytest.raises(InvalidInput, match="groups must be 1"):
-        Median(column="x", by="ward", groups=2).offer(by_row, oracle.share())
+        Median(column="x", by="who").estimate_cost(many, oracle.share())
+    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, privacy_unit="row")
+    with pytest.raises(InvalidInput, match="max_groups must be 1"):
+        Median(column="x", by="ward", max_groups=2).estimate_cost(by_row, oracle.share())
 
 
 def test_from_a_scenario_file(run, tmp_path) -> None:
@@ -235,4 +242,4 @@ def test_from_a_scenario_file(run, tmp_path) -> None:
     assert code == 0, err
     [answer] = json.loads(out)["answers"]
     assert [row[0] for row in answer["rows"]] == ["A", "B", "other"]
-    assert "a person is in at most 1 cell" in answer["statement"]
+    assert "at most 1 group per person counts" in answer["statement"]

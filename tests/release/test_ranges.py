@@ -114,11 +114,11 @@ WORKLOADS = [
 
 
 def dense(
-    table: wi.Table, query: Marginals, offer: Any
+    table: wi.Table, query: Marginals, estimate: Any
 ) -> tuple[list[str], list[list[Any]], Array]:
     """The columns, their cells, and what one unit of variance a measured number comes to: the
-    covariance of the best estimate of all combinations, from what the offer says is measured."""
-    cells = offer.details["asked"].cells
+    covariance of the best estimate of all combinations, from what the estimate says is measured."""
+    cells = estimate.details["asked"].cells
     roots: list[str] = []
     held: list[list[set[int]]] = []
     for name, domain in zip(cells.columns, cells.domains, strict=True):
@@ -136,7 +136,7 @@ def dense(
             held.append(places)
     sizes = [len(_cells(root)) for root in roots]
     rows = []
-    for each in offer.measured:
+    for each in estimate.measured:
         matrix: Array = np.ones((1, 1))
         for name, size, parts in zip(cells.columns, sizes, held, strict=True):
             group = np.array([[float(cell in part) for cell in range(size)] for part in parts])
@@ -180,12 +180,12 @@ def matrix_of(names: tuple[str, ...], roots: list[str], cells: list[list[Any]]) 
 @pytest.mark.parametrize("workload", WORKLOADS[:3])
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
 def test_the_dry_run_says_the_standard_error_of_dense_least_squares(workload, rho) -> None:
-    """Of every sum, by the definitions, from what the offer says is measured."""
+    """Of every sum, by the definitions, from what the estimate says is measured."""
     data = oracle.table(people(5), DOMAINS)
     query = asked(*workload)
-    offer = query.offer(data, oracle.share(1, rho=rho))
-    roots, cells, covariance = dense(data, query, offer)
-    for names, table in zip(workload, offer.tables, strict=True):
+    estimate = query.estimate_cost(data, oracle.share(1, rho=rho))
+    roots, cells, covariance = dense(data, query, estimate)
+    for names, table in zip(workload, estimate.tables, strict=True):
         assert sorted(table["columns"]) == sorted(names)
         matrix = matrix_of(tuple(table["columns"]), roots, cells)
         spread = np.einsum("ij,jk,ik->i", matrix, covariance, matrix)
@@ -198,14 +198,14 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(workload, rh
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("entity", ["who", "row"])
-def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, entity: str) -> None:
+@pytest.mark.parametrize("unit", ["who", "row"])
+def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, unit: str) -> None:
     source = people(300)
-    data = oracle.table(source, DOMAINS, entity=entity)
+    data = oracle.table(source, DOMAINS, privacy_unit=unit)
     query = asked(*workload)
-    offer = query.offer(data, oracle.share())
+    estimate = query.estimate_cost(data, oracle.share())
     monkeypatch.setattr(NoisyTable, "draw", lambda self, shape: np.zeros(shape, np.int64))
-    found = query.answer(data, offer)
+    found = query.answer(data, estimate)
     start = 0
     for names, table in zip(workload, found["details"]["tables"], strict=True):
         rows = found["rows"][start : start + table["cells"]]
@@ -240,7 +240,8 @@ def test_fewer_cells_are_more_exact_than_sums_of_all() -> None:
     few = Marginals(columns=["ranges(age)"], order=1, ranges={"age": [[18, 29], [30, 64]]})
     all_of_them = Marginals(columns=["age"], order=1)
     one, many = (
-        each.offer(data, oracle.share()).tables[0]["standard_error"] for each in (few, all_of_them)
+        each.estimate_cost(data, oracle.share()).tables[0]["standard_error"]
+        for each in (few, all_of_them)
     )
     assert one == pytest.approx(many, rel=1e-6)  # each range costs as little as one cell
 
@@ -287,16 +288,16 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
     data = oracle.table(people(300), DOMAINS)
     for workload in WORKLOADS:
         query = asked(*workload)
-        offer = query.offer(
+        estimate = query.estimate_cost(
             data, oracle.share(1, rho=Fraction(1, 50) if noise == "gaussian" else 0)
         )
-        found = json.loads(json.dumps(query.answer(data, offer)))
+        found = json.loads(json.dumps(query.answer(data, estimate)))
         details = found["details"]
         of = {name: each["of"] for name, each in details.get("sums", {}).items()}
         names = list(
             dict.fromkeys(of.get(name, name) for t in details["tables"] for name in t["columns"])
         )
-        names = sorted(names, key=list(offer.details["asked"].cells.columns).index)
+        names = sorted(names, key=list(estimate.details["asked"].cells.columns).index)
         measured, variances, values = [], [], []
         for each in details["measured"]:
             at = tuple(names.index(name) for name in each["columns"])
@@ -331,14 +332,16 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
     data = oracle.table(source, DOMAINS)
     workload = (("cumulative(age)",), ("sex", "canton"))
     query = asked(*workload)
-    offer = query.offer(data, oracle.share(1, rho=Fraction(1, 2) if noise == "gaussian" else 0))
-    exact = [truth(source, tuple(each["columns"])).ravel() for each in offer.tables]
-    counts = offer.details["scan"].count(data, offer.expression, None)
-    offer.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
+    estimate = query.estimate_cost(
+        data, oracle.share(1, rho=Fraction(1, 2) if noise == "gaussian" else 0)
+    )
+    exact = [truth(source, tuple(each["columns"])).ravel() for each in estimate.tables]
+    counts = estimate.details["scan"].count(data, estimate.expression, None)
+    estimate.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
     inside = [np.zeros(cells.size) for cells in exact]
     together, squares = np.zeros(2), [np.zeros(cells.size) for cells in exact]
     for _ in range(count):
-        answer = query.answer(data, offer)
+        answer = query.answer(data, estimate)
         start = 0
         for number, cells in enumerate(exact):
             part = np.array([row[2:7] for row in answer["rows"][start : start + cells.size]])
@@ -351,7 +354,9 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
         assert (inside[number] / count >= 0.95 - slack).all()
         assert together[number] / count >= 0.95 - slack
         errors = np.array(
-            offer.tables[number].get("standard_errors", offer.tables[number]["standard_error"])
+            estimate.tables[number].get(
+                "standard_errors", estimate.tables[number]["standard_error"]
+            )
         )
         assert squares[number] / count / errors**2 == pytest.approx(1, abs=14 / count**0.5)
 
@@ -362,7 +367,7 @@ def test_intervals_of_releases_cover(noise: str, count: int) -> None:
 )
 def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(relation, rows) -> None:
     """Enumerated over what one person may hold: Σ |difference| / scale is at most ε."""
-    query = asked(("sex", "ranges(age)"), ("canton",), ("town",), rows=rows)
+    query = asked(("sex", "ranges(age)"), ("canton",), ("town",), max_rows_per_group=rows)
     others = [{"who": "x", "sex": "f", "age": 3, "town": "Bern"}]
     held = [("f", 1, "Biel"), ("x", 9, "Basel"), ("f", None, "Zürich")]
     domains = {name: DOMAINS[name] for name in ("sex", "age", "town")}
@@ -371,17 +376,17 @@ def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(rela
         row = {"who": "one", **dict(zip(("sex", "age", "town"), each, strict=True))}
         persons.append([row] * rows)
     counted = []
-    offer = None
+    estimate = None
     for own in persons:
         data = oracle.table(pa.Table.from_pylist(others + own), domains)
-        offer = offer or query.offer(data, oracle.share(1, relation=relation))
-        scan = offer.details["scan"]
+        estimate = estimate or query.estimate_cost(data, oracle.share(1, relation=relation))
+        scan = estimate.details["scan"]
         exact = scan.count(data, scan.expression(data, None, rows), None)
         numbers = [
             each.measurement.of_counts(one)
-            for each, one in zip(offer.details["noisy"], exact, strict=True)
+            for each, one in zip(estimate.details["noisy"], exact, strict=True)
         ]
-        counted.append((offer.details["noisy"], numbers))
+        counted.append((estimate.details["noisy"], numbers))
     pairs = (
         product(counted, counted) if relation == "replace" else ((counted[0], c) for c in counted)
     )
@@ -459,7 +464,7 @@ def test_refusals(tmp_path, query: Any, words: str) -> None:
         with pytest.raises(WhosinError) as refused:
             session.ask(query)
         assert words in str(refused.value) and "\n" not in str(refused.value)
-        assert not session.standing.debits
+        assert not session.budget_state.debits
 
 
 def test_names_of_columns_come_first() -> None:
@@ -476,7 +481,7 @@ epsilon = 1
 
 [table]
 source = "people.parquet"
-entity = "who"
+privacy_unit = "who"
 
 [domains.town.parents.canton]
 ZH = ["Zürich", "Winterthur"]
@@ -500,8 +505,8 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     parquet.write_table(people(50), "people.parquet")
     (tmp_path / "s.toml").write_text(SCENARIO)
     scenario = load_scenario(tmp_path / "s.toml")
-    [offer] = estimate_batch_cost(scenario.open_table(), scenario.plan, scenario.queries)
-    found = offer.tables
+    [estimate] = estimate_batch_cost(scenario.open_table(), scenario.plan, scenario.queries)
+    found = estimate.tables
     assert [each["columns"] for each in found] == [
         ["canton"],
         ["town"],

@@ -52,9 +52,9 @@ def quiet(call, *arguments, **options) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"entity": "whoo"}, "did you mean 'who'"),
-        ({"entity": None}, "entity must be one of"),
-        ({"entity": "deep"}, "entity must be a column of numbers, texts or dates"),
+        ({"privacy_unit": "whoo"}, "did you mean 'who'"),
+        ({"privacy_unit": None}, "privacy_unit must be one of"),
+        ({"privacy_unit": "deep"}, "privacy_unit must be a column of numbers, texts or dates"),
         ({"domains": {"agee": (0, 1)}}, "did you mean 'age'"),
         ({"domains": {"age": (5, 1)}}, "lower must be below upper"),
         ({"domains": {"age": "100..0"}}, "lower must be below upper"),
@@ -68,8 +68,8 @@ def quiet(call, *arguments, **options) -> None:
         ({"domains": {"ward": ["A", "A"]}}, "different from each other"),
         ({"domains": {"ward": ["A", 1]}}, "all texts, or all whole numbers"),
         ({"domains": ["age"]}, "domains must be a mapping"),
-        ({"rows": 0}, "rows must be a whole number of at least 1"),
-        ({"groups": "2"}, "groups must be a whole number of at least 1"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number of at least 1"),
+        ({"max_groups": "2"}, "max_groups must be a whole number of at least 1"),
         ({"engine": "duckdb"}, "engine must be an engine"),
     ],
 )
@@ -114,8 +114,8 @@ QUERIES = [
     (release.Count(by="age"), "one with edges"),
     (release.Count(by=("ward", "ward")), "by must be different columns"),
     (release.Count(by=5), "by must be a list of columns"),  # type: ignore[arg-type]
-    (release.Count(groups=0), "groups must be a whole number"),
-    (release.Rows(rows="many"), "rows must be a whole number"),  # type: ignore[arg-type]
+    (release.Count(max_groups=0), "max_groups must be a whole number"),
+    (release.Rows(max_rows_per_group="many"), "max_rows_per_group must be a whole number"),  # type: ignore[arg-type]
     (release.Sum(column="ward"), "a range, for numbers"),
     (release.Sum(column="wage"), "did you mean 'age'"),
     (release.Mean(column="day"), "one with a declared domain"),
@@ -147,7 +147,7 @@ def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, 
         with pytest.raises(InvalidInput, match=message) as caught:
             call(query)
         assert "\n" not in str(caught.value)
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
@@ -160,9 +160,9 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     session = Session(data, plan, tmp_path / "alone.db", share=1)
     people = [(name, place) for place, name in enumerate("abcdef")]
     for options, message in (
-        ({"universe": people[:3]}, "at least 4 entities"),
+        ({"universe": people[:3]}, "at least 4 privacy units"),
         ({"universe": people, "where": "age > 1"}, "where must be left out"),
-        ({"universe": [*people, ("a", 9)]}, "different entities"),
+        ({"universe": [*people, ("a", 9)]}, "different privacy units"),
         ({"universe": [(["a"], 1)]}, "texts or whole numbers"),
         ({"universe": [("a", "x")]}, "a finite number"),
         ({"universe": 5}, "a list of"),
@@ -170,7 +170,7 @@ def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             session.ask(release.Maximum(**options))
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.filterwarnings("ignore:the rows of")
@@ -185,7 +185,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
     quiet(Values, odd)
     for field in ("lower", "upper", "step", "edges"):
         quiet(lambda field=field: Range(**({"lower": 0, "upper": 1} | {field: odd})))
-    for field in ("name", "where", "weight", "magnitude", "by", "rows", "groups"):
+    for field in ("name", "where", "weight", "magnitude", "by", "max_rows_per_group", "max_groups"):
         quiet(lambda field=field: session.dry_run(release.Sum(column="age", **{field: odd})))
     for query in (
         lambda: release.Quantile(column=odd),
@@ -213,7 +213,7 @@ def test_odd_values_anywhere_raise_nothing_else(data, session, tmp_path, odd) ->
                     data, oracle.PLANS["replace"], tmp_path / "l.db", **{field: odd}
                 )
             )
-    assert session.standing.debits == 0
+    assert session.budget_state.debits == 0
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) 
     """They used to be ignored."""
     data = {
         "target": {"epsilon": 1},
-        "table": {"source": "t.csv", "entity": "who", "engine": engine, key: value},
+        "table": {"source": "t.csv", "privacy_unit": "who", "engine": engine, key: value},
         "queries": [{"kind": "count"}],
     }
     with pytest.raises(InvalidInput, match=f"{key} must be left out with the engine {engine}"):
@@ -259,7 +259,7 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     data = oracle.table({"who": [1], "ward": ["a"]}, {"ward": ["a", "b"]})
     share = oracle.share()
     for query in (release.Count, release.Rows):
-        few, many = (query(by="ward", groups=g).offer(data, share) for g in (3, 100))
+        few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
         assert many.parts[0].scale == few.parts[0].scale == 3
-        assert many.charge.what["counted"]["groups"] == 3
+        assert many.charge.what["counted"]["max_groups"] == 3

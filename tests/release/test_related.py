@@ -43,7 +43,7 @@ def test_joins_keep_everyone_and_bring_only_their_own() -> None:
     for most in (1, 2, 5):
         rows = visits(rng, 60, 9).append_column("id", pa.array(range(60)))
         people = pa.table({"who": [*range(11), 3], "ward": ["A"] * 12})
-        tables = [FurtherTable("v", rows, rows=most), LookupTable("w", WARDS, key="ward")]
+        tables = [FurtherTable("v", rows, max_rows=most), LookupTable("w", WARDS, key="ward")]
         made = wi.Table(people, "who", name="p", engine=ENGINE, tables=tables)
         # Both tables have a ward, and both have an owner: the further one's is called v.ward.
         assert {"ward", "v.ward", "region", "id"} <= set(made.columns)
@@ -86,7 +86,12 @@ def hospital(domains: dict[str, Any] | None = None, **more: Any) -> wi.Table:
         "days": (0, 60),
     }
     features = [Feature("total", "sum", "days"), Feature("long", "any", where="days > 30")]
-    usual: dict[str, Any] = {"name": "h", "engine": ENGINE, "features": features, "rows": 3}
+    usual: dict[str, Any] = {
+        "name": "h",
+        "engine": ENGINE,
+        "features": features,
+        "max_rows_per_group": 3,
+    }
     return wi.Table(rows, "who", domains or usual_domains, **(usual | more))
 
 
@@ -94,17 +99,19 @@ def test_a_question_about_features_has_one_row_a_person() -> None:
     table = hospital()
     mean = Mean(column="total")
     about = mean.asked_of(table)
-    assert mean.bounds(about).rows == 1 and mean.bounds(table).rows == 3
+    assert mean.bounds(about).max_rows_per_group == 1 and mean.bounds(table).max_rows_per_group == 3
     assert rows_in(mean, about) == [3]
     in_ward = Mean(column="total", where="ward = 'A'")
-    assert in_ward.bounds(in_ward.asked_of(table)).rows == 3
+    assert in_ward.bounds(in_ward.asked_of(table)).max_rows_per_group == 3
     assert rows_in(in_ward, in_ward.asked_of(table)) == [2]
-    rows = Rows(by=("long",), rows=3)
-    assert rows.bounds(rows.asked_of(table)).rows == 3
+    rows = Rows(by=("long",), max_rows_per_group=3)
+    assert rows.bounds(rows.asked_of(table)).max_rows_per_group == 3
     assert exact(rows, rows.asked_of(table)) == [[1, 4, 0]]
-    people = Count(by=("long",), groups=2)
+    people = Count(by=("long",), max_groups=2)
     assert exact(people, people.asked_of(table)) == [[1, 2, 0]]
-    assert people.bounds(people.asked_of(table)).groups == 1  # a feature is the same in all rows
+    assert (
+        people.bounds(people.asked_of(table)).max_groups == 1
+    )  # a feature is the same in all rows
 
 
 def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
@@ -118,7 +125,7 @@ def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
     }
 
     def opened(rows: int) -> wi.Table:
-        return hospital(tables=[FurtherTable("homes", wards, rows=rows)], domains=declared)
+        return hospital(tables=[FurtherTable("homes", wards, max_rows=rows)], domains=declared)
 
     by_ward = Mean(column="total", by=("ward",))
     about = by_ward.asked_of(opened(1))
@@ -127,7 +134,7 @@ def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
     assert sum(found) == 3 and found[1] >= 1 and found[2] == 1  # 1 is in A or in B
     by_home = Count(by=("home",), where="total > 0")
     about = by_home.asked_of(opened(1))
-    assert about.of_people and by_home.bounds(about).groups == 1
+    assert about.of_people and by_home.bounds(about).max_groups == 1
     assert sum(exact(by_home, about)[0]) == 3
     assert not by_home.asked_of(opened(2)).of_people
     days = Mean(column="total", where="days > 1")
@@ -146,7 +153,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
         Count(by=("kind",)),
         Count(by=("kind",), where="total > 5"),
         Mean(column="total", by=("n",)),
-        Rows(by=("kind",), rows=2),
+        Rows(by=("kind",), max_rows_per_group=2),
     ]
     for _ in range(count):
         frames = {"p": visits(rng, 20, 6), "v": visits(rng, 40, 6)}
@@ -163,7 +170,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
             before, after = (exact(query, each) for each in tables)
             for part, one, two in zip(parts, before, after, strict=True):
                 moved = sum(abs(a - b) for a, b in zip(one, two, strict=True))
-                assert moved <= part.sensitivity("replace", bounds, grouped), query
+                assert moved <= part.l1_sensitivity("replace", bounds, grouped), query
 
 
 def _of_two(rows: pa.Table) -> pa.Table:
@@ -180,9 +187,9 @@ def _two_tables(frames: dict[str, pa.Table]) -> wi.Table:
             "n": Range(0, 10, edges=(0, 3, 5, 10), constant=True),
         },
         name="p",
-        rows=2,
+        max_rows_per_group=2,
         engine=ENGINE,
-        tables=[FurtherTable("v", frames["v"], rows=3)],
+        tables=[FurtherTable("v", frames["v"], max_rows=3)],
         features=[
             Feature("total", "sum", "x", "v"),
             Feature("kind", "last", "ward", "v", order="at", tie="n"),
@@ -206,19 +213,19 @@ TWICE = pa.table({"ward": ["A", "B", "A"], "region": ["n", "s", "n"]})
         ({"features": [Feature("n", "count", where="n >")]}, "where"),
         ({"features": [Feature("n", "count", table="v")]}, "a further table of people"),
         ({"features": [Feature("n", "any", "x")]}, "true and false"),
-        ({"features": [Feature("n", "count")], "entity": "row"}, "each row is one person"),
+        ({"features": [Feature("n", "count")], "privacy_unit": "row"}, "each row is one person"),
         ({"features": "n"}, "a list"),
         ({"tables": [LookupTable("w", TWICE, key="ward")]}, "each value once, not 'A' 2 times"),
         ({"tables": [LookupTable("w", TWICE, key="region")]}, "key must be a column|key"),
         ({"tables": [{"name": "v", "source": ROWS, "on": "x"}]}, "any other join lets one person"),
-        ({"tables": [{"name": "v", "source": ROWS, "entity": "x"}]}, "of the type"),
+        ({"tables": [{"name": "v", "source": ROWS, "privacy_unit": "x"}]}, "of the type"),
         ({"tables": [{"name": "v", "source": ROWS}] * 2}, "different from the others"),
-        ({"tables": [{"name": "v", "source": ROWS}], "entity": "row"}, "no entity to join on"),
-        ({"tables": [{"name": "v", "source": ROWS, "rows": 0}]}, "rows"),
+        ({"tables": [{"name": "v", "source": ROWS}], "privacy_unit": "row"}, "unit to join on"),
+        ({"tables": [{"name": "v", "source": ROWS, "max_rows": 0}]}, "max_rows"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(more: dict[str, Any], words: str) -> None:
-    usual: dict[str, Any] = {"entity": "who", "name": "t", "engine": ENGINE}
+    usual: dict[str, Any] = {"privacy_unit": "who", "name": "t", "engine": ENGINE}
     with pytest.raises(InvalidInput, match=words):
         wi.Table(ROWS, **(usual | more))
 
@@ -245,7 +252,7 @@ def test_a_budget_is_bound_to_all_tables_and_features(tmp_path: Path) -> None:
             {"n": (0, 5)},
             name=name,
             engine=ENGINE,
-            tables=[FurtherTable("v", tmp_path / f"v{days}.parquet", rows=most)],
+            tables=[FurtherTable("v", tmp_path / f"v{days}.parquet", max_rows=most)],
             features=[Feature("n", "count", table="v", where=where)],
         )
 
@@ -254,7 +261,7 @@ def test_a_budget_is_bound_to_all_tables_and_features(tmp_path: Path) -> None:
     wi.Session(opened(), plan, ledger, share="1/4").ask(Mean(column="n"))
     for table, words in (
         (opened(days=7), "another table 'v': the source has changed"),
-        (opened(most=2), "rows = 1 of 'v'"),
+        (opened(most=2), "max_rows = 1 of 'v'"),
         (opened(where="days > 1"), "another feature 'n'"),
         (wi.Table(tmp_path / "v1.parquet", "who", name="p", engine=ENGINE), "other columns"),
     ):

@@ -25,7 +25,7 @@ COLUMNS = ("value", "low", "high")
 
 def people(count: int = 60, **domains: Any) -> release.Table:
     data = {"who": [f"p{i}" for i in range(count)], "ward": [f"w{i % 3 % 2}" for i in range(count)]}
-    return release.Table(pa.table(data), entity="who", name="people", domains=domains)
+    return release.Table(pa.table(data), privacy_unit="who", name="people", domains=domains)
 
 
 def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:
@@ -34,9 +34,9 @@ def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:
     for asked in (session.ask, session.dry_run):
         with pytest.raises(BudgetRefused):
             asked(release.Count(), share="1/2")
-    assert session.standing.debits == 1 and session.standing.spendable == 0.25
+    assert session.budget_state.debits == 1 and session.budget_state.spendable == 0.25
     session.ask(release.Count(), share="1/4")
-    assert session.standing.spendable == 0
+    assert session.budget_state.spendable == 0
 
 
 def test_shares_that_add_up_to_the_whole_are_all_answered(tmp_path) -> None:
@@ -75,7 +75,7 @@ def test_means_and_medians_are_marked_alike(tmp_path, kind: Any, more: dict[str,
     for count, marked in ((3, True), (20_000, False)):
         data = {"who": [str(i) for i in range(count)], "age": [20 + i % 41 for i in range(count)]}
         table = release.Table(
-            pa.table(data), entity="who", name=f"n{count}", domains={"age": (0, 120)}
+            pa.table(data), privacy_unit="who", name=f"n{count}", domains={"age": (0, 120)}
         )
         plan, ledger = wi.calibrate(wi.Epsilon(1)), tmp_path / f"{kind.kind}{count}.db"
         answer = release.Session(table, plan, ledger, share=1).ask(kind(column="age", **more))
@@ -85,7 +85,7 @@ def test_means_and_medians_are_marked_alike(tmp_path, kind: Any, more: dict[str,
 def test_a_linear_function_of_a_column_is_judged_by_its_own_range(tmp_path) -> None:
     """In the range from -233 to 7, of which the interval is a small part."""
     data = {"who": [str(i) for i in range(20_000)], "age": [20 + i % 41 for i in range(20_000)]}
-    table = release.Table(pa.table(data), entity="who", name="n", domains={"age": (0, 120)})
+    table = release.Table(pa.table(data), privacy_unit="who", name="n", domains={"age": (0, 120)})
     session = release.Session(table, wi.calibrate(wi.Epsilon(1)), tmp_path / "ledger.db", share=1)
     answer = session.ask(release.Mean(column="age", factor=-2, offset=7))
     ((value, low, high),) = answer.rows
@@ -98,7 +98,7 @@ def test_keys_come_by_their_size(tmp_path, monkeypatch) -> None:
     sizes = {"a": 900, "b": 1200, "c": 1000, "d": 1000}
     data = [name for name, size in sizes.items() for _ in range(size)]
     source = pa.table({"who": [str(i) for i in range(len(data))], "town": data})
-    table = release.Table(source, entity="who", name="towns")
+    table = release.Table(source, privacy_unit="who", name="towns")
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
     session = release.Session(table, plan, tmp_path / "l.db", share=1)
     answer = session.ask(release.Keys(column="town"))
@@ -123,7 +123,7 @@ def test_a_column_twice_is_named(tmp_path) -> None:
 SQL_ONLY = """
 [table]
 source = "visits.csv"
-entity = "who"
+privacy_unit = "who"
 
 [target]
 epsilon = 1
@@ -150,9 +150,9 @@ def test_a_count_by_itself_has_the_error_that_the_panel_shows(tmp_path, target, 
     session = release.Session(people(), plan, tmp_path / "l.db", share=1)
     for noise in ("laplace", "gaussian") if delta else ("laplace",):
         shown = noise_of_count(plan, noise)
-        [offer] = session.dry_run(release.Count(), noise=noise)
+        [estimate] = session.dry_run(release.Count(), noise=noise)
         assert shown is not None
-        assert (shown.error, shown.reach()) == (offer.error, offer.within)
+        assert (shown.error, shown.interval_radius()) == (estimate.error, estimate.within)
     assert noise_of_count(wi.calibrate(wi.Epsilon(1)), "gaussian") is None
 
 

@@ -1,4 +1,5 @@
-"""How far one entity can move an answer: every claim against enumeration of what it can hold."""
+"""How far one privacy unit can move an answer: every claim against enumeration of what it can
+hold."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ PARTS = [(1, 1), (0, 3), (-2, 0), (-2, 3), (1, 3), (-3, -1), (-2, 2)]
 
 
 def contributions(part: Aggregate, bounds: ContributionBounds, cells: int) -> set[tuple[int, ...]]:
-    """All vectors that one entity can add, over its rows and the random choices; nothing too."""
+    """All vectors that one privacy unit can add, over its rows and the random choices; nothing
+    too."""
     values = sorted({part.low, part.high, 0 if part.low <= 0 <= part.high else part.low})
     kinds = list(product(range(cells), values))
     found = {(0,) * cells}
     for count in range(1, 5):
         for rows in combinations_with_replacement(kinds, count):
             pairs = [((home,), (value,)) for home, value in rows]
-            for choice in oracle.outcomes(pairs, bounds.rows, bounds.groups):
+            for choice in oracle.outcomes(pairs, bounds.max_rows_per_group, bounds.max_groups):
                 vector = [0] * cells
                 for (home,), (total,) in choice:
                     vector[home] = total
@@ -52,8 +54,8 @@ def test_claimed_sensitivities_are_the_largest_changes(ends, rows, groups, cells
     }
     for relation in NEIGHBOUR_RELATIONS:
         one, two = largest[relation]
-        assert one == part.sensitivity(relation, bounds, grouped)
-        assert two == part.squared(relation, bounds, grouped)
+        assert one == part.l1_sensitivity(relation, bounds, grouped)
+        assert two == part.squared_l2_sensitivity(relation, bounds, grouped)
 
 
 @pytest.mark.parametrize(("rows", "groups", "cells"), [(1, 1, 1), (3, 1, 1), (2, 1, 2), (1, 2, 4)])
@@ -76,27 +78,27 @@ def test_paired_parts_move_together_by_no_more_than_one(rows, groups, cells) -> 
     }
     for relation in NEIGHBOUR_RELATIONS:
         at = relation, bounds, cells > 1
-        assert largest[relation] == (part.sensitivity(*at), part.squared(*at))
+        assert largest[relation] == (part.l1_sensitivity(*at), part.squared_l2_sensitivity(*at))
 
 
 def test_the_claims_can_fail() -> None:
     part, bounds = Aggregate("x", Fraction(1), -2, 3), ContributionBounds(2, 1)
     most = max(sum(map(abs, vector)) for vector in contributions(part, ContributionBounds(3, 1), 2))
-    assert most > part.sensitivity("add-remove", bounds, True)
+    assert most > part.l1_sensitivity("add-remove", bounds, True)
 
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": Range(-2, 3, step=1, edges=(-2, 0, 3))}
 QUERIES = [
     Count(),
-    Count(by="ward", groups=2),
+    Count(by="ward", max_groups=2),
     Histogram(column="x"),
-    Rows(rows=2),
-    Rows(by=("ward",), rows=2, groups=2),
-    Sum(column="x", rows=2),
-    Sum(column="x", by="ward", rows=1, groups=2),
-    Sum(column="x", by="ward", rows=1, groups=2, factor=-2, offset="1/3"),
-    Mean(column="x", rows=2),
-    Variance(column="x", by="ward", rows=2, groups=1),
+    Rows(max_rows_per_group=2),
+    Rows(by=("ward",), max_rows_per_group=2, max_groups=2),
+    Sum(column="x", max_rows_per_group=2),
+    Sum(column="x", by="ward", max_rows_per_group=1, max_groups=2),
+    Sum(column="x", by="ward", max_rows_per_group=1, max_groups=2, factor=-2, offset="1/3"),
+    Mean(column="x", max_rows_per_group=2),
+    Variance(column="x", by="ward", max_rows_per_group=2, max_groups=1),
 ]
 
 
@@ -115,7 +117,8 @@ def crowd(seed: int, entities: list[str]) -> list[dict]:
 
 @pytest.mark.parametrize("query", some(QUERIES, 4), ids=lambda query: f"{query.kind}-{query.by}")
 def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
-    """The rows are drawn anew in each run, so the other entity is alone: what it adds is all."""
+    """The rows are drawn anew in each run, so the other privacy unit is alone: what it adds is
+    all."""
     worst = dict.fromkeys(NEIGHBOUR_RELATIONS, 0)
     seen = []
     for seed in range(6):
@@ -125,20 +128,20 @@ def test_one_entity_moves_the_engine_by_no_more_than_is_claimed(query) -> None:
         seen.append(found)
         for vector, part in zip(found, query.parts(data), strict=True):
             grouped = bool(query.cells(data).columns)
-            claimed = part.sensitivity("add-remove", query.bounds(data), grouped)
+            claimed = part.l1_sensitivity("add-remove", query.bounds(data), grouped)
             assert sum(map(abs, vector)) <= claimed
-            claimed = part.squared("add-remove", query.bounds(data), grouped)
+            claimed = part.squared_l2_sensitivity("add-remove", query.bounds(data), grouped)
             assert sum(x * x for x in vector) <= claimed
             worst["add-remove"] = max(worst["add-remove"], sum(map(abs, vector)))
     assert worst["add-remove"] > 0
     if query.kind == "mean":  # two parts that are one to pay for
-        claimed = query.parts(data)[0].sensitivity("add-remove", query.bounds(data), False)
+        claimed = query.parts(data)[0].l1_sensitivity("add-remove", query.bounds(data), False)
         assert max(sum(map(sum, found)) for found in seen) <= claimed
     for first, second in product(seen, seen):
         for one, other, part in zip(first, second, query.parts(data), strict=True):
             change = sum(abs(a - b) for a, b in zip(one, other, strict=True))
             grouped = bool(query.cells(data).columns)
-            assert change <= part.sensitivity("replace", query.bounds(data), grouped)
+            assert change <= part.l1_sensitivity("replace", query.bounds(data), grouped)
 
 
 def _columns(rows: list[dict]) -> dict:
@@ -160,7 +163,7 @@ def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
     ]
     data, query = (
         oracle.table(_columns(rows), DOMAINS),
-        Sum(column="x", by="ward", rows=2, groups=2),
+        Sum(column="x", by="ward", max_rows_per_group=2, max_groups=2),
     )
     labels = [label[0] for label in query.cells(data).labels()]
     domain = data.range("x")
@@ -178,9 +181,9 @@ def test_every_random_choice_is_one_that_the_bounds_allow() -> None:
 
 
 def test_top_counts_move_by_one_each_and_one_way() -> None:
-    """An entity that is in every cell moves every count, each by 1."""
+    """A privacy unit that is in every cell moves every count, each by 1."""
     everywhere = {"who": ["a"] * 12, "ward": ["A", "B", "C"] * 4}
-    data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, groups=1)
+    data = oracle.table(everywhere, {"ward": ["A", "B", "C"]}, max_groups=1)
     query = Top(by="ward", k=2)
     cells: GroupGrid = query._cells(data)
     result = data.engine.run(query._expression(data, cells))

@@ -37,7 +37,7 @@ def debits(ledger: wi.Ledger) -> int:
 
 
 def spent(ledger: wi.Ledger) -> float:
-    return ledger.standing("people").spent.epsilon / encoding.EPSILON_UNITS
+    return ledger.budget_state("people").spent.epsilon / encoding.EPSILON_UNITS
 
 
 class Failing(Count):
@@ -46,11 +46,11 @@ class Failing(Count):
     failures = 0
     error: BaseException = RuntimeError("row of ann: cannot cast 'private' to DOUBLE")
 
-    def answer(self, table, offer, progress=None):
+    def answer(self, table, estimate, progress=None):
         if type(self).failures:
             type(self).failures -= 1
             raise self.error
-        return super().answer(table, offer, progress)
+        return super().answer(table, estimate, progress)
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +61,10 @@ def _reset() -> None:
 def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
     session = Session(data, PLAN, ledger, share=1)
     batch = [Count(name="n"), Rows(weight=2), Sum(column="x")]
-    offers = session.dry_run(batch, share="1/2")
+    estimates = session.dry_run(batch, share="1/2")
     assert debits(ledger) == 0
     found = session.release(batch, share="1/2")
-    assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in offers]
+    assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in estimates]
     assert spent(ledger) == pytest.approx(0.5, abs=1e-11)
     assert found["n"] is found[0] and len(found) == 3
     low, high = found["n"].interval
@@ -91,7 +91,7 @@ def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [InvalidInput("row", "x", "ann's"), OSError("ann"), MemoryError()]
+    "error", [InvalidInput("row must be x, not ann's", field="row"), OSError("ann"), MemoryError()]
 )
 def test_whatever_a_scan_raises_is_one_error(data, ledger, error) -> None:
     Failing.failures, Failing.error = 1, error
@@ -253,8 +253,8 @@ def test_gaussian_noise_and_selections_share_a_session(ledger) -> None:
     later = session.ask(Count(), share="1/4")
     assert "Laplace" in later.noise
     session.ask(Count(), noise="gaussian")
-    standing = ledger.standing("people")
-    assert standing.budget.holds(standing.spent)
+    budget_state = ledger.budget_state("people")
+    assert budget_state.budget.holds(budget_state.spent)
 
 
 def test_plans_and_sessions_of_another_relation_are_refused(data, ledger) -> None:

@@ -169,7 +169,7 @@ def test_answers_before_noise_are_identical(
     spark: Spark, embedded: DuckDB, rows_file: str, request: pytest.FixtureRequest
 ) -> None:
     ours, theirs = (
-        Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=engine)
+        Table(rows_file, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine)
         for engine in (embedded, spark)
     )
     asked = ALL if "4000000" in request.node.name else QUERIES[::3]
@@ -185,14 +185,16 @@ def test_tables_in_databases_give_the_answers_of_a_file(
     path = str(tmp_path / "rows.parquet")
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({ROWS.format(rows=2_000)}) TO '{path}'")
-    file = Table(path, "person", DOMAINS, rows=2, groups=2, engine=embedded)
+    file = Table(path, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=embedded)
     with postgres.server() as server:
         fill_postgres(server.url, path)
         (tmp_path / "pgpass").write_text(f"*:*:*:whosin:{postgres.PASSWORD}\n")
         (tmp_path / "pgpass").chmod(0o600)
         url = f"postgresql://whosin@/postgres?host={server.folder}&passfile={tmp_path}/pgpass"
         for source in (f"{url}::rows", f"{sqlite_file(path)}::rows"):
-            table = Table(source, "person", DOMAINS, rows=2, groups=2, engine=spark)
+            table = Table(
+                source, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=spark
+            )
             for query in QUERIES[1:3]:
                 assert exact(query, table) == exact(query, file), query
         server.stop()
@@ -228,14 +230,14 @@ def test_tables_are_the_same_whoever_counts(
     assert spark.most_tallied == 2**24 and can_tally(spark.session)
     monkeypatch.setitem(vars(spark), "most_tallied", tallied)
     query = Marginals(columns=["ward", "ill", "age"], order=2, where="level > 3")
-    for entity, rows in (("row", 1), ("person", 2)):
+    for unit, rows in (("row", 1), ("person", 2)):
         ours, theirs = (
-            exact(query, Table(rows_file, entity, DOMAINS, rows=rows, engine=engine))
+            exact(query, Table(rows_file, unit, DOMAINS, max_rows_per_group=rows, engine=engine))
             for engine in (embedded, spark)
         )
         totals = {int(np.sum(each)) for each in (*ours, *theirs)}
         assert len(totals) == 1 and totals != {0}
-        assert ours == theirs or entity == "person"
+        assert ours == theirs or unit == "person"
 
 
 def test_workers_without_arrow_are_found_before_anything_is_spent(spark: Spark) -> None:
@@ -277,7 +279,7 @@ def test_choices_follow_the_same_law(
         )
     domains = {"ward": ["w0", "w1", "w2"], "age": Range(0, 5, 1, edges=(0, 1, 2, 3, 4, 5))}
     for engine in (embedded, spark):
-        table = Table(path, "person", domains, rows=1, groups=2, engine=engine)
+        table = Table(path, "person", domains, max_rows_per_group=1, max_groups=2, engine=engine)
         [wards] = exact(Count(by="ward"), table)
         assert sum(wards) == 2 * people and wards[3] == 0
         # Who is left out of a ward is uniform: two of three cells for each person.
@@ -288,7 +290,7 @@ def test_choices_follow_the_same_law(
         assert len(counts) == 6
         assert sum(counts) == people and stats.chisquare(counts).pvalue > 1e-9
         # In a cell, one of two rows: the sum over wards of the parity of the chosen rows.
-        [sums] = exact(Sum(column="age", by="ward", groups=3), table)
+        [sums] = exact(Sum(column="age", by="ward", max_groups=3), table)
         for ward, total in enumerate(sums[:3]):
             odd = total - 2 * ward * people
             assert stats.binomtest(odd, people).pvalue > 1e-9
@@ -351,7 +353,7 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
             "COPY (SELECT r.range // 2 AS person, CASE WHEN r.range % 8 < 2 THEN 'a' ELSE 'b' END "
             f"AS ward FROM range({2 * people}) r) TO '{source}'"
         )
-    table = Table(source, "person", {"ward": ["a", "b"]}, rows=1, engine=spark)
+    table = Table(source, "person", {"ward": ["a", "b"]}, max_rows_per_group=1, engine=spark)
     plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
     query = Synthetic(columns=["ward"], path=str(target))
     answer = Session(table, plan, tmp_path / "one.db", share=1).ask(query)
@@ -360,14 +362,14 @@ def test_workers_write_the_synthetic_table(spark: Spark, tmp_path: Path) -> None
     assert (name, rows, len(digest)) == ("out.parquet", people, 64)
     assert found.num_rows == people
     counts = {row["values"]: row["counts"] for row in found["ward"].value_counts().to_pylist()}
-    kept = float(query.offer(table, _share(plan)).details.kept)
+    kept = float(query.estimate_cost(table, _share(plan)).details.kept)
     for ward, true in (("a", people // 4), ("b", people * 3 // 4), ("other", 0)):
         expected = true * kept + (people - true) * (1 - kept) / 2
         assert abs(counts[ward] - expected) < 6 * people**0.5
     with pytest.raises(InvalidInput):  # nothing is replaced, and nothing is paid for it
         Session(table, plan, tmp_path / "two.db", share=1).ask(query)
     with wi.Ledger(tmp_path / "two.db") as ledger:
-        assert ledger.standing("in").debits == 0
+        assert ledger.budget_state("in").debits == 0
     assert sorted(path.name for path in tmp_path.iterdir() if "parquet" in path.name) == [
         "in.parquet",
         "out.parquet",
@@ -601,7 +603,7 @@ def test_settings_of_a_program_change_no_answer(
             counts.append(each.run(data.aggregate(**marks)).to_pylist()[0])
         assert counts[0] == counts[1] and any(counts[0].values()), source
     ours, theirs = (
-        Table(rows_file, "person", DOMAINS, rows=2, groups=2, engine=each)
+        Table(rows_file, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=each)
         for each in (engine, embedded)
     )
     for query in (Count(by=("ward", "day")), Sum(column="written", by="ill")):
@@ -720,7 +722,7 @@ def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
     visits = related_oracle.visits(rng, 60, 9)
     answers = []
     for engine in (spark, embedded):
-        further = FurtherTable("v", visits, rows=100)
+        further = FurtherTable("v", visits, max_rows=100)
         made = Table(people, "who", name="p", engine=engine, tables=[further])
         joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
         answers.append(sorted(map(str, joined)))
@@ -751,7 +753,7 @@ def test_a_table_that_spark_reads_by_a_connector_of_its_own(
     spark.session.sql(f"CREATE TEMPORARY VIEW by_jdbc USING org.apache.spark.sql.jdbc {options}")
     domains = {name: each for name, each in DOMAINS.items() if name in columns.split(", ")}
     ours, theirs = (
-        Table(source, "person", domains, rows=2, groups=2, engine=engine)
+        Table(source, "person", domains, max_rows_per_group=2, max_groups=2, engine=engine)
         for source, engine in ((path, embedded), ("::by_jdbc", spark))
     )
     for query in (Count(by="ward"), Sum(column="cost", by="level"), Count(by="day")):

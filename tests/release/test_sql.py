@@ -72,11 +72,11 @@ def frame(seed: int, size: int = 400) -> pd.DataFrame:
 
 def table(data: pd.DataFrame, **options: Any) -> Table:
     """Every row counts, so that nothing is left to chance."""
-    bounds: dict[str, Any] = {"rows": len(data), "groups": 1000}
-    rows = bounds if options.get("entity", "") != "row" else {}
+    bounds: dict[str, Any] = {"max_rows_per_group": len(data), "max_groups": 1000}
+    rows = bounds if options.get("privacy_unit", "") != "row" else {}
     return Table(
         pa.Table.from_pandas(data, preserve_index=False),
-        options.get("entity", "patient"),
+        options.get("privacy_unit", "patient"),
         DOMAINS,
         name="visits",
         engine=ENGINE,
@@ -214,7 +214,7 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
     asked = {"MEDIAN(days)": 0.5, "QUANTILE_CONT(days, 0.9)": 0.9, "QUANTILE_DISC(age, 0.25)": 0.25}
     for seed in range(count):
         data = frame(seed, 300)
-        opened = table(data, entity="row")
+        opened = table(data, privacy_unit="row")
         plan = wi.calibrate(wi.Epsilon(600))
         session = Session(opened, plan, tmp_path / f"{seed}.db", share="1/4")
         for sql, share in asked.items():
@@ -230,7 +230,7 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
 
 
 def test_rows_that_are_people() -> None:
-    opened = table(frame(3), entity="row")
+    opened = table(frame(3), privacy_unit="row")
     (query,) = parse_queries("SELECT COUNT(*) FROM visits", opened)
     assert query.kind == "count" and exact(query, opened) == [[400]]
     with pytest.raises(InvalidInput, match="COUNT"):
@@ -382,7 +382,12 @@ def clinic() -> Table:
         "patients.days": (0, 500), "region": ["north", "south"],
     }  # fmt: skip
     further = [FurtherTable("patients", patients), LookupTable("wards", wards, "ward")]
-    bounds: dict[str, Any] = {"rows": 9, "groups": 9, "name": "visits", "engine": ENGINE}
+    bounds: dict[str, Any] = {
+        "max_rows_per_group": 9,
+        "max_groups": 9,
+        "name": "visits",
+        "engine": ENGINE,
+    }
     return Table(visits, "patient", domains, tables=further, **bounds)
 
 
@@ -423,12 +428,12 @@ def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
 @pytest.mark.parametrize(
     ("joined", "words"),
     [
-        ("JOIN patients USING (ward)", "the entity alone"),
-        ("JOIN patients ON visits.days = patients.days", "the entity alone"),
-        ("JOIN patients ON visits.patient = patients.patient AND 1 = 1", "the entity alone"),
-        ("JOIN patients ON visits.patient < patients.patient", "the entity alone"),
-        ("JOIN patients", "the entity alone"),
-        (", patients", "the entity alone"),
+        ("JOIN patients USING (ward)", "the privacy unit alone"),
+        ("JOIN patients ON visits.days = patients.days", "the privacy unit alone"),
+        ("JOIN patients ON visits.patient = patients.patient AND 1 = 1", "the privacy unit alone"),
+        ("JOIN patients ON visits.patient < patients.patient", "the privacy unit alone"),
+        ("JOIN patients", "the privacy unit alone"),
+        (", patients", "the privacy unit alone"),
         ("CROSS JOIN patients", "LEFT JOIN or JOIN"),
         ("NATURAL JOIN patients", "LEFT JOIN or JOIN"),
         ("RIGHT JOIN patients USING (patient)", "LEFT JOIN or JOIN"),
@@ -551,12 +556,12 @@ def _two_tables(visits: pd.DataFrame, patients: pd.DataFrame) -> Table:
             "fee": (0, 20),
             "patients.days": (0, 30),
         },
-        rows=10_000,
-        groups=9,
+        max_rows_per_group=10_000,
+        max_groups=9,
         name="visits",
         engine=ENGINE,
         tables=[
-            FurtherTable("patients", people, rows=1000),
+            FurtherTable("patients", people, max_rows=1000),
             LookupTable("wards", wards, "ward"),
         ],
     )
@@ -577,10 +582,10 @@ def test_a_session_takes_sql(tmp_path: Path) -> None:
     assert first.query.title == "patients" and second.query.kind == "rows"
     answers = session.sql(sql)
     assert abs(answers["patients"].rows[0][1] - 1500) < 400
-    assert len(answers) == 2 and session.standing.debits == 2
+    assert len(answers) == 2 and session.budget_state.debits == 2
     with pytest.raises(InvalidInput):
         session.sql("SELECT MAX(patient) FROM visits")
-    assert session.standing.debits == 2
+    assert session.budget_state.debits == 2
 
 
 SCENARIO = """
@@ -590,7 +595,7 @@ prior = "0.05..0.5"
 posterior = 0.6
 [table]
 source = "visits.csv"
-entity = "patient"
+privacy_unit = "patient"
 [domains]
 ward = ["A", "B"]
 days = { lower = 0, upper = 9 }
@@ -615,7 +620,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["release", str(other), "--dry-run", "--json"]) == 0
     same = json.loads(capsys.readouterr().out)
     priced = answer(run(sql, "--dry-run", "--json"))
-    assert priced["offers"] == same["offers"] and len(same["offers"]) == 1
+    assert priced["estimates"] == same["estimates"] and len(same["estimates"]) == 1
     refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
     for condition in (
         "hour(days) > 3",
@@ -695,7 +700,7 @@ def test_a_linear_function_of_a_column_is_what_is_asked(count: int) -> None:
 def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
     opened, share = table(frame(2)), Share(PLAN, Fraction(1))
     asked = Variance(column="days", by="ward", factor=-3), Deviation(column="days", by="ward")
-    variance, deviation = (query.offer(opened, share) for query in asked)
+    variance, deviation = (query.estimate_cost(opened, share) for query in asked)
     assert variance.charge.costs == deviation.charge.costs
     sums = [
         np.array([-40, 300, 2]),
@@ -712,7 +717,12 @@ def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
 def test_toml_is_written_as_it_is_read() -> None:
     data = {
         "title": 'a "quoted"\n\x7f\\ text',
-        "table": {"rows": 3, "views": True, "odd key.": [1, 2.5, "x"], "day": date(2024, 1, 2)},
+        "table": {
+            "max_rows_per_group": 3,
+            "views": True,
+            "odd key.": [1, 2.5, "x"],
+            "day": date(2024, 1, 2),
+        },
         "domains": {"a": {"lower": 0, "parents": {"x y": ["b"]}}, "b": []},
         "queries": [{"kind": "count"}, {"kind": "mean", "column": "ü"}],
     }

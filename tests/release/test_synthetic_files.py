@@ -46,7 +46,7 @@ def copy(place: Path, name: str = "s.parquet") -> release.Synthetic:
 
 def debits(place: Path) -> int:
     with wi.Ledger(place / "books.db") as ledger:
-        return ledger.standing("rows").debits if ledger.datasets() else 0
+        return ledger.budget_state("rows").debits if ledger.datasets() else 0
 
 
 def digest(path: Path) -> str:

@@ -21,8 +21,8 @@ from whosin.ledger.budget import Budget
 from whosin.release import Range
 from whosin.release.cost import NoisyAggregate
 from whosin.release.domains import read_domain
-from whosin.release.registration import _plain_domain
 from whosin.release.scenario import load_scenario
+from whosin.release.table_registration import _plain_domain
 
 STEPS = ["0.1", "0.05", "0.01", "0.2", "0.3", "0.7", "0.001", "1e-05", "2.5", "0.125"]
 
@@ -51,7 +51,7 @@ def test_a_mean_of_ones_is_one(tmp_path, monkeypatch, step: float | None) -> Non
     monkeypatch.setattr(NoisyAggregate, "draw", lambda part, size: np.zeros(size, np.int64))
     source = pa.table({"who": [f"p{i}" for i in range(500)], "x": [1.0] * 500})
     domain = {"lower": 0, "upper": 1} | ({} if step is None else {"step": step})
-    table = release.Table(source, entity="who", name="ones", domains={"x": domain})
+    table = release.Table(source, privacy_unit="who", name="ones", domains={"x": domain})
     session = release.Session(table, wi.calibrate(wi.Epsilon(2)), tmp_path / "l.db", share=1)
     answer = session.ask(release.Mean(column="x"))
     assert answer.value == 1
@@ -83,7 +83,7 @@ def test_three_tenths_are_all_of_a_budget_of_three_tenths(tmp_path) -> None:
         ledger.register("d", plan)
         for number in range(3):
             ledger.debit("d", str(number), wi.ledger.Charge({}, {"add-remove": Cost.pure(0.1)}))
-        assert ledger.standing("d").spendable == 0
+        assert ledger.budget_state("d").spendable == 0
 
 
 def test_a_delta_is_kept_as_it_is_written() -> None:
@@ -105,7 +105,7 @@ def test_a_family_of_floats_is_that_of_their_decimals() -> None:
 TOML = """
 [table]
 source = "visits.csv"
-entity = "patient"
+privacy_unit = "patient"
 
 [adversary]
 prior = {prior}
@@ -144,14 +144,14 @@ def test_a_scenario_means_the_same_with_and_without_quotes(tmp_path, run, monkey
 
 
 def test_a_request_means_the_same_with_and_without_quotes(tmp_path) -> None:
-    offers = []
+    estimates = []
     with running(served(tmp_path)) as url, program(url) as client:
         for share, step in ((0.9, 0.1), ("0.9", "0.1")):
             body = SCENARIO | {
                 "domains": {"days": {"lower": 0, "upper": 30.3, "step": step}},
                 "queries": [{"kind": "quantile", "column": "days", "quantile": share}],
             }
-            reply = client.post("/api/price", json=body)
+            reply = client.post("/api/estimate", json=body)
             assert reply.status_code == 200, reply.text
-            offers.append([each["cost"] for each in reply.json()["offers"]])
-    assert offers[0] == offers[1]
+            estimates.append([each["cost"] for each in reply.json()["estimates"]])
+    assert estimates[0] == estimates[1]

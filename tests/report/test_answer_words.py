@@ -87,7 +87,13 @@ def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
 def test_stored_answers_of_older_ledgers_still_say_what_they_said():
     from whosin.release.contribution_bounds import bounds_statement
 
-    old = {"entity": "who", "rows": None, "groups": None, "ranges": {}, "others": ["ward"]}
+    old = {
+        "privacy_unit": "who",
+        "max_rows_per_group": None,
+        "max_groups": None,
+        "ranges": {},
+        "others": ["ward"],
+    }
     said = bounds_statement({**old, "by_row": False}, False)
     assert said.endswith('values of ward that were not declared are in "other".')
 

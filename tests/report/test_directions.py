@@ -19,7 +19,7 @@ from whosin.ledger import encoding
 from whosin.ledger.budget import Charge, Cost
 from whosin.release.answer import Answer
 from whosin.report import card, charts, gwas
-from whosin.report.budget import standing_card
+from whosin.report.budget import budget_state_card
 from whosin.report.explanation import check_sufficiency, explain_epsilon
 from whosin.report.terminal import format_short, per_thousand
 from whosin.report.text import print_explanation
@@ -199,7 +199,7 @@ def test_margins_of_error_are_rounded_up():
 
 
 def test_the_ledger_rounds_what_is_left_down(tmp_path):
-    from whosin.report.budget import standing_card
+    from whosin.report.budget import budget_state_card
 
     (tmp_path / "t.csv").write_text("who\na\nb\n", encoding="utf-8")
     for place, gamma in enumerate(("1.641", "1.889")):
@@ -207,10 +207,10 @@ def test_the_ledger_rounds_what_is_left_down(tmp_path):
         table = wi.Table(tmp_path / "t.csv", "who", {})
         with wi.Ledger(tmp_path / f"{place}.db") as ledger:
             session = wi.Session(table, plan, ledger)
-            standing = session.release(wi.queries.Count(), share="1/7").standing
-            text = card.card_text(standing_card(standing))
+            budget_state = session.release(wi.queries.Count(), share="1/7").budget_state
+            text = card.card_text(budget_state_card(budget_state))
             (left,) = numbers_after("Left: ε =", text)
-            assert left <= Fraction(standing.spendable) * (1 + Fraction(1, 2**50))
+            assert left <= Fraction(budget_state.spendable) * (1 + Fraction(1, 2**50))
 
 
 def test_the_history_says_a_budget_rounded_up(tmp_path):
@@ -285,9 +285,9 @@ def test_what_was_spent_is_not_printed_above_a_budget_that_is_not_overdrawn(tmp_
     """A budget of 0.847297860387 is printed as 0.847297, and all of it as no more."""
     ledger = wi.Ledger(tmp_path / "books.db")
     ledger.register("d", wi.calibrate(wi.Posterior("0.7"), wi.families.Independent("0.05", "0.5")))
-    whole = Fraction(ledger.standing("d").budget.epsilon, encoding.EPSILON_UNITS)
+    whole = Fraction(ledger.budget_state("d").budget.epsilon, encoding.EPSILON_UNITS)
     ledger.debit("d", "all", Charge({"query": "count"}, {"add-remove": Cost.pure(whole)}))
-    lines = [line for part in standing_card(ledger.standing("d")) for line in part.lines]
+    lines = [line for part in budget_state_card(ledger.budget_state("d")) for line in part.lines]
     spent, total = (
         re.search(r"ε = ([0-9.]+[0-9])", next(line for line in lines if line.startswith(word)))
         for word in ("Spent", "Budget")

@@ -40,14 +40,14 @@ def test_a_level_shows_its_witness():
     assert "level = " in bare._repr_html_()
 
 
-def test_a_release_shows_its_answers_and_its_standing(tmp_path):
+def test_a_release_shows_its_answers_and_its_budget_state(tmp_path):
     (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,<y>\nc,x\n", encoding="utf-8")
     table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "<y>"]})
     session = wi.Session(table, PLAN, tmp_path / "ledger.db", share=1)
     made = session.release([wi.release.Count(name="people"), wi.release.Count(by=["ward"])])
     shown = made._repr_html_()
     assert "people" in shown and "&lt;y&gt;" in shown and "<y>" not in shown
-    assert made[1]._repr_html_() in shown and made.standing._repr_html_() in shown
+    assert made[1]._repr_html_() in shown and made.budget_state._repr_html_() in shown
     assert "What all answers together allow" in shown
 
 

@@ -601,7 +601,7 @@ def test_theorems_about_records_ask_for_what_they_need():
 
 def test_dependent_rows_break_t24():
     """Two rows that are always equal, and an answer that leans one way by their sum: more
-    information than T24 allows for independent rows, so it is not offered for others."""
+    information than T24 allows for independent rows, so it is not estimate for others."""
     half = Fraction(1, 2)
     prior = {(0, 0): half, (0, 1): Fraction(0), (1, 0): Fraction(0), (1, 1): half}
     channel = {x: [Fraction(4 + sum(x), 10), Fraction(6 - sum(x), 10)] for x in prior}

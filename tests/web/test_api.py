@@ -127,8 +127,8 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
         (table(source="none.csv"), "table.source", "hospital.parquet"),
         (table(source="../hospital.parquet"), "table.source", "one of"),
         (table(source="/etc/passwd"), "table.source", "one of"),
-        (table(entity="pation"), "table.entity", "patient"),
-        (table(rows=0), "table.rows", "whole number"),
+        (table(privacy_unit="pation"), "table.privacy_unit", "patient"),
+        (table(max_rows_per_group=0), "table.max_rows_per_group", "whole number"),
         (table(engine="spark"), "table.engine", ""),
         (changed(domains={"ward": []}), "domains.ward", "at least one"),
         (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),
@@ -144,29 +144,33 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
     ],
 )  # fmt: skip
 def test_a_wrong_scenario_names_its_field(still, body, field, words):
-    assert words in problem(still.post("/api/price", json=body), 422, field)
+    assert words in problem(still.post("/api/estimate", json=body), 422, field)
 
 
 @pytest.mark.parametrize("kind", ["count", "top"])
 def test_an_answer_that_no_page_can_show_is_refused(still, kind):
     many = {name: {"lower": 0, "upper": 200, "edges": list(range(200))} for name in ("age", "days")}
     body = asked({"kind": kind, "by": ["age", "days"]}) | {"domains": many}
-    assert "20,000 cells" in problem(still.post("/api/price", json=body), 422, "queries.0.by")
+    assert "20,000 cells" in problem(still.post("/api/estimate", json=body), 422, "queries.0.by")
 
 
 def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
-    price = server.post("/api/price", json=SCENARIO).json()
-    assert [offer["title"] for offer in price["offers"]] == ["patients", "visits by ward", "days"]
+    price = server.post("/api/estimate", json=SCENARIO).json()
+    assert [estimate["title"] for estimate in price["estimates"]] == [
+        "patients",
+        "visits by ward",
+        "days",
+    ]
     assert price["total_epsilon"] == pytest.approx(price["epsilon"])
     assert (price["remaining"], price["refusal"]) == (None, None)
     assert not Path(hospital.ledger).exists()
     counts = [{"kind": "count"}, {"kind": "count", "by": ["ward"]}]
     mean = {"kind": "mean", "column": "age"}
     best = SCENARIO | {"queries": [*counts, mean], "budget": {"split": "optimal"}}
-    price = server.post("/api/price", json=best).json()
-    assert [offer["title"] for offer in price["offers"]] == ["count", "count", "mean"]
+    price = server.post("/api/estimate", json=best).json()
+    assert [estimate["title"] for estimate in price["estimates"]] == ["count", "count", "mean"]
     assert price["total_epsilon"] == pytest.approx(price["epsilon"])
-    assert ["by_weights" in offer for offer in price["offers"]] == [True, True, False]
+    assert ["by_weights" in estimate for estimate in price["estimates"]] == [True, True, False]
 
 
 def test_the_whole_round(server, hospital, tmp_path):
@@ -190,7 +194,7 @@ def test_the_whole_round(server, hospital, tmp_path):
     toml = server.post("/api/scenario/toml", json=SCENARIO).text
     (tmp_path / "again.toml").write_text(toml, encoding="utf-8")
     again = load_scenario(tmp_path / "again.toml")
-    assert again.plan.epsilon == made["standing"]["plan"]["epsilon"]
+    assert again.plan.epsilon == made["budget_state"]["plan"]["epsilon"]
     assert again.ledger == hospital.ledger
     read = server.post("/api/scenario/read", json={"text": toml}).json()
     assert read["scenario"] == SCENARIO and "ledger" in read["notes"][0]
@@ -204,15 +208,15 @@ def test_the_whole_round(server, hospital, tmp_path):
         for row in answer["rows"]:
             assert "\t".join(map(str, row)) in printed
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 3  # paid once, whatever was fetched since
+        assert ledger.budget_state("hospital").debits == 3  # paid once, whatever was fetched since
 
     shown = server.get("/api/ledger").json()["datasets"][0]
-    assert shown["dataset"] == "hospital" and shown["standing"]["debits"] == 3
+    assert shown["dataset"] == "hospital" and shown["budget_state"]["debits"] == 3
     history = server.get("/api/ledger/history", params={"dataset": "hospital"}).json()
     assert history["whole"] and len(history["entries"]) == 7
     refused = server.post("/api/release", json=body | {"request": "a-second-one"})
     assert "has 0 left" in problem(refused, 409)
-    assert "left" in server.post("/api/price", json=SCENARIO).json()["refusal"]
+    assert "left" in server.post("/api/estimate", json=SCENARIO).json()["refusal"]
 
 
 def test_a_download_never_releases(server, hospital):
@@ -434,8 +438,8 @@ def test_two_browsers_cannot_overdraw(server, hospital):
         answers = list(pool.map(go, range(6)))
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
     with Ledger(hospital.ledger) as ledger:
-        standing = ledger.standing("hospital")
-        assert standing.debits == 1 and standing.remaining == 0
+        budget_state = ledger.budget_state("hospital")
+        assert budget_state.debits == 1 and budget_state.remaining == 0
         assert verify(ledger, "hospital").unanswered == ()
 
 
@@ -449,7 +453,7 @@ def test_a_failing_scan_keeps_the_debit_and_tells_nothing(server, hospital, monk
     made = server.post("/api/release", json=body)
     assert made.status_code == 200
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
     assert SECRET not in first.text + "".join(capfd.readouterr())
 
 
@@ -527,12 +531,12 @@ def descendants(pid: int) -> list[int]:
 
 def _goes_on(client: httpx.Client, hospital: Settings, body: dict[str, object]) -> None:
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
         assert verify(ledger, "hospital").unanswered != ()
     made = client.post("/api/release", json=body).json()
     assert made["answers"] and client.post("/api/release", json=body).json() == made
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
 
 
 def test_a_long_scan_does_not_hold_up_others(server, hospital, monkeypatch):
@@ -542,7 +546,7 @@ def test_a_long_scan_does_not_hold_up_others(server, hospital, monkeypatch):
         long = pool.submit(server.post, "/api/release", json=body)
         assert appears(hospital.folder / "scanning")
         assert server.post("/api/plan", json=PLAN).status_code == 200
-        assert server.get("/api/ledger").json()["datasets"][0]["standing"]["debits"] == 1
+        assert server.get("/api/ledger").json()["datasets"][0]["budget_state"]["debits"] == 1
         assert not long.done()
         (hospital.folder / "go-on").touch()
         assert long.result().status_code == 200
@@ -638,6 +642,6 @@ def test_anything_at_all(fuzzed, route):
 
 def test_the_description_names_every_route():
     paths = description()["paths"]
-    for path in ("/api/plan", "/api/files", "/api/price", "/api/release", "/api/verify"):
+    for path in ("/api/plan", "/api/files", "/api/estimate", "/api/release", "/api/verify"):
         assert path in paths
     assert all(path.startswith("/api/") for path in paths)

@@ -80,7 +80,7 @@ NINE = channel(
         ("plan", {"target": {"rho": "0.6", "candidates": 10**250}}, "target.candidates", "at most"),
         ("plan", LINKED, "adversary.linked", "at most"),
         ("plan", PLAN | {f"k{n}": 1 for n in range(60_000)}, None, "5,000 keys"),
-        ("price", asked(by=None), "queries.0.by", "a list of columns"),
+        ("estimate", asked(by=None), "queries.0.by", "a list of columns"),
         ("price", asked(by=3), "queries.0.by", "a list of columns"),
         ("price", asked(kind="maximum", universe=None), "queries.0", ""),
         ("price", asked(kind="maximum", universe=MANY), "queries.0.universe", "5,000"),
@@ -149,11 +149,11 @@ def test_decomposed_letters(server, folder):
     assert name in {each["name"] for each in server.get("/api/files").json()["tables"]}
     column = server.get("/api/columns", params={"file": name}).json()["columns"][1]["name"]
     body = SCENARIO | {
-        "table": {"source": name, "entity": "patient"},
+        "table": {"source": name, "privacy_unit": "patient"},
         "domains": {column: [decomposed("é"), "y"]},
         "queries": [{"kind": "count", "by": [column], "where": f"\"{column}\" = 'x'"}],
     }
-    price = post(server, "/api/price", body)
+    price = post(server, "/api/estimate", body)
     assert price.status_code == 200, price.text
     made = post(server, "/api/release", {"scenario": body, "request": "decomposed"})
     assert made.status_code == 200, made.text
@@ -175,7 +175,7 @@ def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
 
 def test_edges_beyond_any_float(server):
     body = SCENARIO | {"domains": {"age": {"lower": 0, "upper": 120, "edges": [0, 10**250]}}}
-    assert "1e100" in problem(post(server, "/api/price", body), 422, "domains.age")
+    assert "1e100" in problem(post(server, "/api/estimate", body), 422, "domains.age")
 
 
 def test_an_epsilon_that_is_rounded_down_to_nothing(server):

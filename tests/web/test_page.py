@@ -194,7 +194,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     expect(page.get_by_text("The ledger would refuse this")).to_be_visible()
     expect(page.get_by_role("button", name="Release")).to_be_disabled()
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 3
+        assert ledger.budget_state("hospital").debits == 3
 
 
 @looks(count=1)
@@ -275,10 +275,10 @@ def test_by_keyboard_alone(hospital, opened, serving):
     press_to(page, "source")
     keyboard.type("hosp")
     expect(page.locator("#table")).to_be_visible()
-    expect(page.locator("#entity")).to_have_value("")
-    press_to(page, "entity")
+    expect(page.locator("#privacy_unit")).to_have_value("")
+    press_to(page, "privacy_unit")
     keyboard.type("pat")
-    expect(page.locator("#entity")).to_have_value("patient")
+    expect(page.locator("#privacy_unit")).to_have_value("patient")
     press_to(page, "add")
     keyboard.press("Enter")
     expect(page.locator("#query-0-name")).to_be_focused()
@@ -371,7 +371,7 @@ prior = "5%..50%"
 posterior = "60%"
 [table]
 source = "hospital.parquet"
-entity = "patient"
+privacy_unit = "patient"
 """
 RELATED = f"""{HOSPITAL}
 [domains]
@@ -534,7 +534,7 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     expect(command).to_contain_text("whosin ledger amend ledger.db hospital --scenario")
     shoot(page, album, f"ledger-{size}-{theme}")
     page.goto(f"{url}/api")
-    expect(page.locator("h3", has_text="/api/price")).to_be_visible()
+    expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
     expect(page.locator("#ScenarioBody")).to_contain_text("As [[queries]] of a scenario file")
     shoot(page, album, f"api-{size}-{theme}")
 
@@ -615,7 +615,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     truth.write_text("who,age\nann,3\nbob,5\n", encoding="utf-8")
     page.get_by_label("Or bring one").set_input_files(truth)
     expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
-    expect(page.locator("#entity")).to_have_value("")
+    expect(page.locator("#privacy_unit")).to_have_value("")
     expect(page.locator("#ask-hint")).to_have_text("Say in step 3 whose row it is.")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
@@ -653,7 +653,7 @@ def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, serving, mon
     expect(page.locator(".needs")).to_contain_text("0.4054")
     expect(page.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 4
+        assert ledger.budget_state("hospital").debits == 4
 
 
 def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
@@ -689,8 +689,8 @@ def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
     expect(loser.get_by_role("alert").filter(has_text="left of ε").first).to_be_visible()
     expect(loser.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
-        standing = ledger.standing("hospital")
-        assert standing.epsilon <= standing.plan.epsilon
+        budget_state = ledger.budget_state("hospital")
+        assert budget_state.epsilon <= budget_state.plan.epsilon
 
 
 def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
@@ -714,11 +714,11 @@ def test_a_shared_server_asks_who_is_there(tmp_path, opened, serving, album):
     assert json.dumps(ONE) not in page.content()
 
 
-def choose(page: Page, table: str, entity: str | None = None) -> None:
+def choose(page: Page, table: str, unit: str | None = None) -> None:
     page.get_by_label("A table in the served folder").select_option(table)
     expect(page.locator("#table")).to_be_visible()
-    if entity is not None:
-        page.get_by_label("Whose row is it?").select_option(entity)
+    if unit is not None:
+        page.get_by_label("Whose row is it?").select_option(unit)
 
 
 def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_path):
@@ -727,12 +727,12 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     page = opened(serving(hospital), quiet=False)
     choose(page, "people.csv")
     expect(page.get_by_label("Whose row is it?")).to_have_value("")
-    expect(page.locator("#entity-note")).to_contain_text("Choose the column")
+    expect(page.locator("#privacy_unit-note")).to_contain_text("Choose the column")
     expect(page.locator("#add-query")).to_be_hidden()
     expect(page.locator("#columns")).to_be_hidden()
-    shoot(page, album, "entity-not-chosen")
+    shoot(page, album, "privacy-unit-not-chosen")
     page.get_by_label("Whose row is it?").select_option("each row is one person")
-    expect(page.locator("#entity-note")).to_contain_text("nobody has two rows")
+    expect(page.locator("#privacy_unit-note")).to_contain_text("nobody has two rows")
     expect(page.locator("#rows")).to_be_disabled()
     page.get_by_label("What sex may hold").select_option("values")
     page.get_by_label("values of sex").fill("f, m")
@@ -742,10 +742,10 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     expect(page.locator("#total")).to_contain_text("In all ε")
     expect(page.locator("#cautions-0")).to_be_empty()
     found = kept(page, tmp_path)
-    assert found["table"] == {"source": "people.csv", "entity": "row"}
+    assert found["table"] == {"source": "people.csv", "privacy_unit": "row"}
     page.get_by_role("button", name="Release").click()
-    expect(page.locator("#answers")).to_contain_text("Each row is one person")
-    shoot(page, album, "entity-row")
+    expect(page.locator("#answers")).to_contain_text("Privacy unit: each row")
+    shoot(page, album, "privacy-unit-row")
     page.reload()
     page.get_by_text("Load a scenario").click()
     page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
@@ -854,7 +854,7 @@ def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
         choose(page, "odd.csv", label)
         page.get_by_role("button", name="Add").click()
         expect(page.locator("#total")).to_contain_text("In all ε")
-        assert kept(page, tmp_path)["table"]["entity"] == spelled
+        assert kept(page, tmp_path)["table"]["privacy_unit"] == spelled
         page.get_by_text("Load a scenario").click()
         page.get_by_label("Or a file of yours").set_input_files(tmp_path / "scenario.toml")
         expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
@@ -902,9 +902,9 @@ def test_defaults_that_nobody_chose_are_warned_of(
     found = kept(page, tmp_path)
     assert found["domains"]["ward"]["constant"] is True
     assert found["domains"]["ward"]["outside"] == "drop"
-    assert found["table"]["rows"] == 1 and "groups" not in found["table"]
+    assert found["table"]["max_rows_per_group"] == 1 and "max_groups" not in found["table"]
     page.get_by_role("button", name="Release").click()
-    said = "at most 1 row of a person counts; a person is in at most 1 cell"
+    said = "at most 1 row per person and group counts; at most 1 group per person counts"
     expect(page.locator("#answers")).to_contain_text(said)
     expect(page.locator("#answers")).to_contain_text(
         "rows whose ward was not declared do not count"
@@ -917,7 +917,7 @@ def test_only_a_curator_looks_at_rows_on_a_shared_server(tmp_path, opened, servi
     hospital = served(tmp_path / "data")
     token = add_user(hospital.users, "Ann")
     url = serving(hospital)
-    asked = {"table": {"source": "hospital.parquet", "entity": "patient"}}
+    asked = {"table": {"source": "hospital.parquet", "privacy_unit": "patient"}}
     with program(url, Authorization=f"Bearer {token}") as client:
         refused = client.post("/api/check", json=asked)
         assert refused.status_code == 403 and "only the curator" in refused.text
@@ -1020,17 +1020,17 @@ def many_tables(page: Page, album: Path | None, folder: Path) -> None:
     expect(page.locator('[data-error="queries.0.sets"]')).to_contain_text("years")
     question.get_by_label("Ranges, for").fill("age: 0..65, 18..120")
     question.get_by_label("Only these tables").fill("ward; ward, ranges(age)")
-    expect(page.locator("#offered-0")).to_contain_text("2 tables: the standard error of a cell")
+    expect(page.locator("#estimate-0")).to_contain_text("2 tables: the standard error of a cell")
     asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
     assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
     question.get_by_label("Ranges, for").fill("")
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
     question.get_by_label("What to make small").select_option("worst")
-    expect(page.locator("#offered-0")).to_contain_text("3 tables: the standard error of a cell")
-    page.locator("#offered-0 summary").click()
-    offered = page.locator("#offered-0 tbody tr")
+    expect(page.locator("#estimate-0")).to_contain_text("3 tables: the standard error of a cell")
+    page.locator("#estimate-0 summary").click()
+    estimate = page.locator("#estimate-0 tbody tr")
     expect(page.get_by_label("how exact each table will be").locator("tbody tr")).to_have_count(3)
-    expect(offered.nth(1)).to_contain_text("ward, age")
+    expect(estimate.nth(1)).to_contain_text("ward, age")
     expect(page.get_by_label("what will be measured")).to_contain_text("ε =")
     shoot(page, album, "tables-before")
     asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
@@ -1093,7 +1093,9 @@ NINETY_ONE = """async () => {
 }"""
 
 
-FILE_WORDS = re.compile(r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|\[\[|\bkey\b|under a plan")
+FILE_WORDS = re.compile(
+    r"\bedges\b|\bdelta\b|\bepsilon\b|domain|entity|privacy_unit|\[\[|\bkey\b|under a plan"
+)
 
 
 def test_refusals_use_the_words_of_the_page(hospital, opened, serving):
@@ -1140,7 +1142,7 @@ SAID = {
     "budget.noise": "noise must be laplace, under a plan without a delta, not gaussian",
     "domains.x": "edges must be at least two numbers, rising, not [3, 2]",
     "domains.y": "domain of x must be an object with 'lower', not none",
-    "table.entity": "entity must be one of a, b, not 'c'",
+    "table.privacy_unit": "privacy_unit must be one of a, b, not 'c'",
     "target.delta": "delta must be below 1, not 2",
     "queries.0.rows": "rows must be 1, or left out, where each row is one person, not 3",
     "": "The server is busy",

@@ -72,11 +72,11 @@ def test_the_whole_round(server, hospital, tmp_path, database):
     name = table.removesuffix(".parquet")
     scenario = about(SCENARIO, table)
     body = {"scenario": scenario, "request": "on-a-database"}
-    assert server.post("/api/price", json=scenario).json()["remaining"] is None
+    assert server.post("/api/estimate", json=scenario).json()["remaining"] is None
     made = server.post("/api/release", json=body).json()
     assert [answer["title"] for answer in made["answers"]] == ["patients", "visits by ward", "days"]
     assert server.post("/api/release", json=body).json() == made
-    assert "left" in server.post("/api/price", json=scenario).json()["refusal"]
+    assert "left" in server.post("/api/estimate", json=scenario).json()["refusal"]
     report = server.post("/api/release/report", json=body).text
     toml = server.post("/api/scenario/toml", json=scenario).text
     script = server.post("/api/scenario/script", json=body).text
@@ -87,7 +87,7 @@ def test_the_whole_round(server, hospital, tmp_path, database):
     printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert "\t".join(map(str, made["answers"][0]["rows"][0])) in printed
     shown = server.get("/api/ledger").json()["datasets"]
-    assert [each["standing"]["debits"] for each in shown if each["dataset"] == name] == [3]
+    assert [each["budget_state"]["debits"] for each in shown if each["dataset"] == name] == [3]
     history = server.get("/api/ledger/history", params={"dataset": name}).json()
     assert history["whole"] and history["unanswered"] == 0
     refused = server.post("/api/release", json=body | {"request": "a-second-one"})
@@ -112,7 +112,7 @@ def test_two_servers_race_for_the_last_budget(server, hospital, files):
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
     with Ledger(settings.ledger) as ledger:
         name = table.removesuffix(".parquet")
-        assert ledger.standing(name).debits == 1 and ledger.standing(name).remaining == 0
+        assert ledger.budget_state(name).debits == 1 and ledger.budget_state(name).remaining == 0
         assert verify(ledger, name).unanswered == ()
 
 
@@ -222,7 +222,7 @@ def test_a_failing_system_is_no_internal_error(server, hospital, monkeypatch):
     _, table = hospital
     with monkeypatch.context() as patch:
         with_fault(patch, failing_system, errno.EMFILE, "/a/secret")
-        words = problem(server.post("/api/price", json=about(ONE, table)), 503)
+        words = problem(server.post("/api/estimate", json=about(ONE, table)), 503)
     assert "Too many open files" in words and "secret" not in words
 
 
@@ -235,7 +235,9 @@ def test_the_database_stops_before_the_debit(server, hospital, database):
             words = problem(server.post(path, json=body), 503)
             assert "the server cannot be reached" in words and "answers" not in words
         assert "cannot be reached" in problem(server.get("/api/ledger"), 503)
-        assert "cannot be reached" in problem(server.post("/api/price", json=body["scenario"]), 503)
+        assert "cannot be reached" in problem(
+            server.post("/api/estimate", json=body["scenario"]), 503
+        )
         plan = {key: body["scenario"][key] for key in ("adversary", "target")}
         assert server.post("/api/plan", json=plan).status_code == 200  # it needs no ledger
     finally:
@@ -259,10 +261,10 @@ def test_the_database_stops_while_a_table_is_scanned(server, hospital, database,
             database.start()
     name = table.removesuffix(".parquet")
     with Ledger(settings.ledger) as ledger:
-        assert ledger.standing(name).debits == 1
+        assert ledger.budget_state(name).debits == 1
         assert verify(ledger, name).unanswered != ()
     made = server.post("/api/release", json=body)
     assert made.status_code == 200 and server.post("/api/release", json=body).json() == made.json()
     with Ledger(settings.ledger) as ledger:
-        assert ledger.standing(name).debits == 1
+        assert ledger.budget_state(name).debits == 1
         assert verify(ledger, name).unanswered == ()

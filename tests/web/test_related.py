@@ -13,7 +13,7 @@ from web_server import PLAN, problem, program, served
 from whosin.app.web.server import running
 
 TABLE: dict[str, Any] = {
-    "table": {"source": "hospital.parquet", "entity": "patient"},
+    "table": {"source": "hospital.parquet", "privacy_unit": "patient"},
     "domains": {
         "stays": {"lower": 0, "upper": 20},
         "sex": ["f", "m"],
@@ -69,7 +69,7 @@ def test_sql_is_taken_or_refused_as_by_the_command(
     assert answer.status_code == status
     if status == 200:
         scenario = SCENARIO | {"queries": answer.json()["queries"]}
-        assert server.post("/api/price", json=scenario).status_code == 200
+        assert server.post("/api/estimate", json=scenario).status_code == 200
 
 
 def test_sql_prices_and_a_release(server: httpx.Client) -> None:
@@ -79,8 +79,8 @@ def test_sql_prices_and_a_release(server: httpx.Client) -> None:
     asked = server.post("/api/sql", json=TABLE | {"sql": joined}).json()["queries"]
     assert [each["by"] for each in asked] == ["sex"]
     scenario = SCENARIO | {"queries": [*QUERIES, *asked]}
-    offers = server.post("/api/price", json=scenario).json()["offers"]
-    assert len(offers) == 3
+    estimates = server.post("/api/estimate", json=scenario).json()["estimates"]
+    assert len(estimates) == 3
     made = server.post("/api/release", json={"scenario": scenario, "request": "related-1"}).json()
     assert [len(each["rows"]) for each in made["answers"]] == [3, 3, 3]
     changed = SCENARIO | {"features": [{"name": "stays", "kind": "count"}]}

@@ -381,7 +381,7 @@ def test_users_see_registered_tables_only(hospital):
     (hospital.folder / "notes.csv").write_text("Ann is patient 4711,surgery\nBob,medicine\n")
     token = add_user(hospital.users, "Ann")
     curator = add_user(hospital.users, "Cyd", curator=True)
-    other = {"table": {"source": "notes.csv", "entity": "x"}}
+    other = {"table": {"source": "notes.csv", "privacy_unit": "x"}}
     with running(hospital) as url, program(url) as client:
 
         def seen(headers: dict[str, str]) -> list[str]:
@@ -400,7 +400,7 @@ def test_users_see_registered_tables_only(hospital):
             absent, 422, "table.source"
         )
         for path, body in (
-            ("/api/price", ONE | other),
+            ("/api/estimate", ONE | other),
             ("/api/release", release | {"scenario": ONE | other}),
             ("/api/scenario/script", release | {"scenario": ONE | other}),
         ):

@@ -61,7 +61,7 @@ def test_every_adversary_and_target(server, tmp_path) -> None:
         view = server.post("/api/plan", json={"adversary": adversary, "target": target}).json()
         plan = read_plan(adversary, target)
         assert view["plan"]["epsilon"] == plan.epsilon and view["band"] == band
-        assert server.post("/api/price", json=body).json()["epsilon"] == plan.epsilon
+        assert server.post("/api/estimate", json=body).json()["epsilon"] == plan.epsilon
         toml = server.post("/api/scenario/toml", json=body).text
         (tmp_path / "again.toml").write_text(toml, encoding="utf-8")
         assert load_scenario(tmp_path / "again.toml").plan.to_dict() == plan.to_dict()
@@ -100,7 +100,7 @@ def test_a_wrong_adversary_or_target_names_its_field(server, adversary, target, 
 
 def test_someone_who_knows_few_sees_one_answer(server):
     few = {"adversary": {"prior": "0.1..0.5", "known": 3}}
-    refusal = server.post("/api/price", json=SCENARIO | few).json()["refusal"]
+    refusal = server.post("/api/estimate", json=SCENARIO | few).json()["refusal"]
     made = server.post("/api/release", json={"scenario": SCENARIO | few, "request": "many-of-them"})
     assert refusal is not None or made.status_code == 409, "three answers are one too many"
     one = server.post("/api/release", json={"scenario": ONE | few, "request": "only-a-count"})
@@ -112,7 +112,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     counts = [{"kind": "count", "by": ["age"]}, {"kind": "count", "by": ["ward"]}]
     copy = COPY | {"path": "best.parquet"}
     known = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
-    one = {"table": SCENARIO["table"] | {"groups": 1}}
+    one = {"table": SCENARIO["table"] | {"max_groups": 1}}
     best = SCENARIO | known | one
     best |= {"queries": [*counts, copy], "budget": {"split": "optimal"}}
     body = {"scenario": best, "request": "measured-at-once"}
@@ -120,7 +120,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     made = server.post("/api/release", json=body)
     assert made.status_code == 200, made.text
     with Ledger(hospital.ledger) as ledger:
-        debits = ledger.standing("hospital").debits
+        debits = ledger.budget_state("hospital").debits
     assert debits < len(best["queries"])
     text = server.post("/api/release/csv", params={"answer": 1}, json=body)
     assert text.status_code == 200 and "surgery" in text.text
@@ -133,7 +133,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     more = body | {"scenario": best | {"queries": [*counts, copy, {"kind": "count", "name": "x"}]}}
     assert server.post("/api/release/csv", json=more).status_code in (404, 409)
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == debits
+        assert ledger.budget_state("hospital").debits == debits
 
 
 # Synthetic tables
@@ -141,8 +141,8 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
 
 def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_path):
     body = {"scenario": SYNTHETIC, "request": "with-a-table"}
-    offers = server.post("/api/price", json=SYNTHETIC).json()["offers"]
-    assert "cells" in offers[1]["noise"] and not (hospital.folder / "copy.parquet").exists()
+    estimates = server.post("/api/estimate", json=SYNTHETIC).json()["estimates"]
+    assert "cells" in estimates[1]["noise"] and not (hospital.folder / "copy.parquet").exists()
     made = server.post("/api/release", json=body).json()
     name, rows, digest = made["answers"][1]["rows"][0]
     content = server.post("/api/release/file", params={"answer": 1}, json=body)
@@ -155,7 +155,7 @@ def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_
     assert (hospital.folder / "copy.parquet").read_bytes() == content.content
 
     problem(server.post("/api/release/file", json=body), 422, "answer")  # a count wrote no file
-    taken = problem(server.post("/api/price", json=SYNTHETIC), 409, "queries.1.path")
+    taken = problem(server.post("/api/estimate", json=SYNTHETIC), 409, "queries.1.path")
     assert "choose another name" in taken
     again = body | {"request": "under-another-id"}
     problem(server.post("/api/release", json=again), 409, "queries.1.path")
@@ -167,7 +167,7 @@ def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_
     printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert f"copy.parquet\t{rows}\t{digest}" in printed
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 2
+        assert ledger.budget_state("hospital").debits == 2
 
     (hospital.folder / "copy.parquet").write_bytes(b"PAR1 something else")
     lost = server.post("/api/release/file", params={"answer": 1}, json=body)
@@ -181,7 +181,7 @@ def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_
 )
 def test_a_synthetic_table_stays_in_the_folder(server, hospital, path):
     body = SYNTHETIC | {"queries": [COPY | {"path": path}]}
-    assert "path" in problem(server.post("/api/price", json=body), 422, "queries.0.path")
+    assert "path" in problem(server.post("/api/estimate", json=body), 422, "queries.0.path")
     made = server.post("/api/release", json={"scenario": body, "request": "outside-of-it"})
     problem(made, 422, "queries.0.path")
     script = server.post(
@@ -193,13 +193,13 @@ def test_a_synthetic_table_stays_in_the_folder(server, hospital, path):
 def test_a_synthetic_table_replaces_nothing(server, hospital):
     before = (hospital.folder / "hospital.parquet").read_bytes()
     body = SYNTHETIC | {"queries": [COPY | {"path": "hospital.parquet"}]}
-    problem(server.post("/api/price", json=body), 409, "queries.0.path")
+    problem(server.post("/api/estimate", json=body), 409, "queries.0.path")
     made = server.post("/api/release", json={"scenario": body, "request": "over-the-table"})
     problem(made, 409, "queries.0.path")
     twice = SYNTHETIC | {"queries": [COPY, COPY | {"name": "another"}]}
-    problem(server.post("/api/price", json=twice), 409, "queries.1.path")
+    problem(server.post("/api/estimate", json=twice), 409, "queries.1.path")
     unsized = SCENARIO | {"queries": [COPY]}
-    assert "size is known" in problem(server.post("/api/price", json=unsized), 422, "queries.0")
+    assert "size is known" in problem(server.post("/api/estimate", json=unsized), 422, "queries.0")
     assert (hospital.folder / "hospital.parquet").read_bytes() == before
 
 
@@ -225,7 +225,7 @@ def test_an_interrupted_table_is_continued_under_its_id(server, hospital, monkey
     made = server.post("/api/release", json=body)
     assert made.status_code == 200 and (hospital.folder / "copy.parquet").exists()
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 2
+        assert ledger.budget_state("hospital").debits == 2
 
 
 # Databases
@@ -251,7 +251,7 @@ def test_a_table_of_a_database(server, hospital, database, tmp_path):
     body = {"scenario": scenario, "request": "from-a-database"}
     made = server.post("/api/release", json=body).json()
     assert abs(made["answers"][0]["rows"][0][0] - 400) < 200
-    assert made["standing"]["dataset"] == "visits"
+    assert made["budget_state"]["dataset"] == "visits"
     assert server.post("/api/release/csv", json=body).status_code == 200
     toml = server.post("/api/scenario/toml", json=scenario).text
     assert server.post("/api/scenario/read", json={"text": toml}).json()["scenario"] == scenario
@@ -268,7 +268,7 @@ def test_a_table_of_a_database(server, hospital, database, tmp_path):
 )  # fmt: skip
 def test_tables_that_are_none(server, database, source):
     scenario = ONE | {"table": ONE["table"] | {"source": source}}
-    problem(server.post("/api/price", json=scenario), 422, "table.source")
+    problem(server.post("/api/estimate", json=scenario), 422, "table.source")
     problem(server.get("/api/columns", params={"file": source}), 422, "table.source")
 
 
@@ -292,7 +292,7 @@ def test_racing_for_one_name(server, hospital):
         found = list(pool.map(go, range(6)))
     assert sorted(answer.status_code for answer in found) == [200, 409, 409, 409, 409, 409]
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
 
 
 def test_many_tables_at_once(server) -> None:
@@ -306,8 +306,8 @@ def test_many_tables_at_once(server) -> None:
     assert takes == wanted | {"ranges": "ranges"}
     query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
     asked = SCENARIO | {"queries": [query]}
-    (offer,) = server.post("/api/price", json=asked).json()["offers"]
-    assert [each["columns"] for each in offer["tables"]] == [["ward"], ["age"], ["ward", "age"]]
+    (estimate,) = server.post("/api/estimate", json=asked).json()["estimates"]
+    assert [each["columns"] for each in estimate["tables"]] == [["ward"], ["age"], ["ward", "age"]]
     made = server.post("/api/release", json={"scenario": asked, "request": "tables-at-once"}).json()
     answer = made["answers"][0]
     assert len(answer["rows"]) == 5 + 4 + 20
@@ -317,7 +317,9 @@ def test_many_tables_at_once(server) -> None:
     _same_numbers_in_files(server, {"scenario": asked, "request": "tables-at-once"}, answer)
     long = {"ward": [f"w{n}" for n in range(400)], "age": list(range(400))}
     body = asked | {"domains": long}
-    assert "20,000 cells" in problem(server.post("/api/price", json=body), 422, "queries.0.columns")
+    assert "20,000 cells" in problem(
+        server.post("/api/estimate", json=body), 422, "queries.0.columns"
+    )
 
 
 def _same_numbers_in_files(server, body, answer) -> None:

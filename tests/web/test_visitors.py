@@ -54,7 +54,7 @@ def test_a_file_that_shares_its_name_with_a_dataset_is_not_seen(shared):
         answer = ask("Ann", "GET", "/api/columns", params={"file": file})
         assert "4711" not in problem(answer, 422, "table.source")
         other = SCENARIO["table"] | {"source": file}
-        answer = ask("Ann", "POST", "/api/price", json=ONE | {"table": other})
+        answer = ask("Ann", "POST", "/api/estimate", json=ONE | {"table": other})
         assert "one of hospital.parquet" in problem(answer, 422, "table.source")
         assert "secret_column" not in answer.text
 
@@ -96,11 +96,11 @@ def test_ids_of_requests_are_each_users_own(shared):
     )
     first = ask("Ann", "POST", "/api/release", json=body)
     assert first.status_code == 200 and first.json()["request"] == ID
-    spent = first.json()["standing"]["debits"]
+    spent = first.json()["budget_state"]["debits"]
     again = ask("Ann", "POST", "/api/release", json=body).json()
-    assert again["answers"] == first.json()["answers"] and again["standing"]["debits"] == spent
+    assert again["answers"] == first.json()["answers"] and again["budget_state"]["debits"] == spent
     other = ask("Bob", "POST", "/api/release", json=body)
-    assert other.status_code == 200 and other.json()["standing"]["debits"] != spent
+    assert other.status_code == 200 and other.json()["budget_state"]["debits"] != spent
     assert ask("Ann", "POST", "/api/release/report", json=body).status_code == 200
     # As the ledger shows it, an id means the same.
     kept = Visitor("Ann", curator=False).request(ID)
@@ -150,7 +150,7 @@ def further(source, public=False):
     return [{"name": "people", "source": source, "public": public}]
 
 
-@pytest.mark.parametrize("path", ["/api/price", "/api/release", "/api/columns", "/api/sql"])
+@pytest.mark.parametrize("path", ["/api/estimate", "/api/release", "/api/columns", "/api/sql"])
 def test_a_user_learns_no_names_of_files(shared, path):
     """A further table that is there and one that is not are refused in the same words."""
     settings, ask = shared
@@ -161,7 +161,7 @@ def test_a_user_learns_no_names_of_files(shared, path):
     given = {key: SOME[key] for key in ("table", "domains")}
     said = set()
     for source in ("payroll.csv", "broken.parquet", "nowhere.csv", "clinic.duckdb::wages"):
-        body = (SOME if path.endswith(("price", "release")) else given) | {
+        body = (SOME if path.endswith(("estimate", "release")) else given) | {
             "tables": further(source)
         }
         if path == "/api/release":
@@ -193,16 +193,16 @@ def test_names_that_are_taken_tell_a_user_nothing(tmp_path):
 
         def ask(who, path, name, **given):
             scenario = some | {"queries": [COPY | {"path": name}]}
-            body = scenario if path == "/api/price" else {"scenario": scenario, **given}
+            body = scenario if path == "/api/estimate" else {"scenario": scenario, **given}
             return client.post(path, json=body, headers=bearer(tokens[who]))
 
         curator = {"scenario": some, "request": "the-first-of-all"}
         made = client.post("/api/release", json=curator, headers=bearer(tokens["Cyd"]))
         assert made.status_code == 200, made.text
-        assert ask("Cyd", "/api/price", "payroll.parquet").status_code == 409
+        assert ask("Cyd", "/api/estimate", "payroll.parquet").status_code == 409
         prices = set()
         for name in ("payroll.parquet", "folder.parquet", "hospital.parquet", "free.parquet"):
-            answer = ask("Ann", "/api/price", name)
+            answer = ask("Ann", "/api/estimate", name)
             assert answer.status_code == 200, answer.text
             prices.add(answer.text.replace(name, "NAME"))
         assert len(prices) == 1

@@ -21,9 +21,9 @@ posterior = 0.6
 
 [table]
 source = "hospital.parquet"
-entity = "patient"
-rows = 3                    # of a patient's visits, up to 3 count in a cell
-groups = 2                  # and up to 2 cells
+privacy_unit = "patient"
+max_rows_per_group = 3      # of a patient's visits, up to 3 count in a group
+max_groups = 2              # and in up to 2 groups
 
 [domains]                   # public: what the columns may hold
 ward = ["surgery", "medicine", "maternity", "children"]
@@ -48,7 +48,7 @@ kind = "histogram"
 name = "patients over 40 by age"
 column = "age"
 where = "age >= 40"
-groups = 1
+max_groups = 1
 
 [[queries]]
 kind = "mean"

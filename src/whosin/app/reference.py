@@ -21,7 +21,7 @@ from whosin import (
     theorems,
     vocabulary,
 )
-from whosin.app.cli.main import app
+from whosin.app.cli.main import make_app
 from whosin.families import FAMILY_KINDS
 from whosin.mechanisms import MECHANISM_KINDS
 from whosin.notions import NOTION_KINDS
@@ -119,7 +119,7 @@ def _scenario_section() -> str:
 
 
 def _command_section() -> str:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(make_app())
     blocks = ["## Commands"]
     commands = getattr(group, "commands", {})
     for name, command in _flatten_commands("", commands):

@@ -33,7 +33,7 @@ def scenario_schema() -> dict[str, Any]:
     sections = {
         name: _section_schema(words) for name, words in vocabulary.SCENARIO_SECTIONS.items()
     }
-    sections["table"]["required"] = ["source", "entity"]
+    sections["table"]["required"] = ["source", "privacy_unit"]
     sections["table"]["properties"]["engine"]["enum"] = list(ENGINE_KINDS)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -32,52 +32,56 @@ class PlannedQuery:
     Args:
         kind: "count" (entities), "rows", "sum" (of clamped values) or "histogram".
         lower, upper: the clamp of a sum.
-        rows: the most rows an entity may have (in each cell, for a histogram).
-        cells: the most cells of a histogram that an entity may be in.
+        max_rows_per_group: the most rows that a privacy unit may have in a cell of a histogram, or
+            in all without one.
+        max_groups: the most cells of a histogram that a privacy unit may be in.
     """
 
     kind: str = "count"
     lower: object = 0
     upper: object = 1
-    rows: int = 1
-    cells: int = 1
+    max_rows_per_group: int = 1
+    max_groups: int = 1
 
     def __post_init__(self) -> None:
         if self.kind not in PLANNED_QUERY_KINDS:
             raise UnknownName("query", str(self.kind), PLANNED_QUERY_KINDS)
-        for name in ("rows", "cells"):
+        for name in ("max_rows_per_group", "max_groups"):
             object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
             raise invalid_value("lower", f"below upper, {self.upper}", self.lower)
 
-    def sensitivity(self, relation: str) -> Fraction:
-        """The L1 sensitivity: how far one entity can move the answer in total."""
+    def l1_sensitivity(self, relation: str) -> Fraction:
+        """The L1 sensitivity: how far one privacy unit can move the answer in total."""
         replace = relation == "replace"
         if self.kind == "count":
             return Fraction(1)
         if self.kind == "rows":
-            return Fraction(self.rows)
+            return Fraction(self.max_rows_per_group)
         if self.kind == "histogram":
-            return Fraction(self.cells * self.rows * (2 if replace else 1))
+            return Fraction(self.max_groups * self.max_rows_per_group * (2 if replace else 1))
         low, high = rational(self.lower), rational(self.upper)
         if replace:
-            return self.rows * (max(high, Fraction(0)) - min(low, Fraction(0)))
-        return self.rows * max(abs(low), abs(high))
+            return self.max_rows_per_group * (max(high, Fraction(0)) - min(low, Fraction(0)))
+        return self.max_rows_per_group * max(abs(low), abs(high))
 
-    def euclidean(self, relation: str) -> float:
+    def l2_sensitivity(self, relation: str) -> float:
         """The L2 sensitivity, which Gaussian noise needs."""
         if self.kind != "histogram":
-            return float(self.sensitivity(relation))
-        return self.rows * math.sqrt(self.cells * (2 if relation == "replace" else 1))
+            return float(self.l1_sensitivity(relation))
+        return self.max_rows_per_group * math.sqrt(
+            self.max_groups * (2 if relation == "replace" else 1)
+        )
 
     def words(self) -> str:
         """The query in words."""
-        most = f"at most {self.rows} row{'s' if self.rows > 1 else ''} a person"
+        rows = self.max_rows_per_group
+        most = f"at most {rows} row{'s' if rows > 1 else ''} a person"
         if self.kind == "sum":
             low, high = float(rational(self.lower)), float(rational(self.upper))
             return f"a sum of values clamped to {low:g}..{high:g}, {most}"
         if self.kind == "histogram":
-            return f"a histogram, a person in at most {self.cells} cells, {most} in each"
+            return f"a histogram, a person in at most {self.max_groups} cells, {most} in each"
         return "a count of people" if self.kind == "count" else f"a count of rows, {most}"
 
 

@@ -117,7 +117,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     # (ε, δ)-DP, which needs no T18
     private = bool(failing) and (target.stated_epsilon is not None or target.averages)
     if query is not None:
-        noise = laplace_noise(query.sensitivity(adversary.relation) / rational(epsilon))
+        noise = laplace_noise(query.l1_sensitivity(adversary.relation) / rational(epsilon))
     if failing and isinstance(family, AtMostKnown):
         epsilon, dp_delta, noise = _plan_uncertain_count(
             family, target, ratio, failing_at, query, entities
@@ -141,7 +141,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             dp_delta = float_at_most(Fraction(gaussian.delta))
             theorems = (*theorems, "T18")
         if query is not None:
-            sigma = multiplier * query.euclidean(adversary.relation) * (1 + 2**-50)
+            sigma = multiplier * query.l2_sensitivity(adversary.relation) * (1 + 2**-50)
             error = sigma * math.sqrt(2 / math.pi)
             noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
     if not failing:

@@ -93,7 +93,7 @@ def process_curve(process: Process, multiplier: float, *, reverse: bool = False)
 def _plan_tradeoff(plan: Plan) -> TradeOff:
     """The curve of a plan's Gaussian noise for a query; otherwise of all that its (ε, δ) allows."""
     if plan.query is not None and plan.noise is not None and plan.noise.kind == "gaussian":
-        moves = plan.query.euclidean(plan.relation)
+        moves = plan.query.l2_sensitivity(plan.relation)
         return NormalCurve(plan.noise.scale / moves * (1 - 2**-50), exact=False)
     together = plan.target.against(plan.family).group  # those who come and go with someone
     ratio, failing = exp_up(together * rational(plan.epsilon)), rational(plan.dp_delta)

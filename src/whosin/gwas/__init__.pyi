@@ -10,7 +10,7 @@ from .people import Snps as Snps
 from .release import Question as Question
 from .release import StudyCostEstimate as StudyCostEstimate
 from .release import StudyRelease as StudyRelease
-from .release import price_study as price_study
+from .release import estimate_study_cost as estimate_study_cost
 from .release import publish_study as publish_study
 from .scores import distance_scores as distance_scores
 from .simulation import Simulation as Simulation

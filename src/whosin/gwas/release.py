@@ -37,8 +37,8 @@ from whosin.gwas.scores import (
 )
 from whosin.gwas.study import Study
 from whosin.ledger import Charge, Cost, Ledger, encoding, registry
-from whosin.ledger.binding import PEOPLE_KIND, Registration
 from whosin.ledger.encoding import read_name
+from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
 from whosin.validation import read_whole
 
@@ -105,7 +105,7 @@ class Question:
 
 @dataclass(frozen=True)
 class StudyCostEstimate:
-    """The noise and the price of a release.
+    """The noise and the cost of a release.
 
     Attributes:
         snps: how many SNPs the study looked at.
@@ -153,8 +153,8 @@ class StudyCostEstimate:
         return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
 
 
-def price_study(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
-    """Price a question, or refuse it, by public facts alone."""
+def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
+    """Estimate the cost of a question, or refuse it, by public facts alone."""
     check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
@@ -202,7 +202,7 @@ def _number_noise(
     return steps / epsilon, CHI2_STEP
 
 
-# A study as a budget is bound to it: see `whosin.ledger.binding`.
+# A study as a budget is bound to it: see `whosin.ledger.registration`.
 #
 # Contract: sizes and the list of SNPs are public and kept as they are; counts are recognised by
 # fingerprints, which the ledger seals. They are the same in whatever file the study lies, in
@@ -231,7 +231,7 @@ def study_registration(study: Study, relation: str) -> Registration:
         fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
         source = {"rows": phenotype_fingerprint(study), PEOPLE_KIND: pooled}
     domains = {name: {"values": [value]} for name, value in fixed.items()}
-    return Registration(entity=PRIVACY_UNIT, domains=domains, source=source)
+    return Registration(privacy_unit=PRIVACY_UNIT, domains=domains, source=source)
 
 
 def phenotype_fingerprint(study: Study) -> str:
@@ -290,7 +290,7 @@ class StudyRelease:
         notes: what people should be told about the budget, in sentences.
     """
 
-    offer: StudyCostEstimate
+    estimate: StudyCostEstimate
     snps: Snps
     places: Array
     numbers: Array
@@ -301,12 +301,14 @@ class StudyRelease:
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
-        if self.offer.question.numbers != "counts":
+        if self.estimate.question.numbers != "counts":
             raise invalid_value(
-                "numbers", "counts, to derive these from", self.offer.question.numbers
+                "numbers", "counts, to derive these from", self.estimate.question.numbers
             )
         x, y = self.numbers.T
-        return estimate_association(x, y, self.offer.cases, self.offer.controls, self.offer.scale)
+        return estimate_association(
+            x, y, self.estimate.cases, self.estimate.controls, self.estimate.scale
+        )
 
 
 def publish_study(
@@ -330,19 +332,19 @@ def publish_study(
         BudgetRefused: the plan does not fit what is left, the study was released under the other
             relation before, or is another one than the budget is for; nothing is drawn. (Under
             genotype changes other phenotypes of the same people are the same study.)
-        ScanFailed: it could not be drawn; the study is halted.
+        ScanFailed: it could not be drawn; the study is suspended.
     """
-    offered = price_study(plan, question, study)
+    estimate = estimate_study_cost(plan, question, study)
     check_instance(ledger, Ledger, "ledger", "a Ledger")
     named = _named_snps(question, study)
-    binding = study_registration(study, question.relation)
+    registration = study_registration(study, question.relation)
     asked_name = account_name(ledger, dataset, question.relation)
-    name = _paying_dataset(ledger, asked_name, binding, question.relation, amend, copies)
+    name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
     notes = [RELATIVES_WARNING] if study.related else []
     if name != asked_name:
         notes.append(_shared_note(asked_name, name))
     if request is None or not _is_paid(ledger, name, request):
-        notes += _open_budget(ledger, name, plan, binding, amend=amend, copies=copies)
+        notes += _open_budget(ledger, name, plan, registration, amend=amend, copies=copies)
         account_name(
             ledger, dataset, question.relation
         )  # again: someone may have registered meanwhile
@@ -350,23 +352,23 @@ def publish_study(
         warnings.warn(note, stacklevel=2)
 
     def draw() -> dict[str, object]:
-        chosen = named if question.top is None else choose_snps(offered, study.counts)
+        chosen = named if question.top is None else choose_snps(estimate, study.counts)
         return {
             "places": chosen.tolist(),
             "snps": study.snps.take(chosen).columns(),
-            "noisy": _noisy_numbers(offered, study.counts[chosen]),
+            "noisy": _noisy_numbers(estimate, study.counts[chosen]),
         }
 
     key = uuid.uuid4().hex if request is None else request
-    debit = ledger.debit(name, key, _make_charge(offered, ledger, name, study, binding))
+    debit = ledger.debit(name, key, _make_charge(estimate, ledger, name, study, registration))
     if debit.answer is not None:
         answer = json.loads(debit.answer)
     else:
         answer = ledger.store(debit, registry.draw_or_suspend(ledger, debit, key, draw))
     chosen, places = _published_snps(study, answer)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
-    numbers = noisy * float(offered.step)
-    return StudyRelease(offered, chosen, places, numbers, study.snps, name, key, tuple(notes))
+    numbers = noisy * float(estimate.step)
+    return StudyRelease(estimate, chosen, places, numbers, study.snps, name, key, tuple(notes))
 
 
 def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
@@ -384,15 +386,15 @@ def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
 
 
 def _paying_dataset(
-    ledger: Ledger, name: str, binding: Registration, relation: str, amend: bool, copies: str
+    ledger: Ledger, name: str, registration: Registration, relation: str, amend: bool, copies: str
 ) -> str:
     """Whose budget pays: a study's own, or the one that these people's genomes have already."""
     if relation != "genotype" or copies == "refuse":
         return name
-    same = [other for other in ledger.copies(name, binding) if other.endswith(f":{relation}")]
+    same = [other for other in ledger.copies(name, registration) if other.endswith(f":{relation}")]
     if not same:
         return name
-    if name in ledger.datasets() and ledger.standing(name).bound is not None:
+    if name in ledger.datasets() and ledger.budget_state(name).registered is not None:
         if amend:
             raise BudgetRefused(describe_copy(name, same[0]))
         return name
@@ -407,32 +409,33 @@ def _shared_note(name: str, payer: str) -> str:
 
 
 def _make_charge(
-    offered: StudyCostEstimate, ledger: Ledger, name: str, study: Study, binding: Registration
+    estimate: StudyCostEstimate, ledger: Ledger, name: str, study: Study, registration: Registration
 ) -> Charge:
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
-    charge = replace(offered.charge(), binding=binding)
-    bound = ledger.standing(name).bound
-    if offered.question.relation != "genotype" or bound is None:
+    charge = replace(estimate.charge(), registration=registration)
+    registered = ledger.budget_state(name).registered
+    if estimate.question.relation != "genotype" or registered is None:
         return charge
     return replace(
-        charge, what={**charge.what, "phenotype": bound.seal("rows", phenotype_fingerprint(study))}
+        charge,
+        what={**charge.what, "phenotype": registered.seal("rows", phenotype_fingerprint(study))},
     )
 
 
 def _open_budget(
-    ledger: Ledger, name: str, plan: Plan, binding: Registration, *, amend: bool, copies: str
+    ledger: Ledger, name: str, plan: Plan, registration: Registration, *, amend: bool, copies: str
 ) -> list[str]:
     """Open the study's budget, or see that it is for this study; what is to be noted."""
     notes: list[str] = []
     if name in ledger.datasets():
         if amend:
-            ledger.amend(name, binding)
+            ledger.amend(name, registration)
     else:
-        notes = [describe_copy(name, other) for other in ledger.copies(name, binding)[:1]]
+        notes = [describe_copy(name, other) for other in ledger.copies(name, registration)[:1]]
         if not notes:  # nobody may register these people under another name meanwhile
             copies = "refuse"
-    ledger.admit(name, plan, binding=binding, copies=copies)
+    ledger.admit(name, plan, registration=registration, copies=copies)
     return notes
 
 
@@ -452,12 +455,12 @@ def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
     return read_name(request, "request") in ledger.requests(name, request)
 
 
-def choose_snps(offered: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the offer prices."""
-    asked = offered.question
-    sizes = offered.cases, offered.controls
+def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
+    """Draw the indices of the SNPs that are published, best first: what the estimate is for."""
+    asked = estimate.question
+    sizes = estimate.cases, estimate.controls
     values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
-    return noise.top_k(values, asked.size, offered.selection_spread)
+    return noise.top_k(values, asked.size, estimate.selection_spread)
 
 
 def _named_snps(question: Question, study: Study) -> Array:
@@ -469,16 +472,16 @@ def _named_snps(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy_numbers(offered: StudyCostEstimate, table: Array) -> list[list[int]]:
+def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
-    if offered.question.numbers == "nothing":
+    if estimate.question.numbers == "nothing":
         return []
-    people = offered.cases, offered.controls, offered.question.relation
-    if offered.question.numbers == "counts":
+    people = estimate.cases, estimate.controls, estimate.question.relation
+    if estimate.question.numbers == "counts":
         values = np.stack(imputed_copies(table, *people), axis=1)
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
     noisy: list[list[int]] = (
-        values + noise.discrete_laplace(offered.spread, values.shape)
+        values + noise.discrete_laplace(estimate.spread, values.shape)
     ).tolist()
     return noisy

@@ -16,9 +16,9 @@
 """
 
 from whosin.ledger.budget import Charge, Cost
+from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import HistoryCheck, Ledger, verify
-from whosin.ledger.standing import BudgetState
 
 __all__ = ["BudgetState", "Charge", "Cost", "Debit", "Entry", "HistoryCheck", "Ledger", "verify"]
 

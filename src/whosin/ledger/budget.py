@@ -13,8 +13,8 @@ from whosin.calibration import Plan
 from whosin.errors import UnknownName, invalid_value
 from whosin.exact import ball, ball_end, rational, read_ranged
 from whosin.ledger import encoding
-from whosin.ledger.binding import Registration, read_binding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
+from whosin.ledger.registration import Registration, read_registration
 
 # What an answer costs, before it is drawn. Plain data.
 
@@ -78,7 +78,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Charge:
-    """A question and its price.
+    """A question and its cost.
 
     Attributes:
         what: the question, as plain JSON data; a retry must ask the same, except for
@@ -89,7 +89,7 @@ class Charge:
             promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
             registered with.
         promise: the adversary and the target of a promise of its own (see `describe_promise`).
-        binding: the table that it is asked of; a dataset that is bound to one takes no other.
+        registration: the table that it is asked of; a dataset that is bound to one takes no other.
     """
 
     what: Mapping[str, Any]
@@ -97,7 +97,7 @@ class Charge:
     guarantee: str = "differential privacy"
     alone: bool = field(default=False)
     promise: Mapping[str, Any] | None = None
-    binding: Registration | None = None
+    registration: Registration | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
@@ -116,7 +116,7 @@ class Charge:
         object.__setattr__(self, "costs", dict(self.costs))
         if self.promise is not None:
             object.__setattr__(self, "promise", encoding.plain_copy(self.promise, "promise"))
-        read_binding(self.binding)
+        read_registration(self.registration)
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
@@ -127,7 +127,7 @@ class Charge:
         return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as a debit's entry holds it beside its binding."""
+        """Plain data, as a debit's entry holds it beside its registration."""
         data: dict[str, Any] = {
             "what": self.what,
             "costs": {relation: vars(cost) for relation, cost in self.costs.items()},

@@ -30,10 +30,9 @@ from whosin.calibration import Fallback, Noise, Plan
 from whosin.calibration import plan as calibration_plan
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import encoding
-from whosin.ledger import standing as ledger_standing
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget, Cost
-from whosin.ledger.standing import BudgetState
+from whosin.ledger.budget_state import KNOWN_STATES, BudgetState, is_suspended, state_after_resuming
+from whosin.ledger.registration import RegisteredTable
 
 # Entries of a history, as data.
 
@@ -43,7 +42,7 @@ class Entry:
     """One line of a dataset's history.
 
     Attributes:
-        kind: "registered", "amended", "debit", "answer", "halted", "resumed" or "closed".
+        kind: "registered", "amended", "debit", "answer", "suspended", "resumed" or "closed".
         request: the id of the question that a debit or an answer belongs to.
         body: who, when, and what the kind has to say: a plan, a question with its cost under each
             relation, the digest of an answer.
@@ -108,7 +107,7 @@ datasets = Table(
     "whosin_datasets",
     metadata,
     Column("name", String(200), primary_key=True),
-    Column("state", String(16), nullable=False),
+    Column("state", String(24), nullable=False),
     Column("relation", String(16), nullable=False),
     Column("alone", Integer, nullable=False),
     Column("epsilon", BigInteger, nullable=False),
@@ -122,7 +121,7 @@ datasets = Table(
     Column("head", String(64), nullable=False),
     Column("last", String(32), nullable=False),
     Column("plan", Text, nullable=False),
-    Column("binding", Text),
+    Column("registration", Text),
 )
 
 entries = Table(
@@ -164,27 +163,25 @@ def dataset_row(connection: Connection, name: str) -> Any:
 
 
 def count_suspensions(connection: Connection, dataset: str) -> int:
-    """How often a dataset was halted; found through an index."""
+    """How often a dataset was suspended; found through an index."""
     result = select(func.count()).where(
-        entries.c.dataset == dataset, entries.c.request.is_(None), entries.c.kind == "halted"
+        entries.c.dataset == dataset, entries.c.request.is_(None), entries.c.kind == "suspended"
     )
     return int(connection.execute(result).scalar_one())
 
 
-def read_standing(row: Any, halts: int = 0) -> BudgetState:
+def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in COUNT_COLUMNS)
     texts = all(type(getattr(row, name)) is str for name in TEXT_COLUMNS)
-    if not (
-        numbers and texts and row.alone in (0, 1) and row.state in ledger_standing.KNOWN_STATES
-    ):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return BudgetState(
             dataset=row.name,
-            state=ledger_standing.state_after_resuming(row.state),
-            halted=ledger_standing.is_halted(row.state),
-            halts=halts,
+            state=state_after_resuming(row.state),
+            suspended=is_suspended(row.state),
+            suspensions=suspensions,
             plan=_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
             spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
@@ -192,7 +189,7 @@ def read_standing(row: Any, halts: int = 0) -> BudgetState:
             entries=row.entries,
             head=row.head,
             last=row.last,
-            bound=None if row.binding is None else RegisteredTable.read(row.binding),
+            registered=None if row.registration is None else RegisteredTable.read(row.registration),
         )
     except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
         words = "its plan, its table or what was spent is not readable"
@@ -283,7 +280,7 @@ def _plan(text: str) -> Plan:
 #
 # Contract: an entry's body has the `running_sums` of its dataset after it (what was spent, how many
 # debits, the state) and `terms_digest`, the digest of what is fixed (the budget, the plan, the
-# binding). A row of the table of datasets that says anything else than the last entry is a
+# registration). A row of the table of datasets that says anything else than the last entry is a
 # `BrokenHistory`, and each writer looks before it changes anything.
 
 
@@ -305,8 +302,8 @@ def running_sums(row: Any) -> dict[str, object]:
 def terms_digest(row: Any) -> str:
     """The digest of what is fixed about a dataset. PostgreSQL computes the same (`functions`)."""
     numbers = f"{row.relation} {row.alone} {row.epsilon} {row.rho} {row.delta}"
-    binding = "none" if row.binding is None else f"bound {row.binding}"
-    return encoding.digest_text(f"{numbers}\n{row.plan}\n{binding}")
+    registration = "none" if row.registration is None else f"registered {row.registration}"
+    return encoding.digest_text(f"{numbers}\n{row.plan}\n{registration}")
 
 
 def next_entry(

@@ -14,13 +14,17 @@ from sqlalchemy import Connection, inspect, select
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged, invalid_value
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger import standing as ledger_standing
 from whosin.ledger.budget import Charge, Cost, describe_promise
+from whosin.ledger.budget_state import (
+    BudgetState,
+    state_after_closing,
+    state_after_resuming,
+    state_after_suspension,
+)
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
-from whosin.ledger.standing import BudgetState
 
 # Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
 #
@@ -129,9 +133,9 @@ class Ledger(Registry):
             BudgetRefused: they could not.
         """
         asked = _read_charges(charges)
-        standing = self.standing(dataset)
-        registry.check_debits(standing, asked)
-        return standing
+        budget_state = self.budget_state(dataset)
+        registry.check_debits(budget_state, asked)
+        return budget_state
 
     def debit(self, dataset: str, request: str, charge: Charge) -> Debit:
         """Pay for a question. When this returns, the debit is on disk.
@@ -153,17 +157,17 @@ class Ledger(Registry):
         asked = {read_name(key, "request"): charge for key, charge in charges.items()}
         _read_charges(list(asked.values()))
         with self._turn(dataset, *asked) as turn:
-            row, standing = turn.row, ledger_entries.read_standing(turn.row)
+            row, budget_state = turn.row, ledger_entries.read_budget_state(turn.row)
             for key, paid in turn.debits.items():
                 registry.other_question(paid, asked[key], self._only)
                 if key not in turn.answers:
-                    registry.other_table(paid, asked[key], standing)
+                    registry.other_table(paid, asked[key], budget_state)
             if asked.keys() - turn.answers.keys():
-                registry.refuse_suspended(standing)
+                registry.refuse_suspended(budget_state)
             new = {key: charge for key, charge in asked.items() if key not in turn.debits}
             if new:
-                registry.check_debits(standing, list(new.values()))
-                made, spent = [], standing.spent
+                registry.check_debits(budget_state, list(new.values()))
+                made, spent = [], budget_state.spent
                 for key, charge in new.items():
                     spent += charge.cost(row.relation)
                     changes = {
@@ -173,7 +177,7 @@ class Ledger(Registry):
                         "debits": row.debits + 1,
                         "state": "complete" if charge.alone or row.alone else row.state,
                     }
-                    said = {**charge.to_dict(), **registry.check_registration(standing, charge)}
+                    said = {**charge.to_dict(), **registry.check_registration(budget_state, charge)}
                     body = self._signed(said, turn.time)
                     entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)
@@ -191,7 +195,7 @@ class Ledger(Registry):
         now, its answer counts and this one must be thrown away.
 
         Raises:
-            BudgetRefused: the dataset has been halted since; this answer must be thrown away.
+            BudgetRefused: the dataset has been suspended since; this answer must be thrown away.
         """
         if not isinstance(debit, Debit):
             raise invalid_value("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
@@ -202,7 +206,7 @@ class Ledger(Registry):
                 raise BudgetRefused(f"request {key!r} has not been paid for")
             if key in turn.answers:
                 return json.loads(turn.answers[key])
-            registry.refuse_suspended(ledger_entries.read_standing(turn.row))
+            registry.refuse_suspended(ledger_entries.read_budget_state(turn.row))
             self._append(turn, "answer", {"digest": encoding.digest_text(text)}, key, text)
         return json.loads(text)
 
@@ -210,7 +214,7 @@ class Ledger(Registry):
         self, dataset: str, charge: Charge, draw: Callable[[], object], request: str | None = None
     ) -> Any:
         """Pay, draw, store, and only then return: the whole way of an answer. If `draw` raises, the
-        dataset is halted (see `halt`), since that may depend on a row.
+        dataset is suspended (see `suspend`), since that may depend on a row.
 
         Args:
             draw: draws the noise and returns the answer as JSON data. It runs after the debit is
@@ -227,7 +231,7 @@ class Ledger(Registry):
         except SourceChanged:
             raise
         except Exception:
-            self.halt(debit.dataset, debit.request)
+            self.suspend(debit.dataset, debit.request)
             raise
         return self.store(debit, drawn)
 
@@ -264,10 +268,11 @@ class Ledger(Registry):
         return result
 
     def record(self, dataset: str) -> tuple[BudgetState, list[Entry], dict[str, str]]:
-        """Everything about a dataset in one consistent view: standing, entries, stored answers."""
+        """Everything about a dataset in one consistent view: budget state, entries, stored
+        answers."""
         row, history, answers = self.evidence(dataset)
-        halts = sum(entry.kind == "halted" for entry in history)
-        return ledger_entries.read_standing(row, halts), history, answers
+        suspensions = sum(entry.kind == "suspended" for entry in history)
+        return ledger_entries.read_budget_state(row, suspensions), history, answers
 
     def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
         """The row, the entries and the answers of a dataset, as they are, in one view."""
@@ -303,12 +308,12 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
 # Is the history the one that was written? The chain, the sums and the answers, recomputed.
 
 
-ENTRY_KINDS = ("debit", "answer", "amended", "halted", "resumed", "closed")
+ENTRY_KINDS = ("debit", "answer", "amended", "suspended", "resumed", "closed")
 """What may follow a registration."""
 _STATE_AFTER = {
-    "closed": ledger_standing.state_after_closing,
-    "halted": ledger_standing.state_after_suspension,
-    "resumed": ledger_standing.state_after_resuming,
+    "closed": state_after_closing,
+    "suspended": state_after_suspension,
+    "resumed": state_after_resuming,
 }
 
 
@@ -363,54 +368,62 @@ def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) 
     Raises:
         BrokenHistory: they do not.
     """
-    standing = ledger_entries.read_standing(row)
+    budget_state = ledger_entries.read_budget_state(row)
     debits = [entry for entry in entries if entry.kind == "debit"]
     try:
-        _check_chain(standing, entries)
-        _check_sums(standing, entries, debits)
-        _check_running(standing, entries)
-        answered = _check_answers(standing.dataset, entries, debits, answers)
+        _check_chain(budget_state, entries)
+        _check_sums(budget_state, entries, debits)
+        _check_running(budget_state, entries)
+        answered = _check_answers(budget_state.dataset, entries, debits, answers)
     except (KeyError, TypeError, AttributeError, InvalidInput):
-        raise BrokenHistory(standing.dataset, "an entry is not one that a ledger makes") from None
+        raise BrokenHistory(
+            budget_state.dataset, "an entry is not one that a ledger makes"
+        ) from None
     return tuple(str(entry.request) for entry in debits if entry.request not in answered)
 
 
-def _check_chain(standing: BudgetState, entries: Sequence[Entry]) -> None:
+def _check_chain(budget_state: BudgetState, entries: Sequence[Entry]) -> None:
     previous, last = encoding.FIRST_HEAD, ""
     for expected, entry in enumerate(entries, 1):
         if entry.number != expected:
-            raise BrokenHistory(standing.dataset, f"entry {expected} is missing")
+            raise BrokenHistory(budget_state.dataset, f"entry {expected} is missing")
         previous = encoding.link_digest(previous, entry.linked())
         if previous != entry.head:
-            raise BrokenHistory(standing.dataset, f"entry {entry.number} was changed")
+            raise BrokenHistory(budget_state.dataset, f"entry {entry.number} was changed")
         last = entry.body["when"]
-    if (len(entries), previous, last) != (standing.entries, standing.head, standing.last):
-        raise BrokenHistory(standing.dataset, "its end does not fit the dataset's head")
+    if (len(entries), previous, last) != (
+        budget_state.entries,
+        budget_state.head,
+        budget_state.last,
+    ):
+        raise BrokenHistory(budget_state.dataset, "its end does not fit the dataset's head")
 
 
-def _check_sums(standing: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
-    name = standing.dataset
+def _check_sums(
+    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
+) -> None:
+    name = budget_state.dataset
     if not entries or entries[0].kind != "registered":
         raise BrokenHistory(name, "it does not begin with a registration")
     if any(entry.kind not in ENTRY_KINDS for entry in entries[1:]):
         raise BrokenHistory(name, "it has an entry that no ledger makes")
-    if entries[0].body["budget"] != vars(standing.budget):
+    if entries[0].body["budget"] != vars(budget_state.budget):
         raise BrokenHistory(name, "the budget is not the registered one")
-    if encoding.canonical_json(standing.plan.to_dict()) != encoding.canonical_json(
+    if encoding.canonical_json(budget_state.plan.to_dict()) != encoding.canonical_json(
         entries[0].body["plan"]
     ):
         raise BrokenHistory(name, "the plan is not the registered one")
-    if not standing.budget.proved(standing.plan):
+    if not budget_state.budget.proved(budget_state.plan):
         raise BrokenHistory(name, "the budget is not that of the plan")
-    _check_table(standing, entries, debits)
-    relation = standing.budget.relation
+    _check_table(budget_state, entries, debits)
+    relation = budget_state.budget.relation
     spent = sum((_debit_cost(entry, relation) for entry in debits), Cost(0, 0))
-    if spent != standing.spent or len(debits) != standing.debits:
+    if spent != budget_state.spent or len(debits) != budget_state.debits:
         raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
     by_itself = all(e.body["alone"] and relation not in e.body["costs"] for e in debits)
-    if not by_itself and not standing.budget.holds(spent):
+    if not by_itself and not budget_state.budget.holds(spent):
         raise BrokenHistory(name, "more was spent than the budget")
-    alone = any(e.body["alone"] or standing.budget.alone for e in debits)
+    alone = any(e.body["alone"] or budget_state.budget.alone for e in debits)
     if alone and len(debits) > 1:
         raise BrokenHistory(name, "a release of its own is not the only one")
     closings = [entry.number for entry in entries if entry.kind == "closed"]
@@ -418,10 +431,10 @@ def _check_sums(standing: BudgetState, entries: Sequence[Entry], debits: Sequenc
     if closed and (len(closings) > 1 or any(e.number > closings[0] for e in debits)):
         raise BrokenHistory(name, "something was debited or closed after it was closed")
     state = "closed" if closed else "complete" if alone else "open"
-    if standing.state != state:
-        raise BrokenHistory(name, f"it says {standing.state}, and its entries say {state}")
-    if standing.halted != _check_halts(name, entries):
-        raise BrokenHistory(name, "whether it is halted is not what its entries say")
+    if budget_state.state != state:
+        raise BrokenHistory(name, f"it says {budget_state.state}, and its entries say {state}")
+    if budget_state.suspended != _check_suspensions(name, entries):
+        raise BrokenHistory(name, "whether it is suspended is not what its entries say")
 
 
 def _debit_cost(debit: Entry, relation: str) -> Cost:
@@ -429,51 +442,57 @@ def _debit_cost(debit: Entry, relation: str) -> Cost:
     return Cost(**cost) if cost else Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS)
 
 
-def _check_halts(name: str, entries: Sequence[Entry]) -> bool:
-    """Whether a history ends in a halt; while one lasts nothing is debited or answered."""
-    halted = False
+def _check_suspensions(name: str, entries: Sequence[Entry]) -> bool:
+    """Whether a history ends in a suspension; while one lasts nothing is debited or answered."""
+    suspended = False
     for entry in entries:
-        if halted and entry.kind in ("debit", "answer"):
-            raise BrokenHistory(name, f"entry {entry.number} was made while it was halted")
-        if entry.kind == "resumed" and not halted:
-            raise BrokenHistory(name, f"entry {entry.number} resumes what was not halted")
-        if entry.kind in ("halted", "resumed"):
-            halted = entry.kind == "halted"
-    return halted
+        if suspended and entry.kind in ("debit", "answer"):
+            raise BrokenHistory(name, f"entry {entry.number} was made while it was suspended")
+        if entry.kind == "resumed" and not suspended:
+            raise BrokenHistory(name, f"entry {entry.number} resumes what was not suspended")
+        if entry.kind in ("suspended", "resumed"):
+            suspended = entry.kind == "suspended"
+    return suspended
 
 
-def _check_table(standing: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]) -> None:
+def _check_table(
+    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
+) -> None:
     """The table is the one of the last registration or amendment, and each debit keeps to its."""
-    name, kept = standing.dataset, None
+    name, kept = budget_state.dataset, None
     for entry in entries:
         if entry.kind in ("registered", "amended"):
-            after = entry.body.get("binding")
-            if kept is not None and (after is None or after["entity"] != kept["entity"]):
+            after = entry.body.get("registration")
+            if kept is not None and (
+                after is None or after["privacy_unit"] != kept["privacy_unit"]
+            ):
                 raise BrokenHistory(name, f"entry {entry.number} changes whom the budget protects")
             kept = after
         elif entry.kind == "debit" and kept is not None:
-            asked = entry.body.get("binding")
-            if asked is None or asked["entity"] != kept["entity"]:
-                raise BrokenHistory(name, f"entry {entry.number} is about another entity")
+            asked = entry.body.get("registration")
+            if asked is None or asked["privacy_unit"] != kept["privacy_unit"]:
+                raise BrokenHistory(name, f"entry {entry.number} is about another privacy unit")
     if kept != (
-        None if standing.bound is None else encoding.plain_copy(standing.bound.entry(), "table")
+        None
+        if budget_state.registered is None
+        else encoding.plain_copy(budget_state.registered.entry(), "table")
     ):
         raise BrokenHistory(name, "the table is not the registered one")
-    promised = encoding.plain_copy(describe_promise(standing.plan), "plan")
+    promised = encoding.plain_copy(describe_promise(budget_state.plan), "plan")
     if any(entry.body.get("promise", promised) != promised for entry in debits):
         raise BrokenHistory(name, "a release of its own does not promise what its plan does")
 
 
-def _check_running(standing: BudgetState, entries: Sequence[Entry]) -> None:
+def _check_running(budget_state: BudgetState, entries: Sequence[Entry]) -> None:
     """Each entry says what all entries up to it add up to."""
-    name, relation = standing.dataset, standing.budget.relation
+    name, relation = budget_state.dataset, budget_state.budget.relation
     spent, debits, state, terms = Cost(0, 0), 0, "open", None
     for entry in entries:
         if entry.kind == "debit":
             spent += _debit_cost(entry, relation)
             debits += 1
-            state = "complete" if entry.body["alone"] or standing.budget.alone else state
-        elif entry.kind in ("closed", "halted", "resumed"):
+            state = "complete" if entry.body["alone"] or budget_state.budget.alone else state
+        elif entry.kind in ("closed", "suspended", "resumed"):
             state = _STATE_AFTER[entry.kind](state)
         if entry.body.get("sums") != {**vars(spent), "debits": debits, "state": state}:
             raise BrokenHistory(name, f"the sums of entry {entry.number} are not those up to it")

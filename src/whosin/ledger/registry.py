@@ -20,12 +20,18 @@ from whosin.errors import (
     invalid_value,
 )
 from whosin.ledger import encoding, entries
-from whosin.ledger import standing as ledger_standing
-from whosin.ledger.binding import RegisteredTable, Registration, read_binding
 from whosin.ledger.budget import COUNTED_NOTION, Budget, Charge, Cost, describe_promise
+from whosin.ledger.budget_state import (
+    BudgetState,
+    drop_dust,
+    is_suspended,
+    state_after_closing,
+    state_after_resuming,
+    state_after_suspension,
+)
 from whosin.ledger.encoding import current_user, read_name
 from whosin.ledger.entries import Debit, Entry, datasets
-from whosin.ledger.standing import BudgetState, drop_dust
+from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
 
@@ -36,11 +42,11 @@ COPY_POLICIES = ("warn", "refuse")
 """What to do about rows that have a budget under another name."""
 
 
-def first_row(name: str, plan: Plan, budget: Budget, bound: RegisteredTable | None) -> Any:
+def first_row(name: str, plan: Plan, budget: Budget, registered: RegisteredTable | None) -> Any:
     """A dataset's row before its first entry."""
     text = encoding.canonical_json(plan.to_dict())
-    binding = None if bound is None else bound.text()
-    fixed = {**vars(budget), "alone": int(budget.alone), "plan": text, "binding": binding}
+    registration = None if registered is None else registered.text()
+    fixed = {**vars(budget), "alone": int(budget.alone), "plan": text, "registration": registration}
     zero = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
     start = {
         "name": name,
@@ -53,20 +59,22 @@ def first_row(name: str, plan: Plan, budget: Budget, bound: RegisteredTable | No
     return entries.DatasetRow(**start)
 
 
-def first_entry(plan: Plan, budget: Budget, bound: RegisteredTable | None) -> dict[str, Any]:
+def first_entry(plan: Plan, budget: Budget, registered: RegisteredTable | None) -> dict[str, Any]:
     """What the entry of a registration says."""
     body = {"plan": plan.to_dict(), "budget": vars(budget)}
-    return body if bound is None else body | {"binding": bound.entry()}
+    return body if registered is None else body | {"registration": registered.entry()}
 
 
-def find_copies(connection: Connection, name: str, binding: Registration | None) -> list[str]:
+def find_copies(connection: Connection, name: str, registration: Registration | None) -> list[str]:
     """Other datasets with the same rows, as far as fingerprints tell."""
-    if binding is None:
+    if registration is None:
         return []
-    kept = select(datasets.c.name, datasets.c.binding).where(datasets.c.binding.is_not(None))
+    kept = select(datasets.c.name, datasets.c.registration).where(
+        datasets.c.registration.is_not(None)
+    )
     result = []
     for row in connection.execute(kept):
-        if row.name != name and RegisteredTable.read(row.binding).holds_rows_of(binding):
+        if row.name != name and RegisteredTable.read(row.registration).holds_rows_of(registration):
             result.append(str(row.name))
     return sorted(result)
 
@@ -82,67 +90,69 @@ def describe_copy(name: str, other: str) -> str:
 # When a ledger says no. Each rule raises `BudgetRefused` with its reason; nothing was spent.
 
 
-def open_for_debits(standing: BudgetState) -> None:
+def open_for_debits(budget_state: BudgetState) -> None:
     """A closed dataset, or one about which a release of its own was made, answers nothing more; one
-    that is halted, nothing for now."""
-    refuse_suspended(standing)
-    if standing.state == "closed":
-        raise BudgetRefused(f"dataset {standing.dataset!r} is closed")
-    if standing.state == "complete":
+    that is suspended, nothing for now."""
+    refuse_suspended(budget_state)
+    if budget_state.state == "closed":
+        raise BudgetRefused(f"dataset {budget_state.dataset!r} is closed")
+    if budget_state.state == "complete":
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} has had a release whose promise does not add to others: "
-            "nothing more can be asked of it"
+            f"dataset {budget_state.dataset!r} has had a release whose promise does not add to "
+            "others: nothing more can be asked of it"
         )
 
 
-def refuse_suspended(standing: BudgetState) -> None:
+def refuse_suspended(budget_state: BudgetState) -> None:
     """Nothing is drawn after an engine failed: whether it fails again could depend on one row. The
     words are the same whatever the reason was."""
-    if standing.halted:
+    if budget_state.suspended:
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} is halted, since an engine failed after a debit: its "
-            "curator looks into it and lets it go on with whosin ledger resume"
+            f"dataset {budget_state.dataset!r} is suspended, since an engine failed after a debit: "
+            "its curator looks into it and lets it go on with whosin ledger resume"
         )
 
 
-def check_session(standing: BudgetState, plan: Plan, budget: Budget, share: object = None) -> None:
+def check_session(
+    budget_state: BudgetState, plan: Plan, budget: Budget, share: object = None
+) -> None:
     """A session's plan, or the share of it that will be spent, must fit what is left."""
-    open_for_debits(standing)
-    total = standing.budget
+    open_for_debits(budget_state)
+    total = budget_state.budget
     if budget.relation != total.relation:
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} is accounted for under {total.relation}, and this plan "
-            f"is for {budget.relation}"
+            f"dataset {budget_state.dataset!r} is accounted for under {total.relation}, and this "
+            f"plan is for {budget.relation}"
         )
-    if budget.alone and (standing.debits or not total.alone):
+    if budget.alone and (budget_state.debits or not total.alone):
         raise BudgetRefused(
             "this plan's promise does not add to others: it needs a dataset of its own, "
-            f"registered with it; {standing.dataset!r} is not"
+            f"registered with it; {budget_state.dataset!r} is not"
         )
-    if total.alone and describe_promise(plan) != describe_promise(standing.plan):
+    if total.alone and describe_promise(plan) != describe_promise(budget_state.plan):
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} allows one release, under the plan that it was "
+            f"dataset {budget_state.dataset!r} allows one release, under the plan that it was "
             "registered with; this is another plan"
         )
     if share is not None:
         budget = budget.part(share)
     rho = budget.rho or encoding.rho_from_epsilon(budget.epsilon)
     whole = Cost(budget.epsilon, rho, budget.delta)
-    if total.holds(standing.spent + whole):
+    if total.holds(budget_state.spent + whole):
         return
-    if standing.spent.delta + budget.delta > total.delta:
+    if budget_state.spent.delta + budget.delta > total.delta:
         # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
-        left = 4 * (total.delta - standing.spent.delta)
+        left = 4 * (total.delta - budget_state.spent.delta)
         needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
         raise BudgetRefused(
-            f"{_describe_share(share)} needs δ = {needed}, and dataset {standing.dataset!r} has "
-            f"{have} left"
+            f"{_describe_share(share)} needs δ = {needed}, and dataset {budget_state.dataset!r} "
+            f"has {have} left"
         )
-    needed, have = distinguish_units(budget.epsilon, _left_for_people(standing, budget.epsilon))
+    needed, have = distinguish_units(budget.epsilon, _left_for_people(budget_state, budget.epsilon))
     raise BudgetRefused(
-        f"{_describe_share(share)} needs ε = {needed}, and dataset {standing.dataset!r} has "
+        f"{_describe_share(share)} needs ε = {needed}, and dataset {budget_state.dataset!r} has "
         f"{have} left of "
-        f"{budget_words(total)}{_fitting_share(standing, plan)}"
+        f"{budget_words(total)}{_fitting_share(budget_state, plan)}"
     )
 
 
@@ -150,61 +160,61 @@ def _describe_share(share: object) -> str:
     return "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
 
 
-def _fitting_share(standing: BudgetState, plan: Plan) -> str:
+def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
     """Which share of the plan would fit, if any."""
     whole = encoding.budget_units(plan.epsilon, "epsilon of the plan")
-    fits = standing.spendable_units
+    fits = budget_state.spendable_units
     if not 0 < fits < whole:
         return ""
     return f"; a share of 1/{-(-whole // fits)} of the plan would fit"
 
 
-def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
+def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
     """The whole history must stay within the budget.
 
     A release of its own that has no cost under the dataset's relation answers for its own promise.
     """
-    open_for_debits(standing)
-    spent, count = standing.spent, standing.debits
-    relation = standing.budget.relation
+    open_for_debits(budget_state)
+    spent, count = budget_state.spent, budget_state.debits
+    relation = budget_state.budget.relation
     for charge in charges:
-        if count and (charge.alone or standing.budget.alone):
+        if count and (charge.alone or budget_state.budget.alone):
             raise BudgetRefused(
                 "a release whose promise does not add to others must be the only one; "
-                f"dataset {standing.dataset!r} has answered before"
+                f"dataset {budget_state.dataset!r} has answered before"
             )
         spent, count = spent + charge.cost(relation), count + 1
     if any(charge.alone for charge in charges) and len(charges) > 1:
         raise BudgetRefused("a release whose promise does not add to others must be the only one")
     for charge in charges:
-        check_registration(standing, charge)
+        check_registration(budget_state, charge)
     by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
     if by_itself:
         for charge in charges:
-            _check_same_kind(standing, charge)
-    if not by_itself and not standing.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(standing, charges, spent))
+            _check_same_kind(budget_state, charge)
+    if not by_itself and not budget_state.budget.holds(spent):
+        raise BudgetRefused(_describe_excess(budget_state, charges, spent))
 
 
-def _check_same_kind(standing: BudgetState, charge: Charge) -> None:
+def _check_same_kind(budget_state: BudgetState, charge: Charge) -> None:
     """A promise of its own says nothing about other adversaries: it must be the registered one."""
     if charge.promise is None or charge.promise != encoding.plain_copy(
-        describe_promise(standing.plan), "plan"
+        describe_promise(budget_state.plan), "plan"
     ):
         raise BudgetRefused(
             f"this answer promises something of its own ({charge.guarantee}), from which what "
-            f"dataset {standing.dataset!r} was registered with does not follow: it needs a dataset "
-            "that is registered with that very plan"
+            f"dataset {budget_state.dataset!r} was registered with does not follow: it needs a "
+            "dataset that is registered with that very plan"
         )
 
 
-def check_registration(standing: BudgetState, charge: Charge) -> dict[str, Any]:
+def check_registration(budget_state: BudgetState, charge: Charge) -> dict[str, Any]:
     """What a debit records of its table; it must be the dataset's."""
-    if standing.bound is None:
+    if budget_state.registered is None:
         return {}
-    standing.bound.check(standing.dataset, charge.binding)
-    assert charge.binding is not None
-    return {"binding": standing.bound.asked(charge.binding)}
+    budget_state.registered.check(budget_state.dataset, charge.registration)
+    assert charge.registration is not None
+    return {"registration": budget_state.registered.asked(charge.registration)}
 
 
 def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
@@ -229,14 +239,14 @@ def _question_text(data: dict[str, Any]) -> str:
     return encoding.canonical_json({**data, "what": what})
 
 
-def other_table(before: Entry, charge: Charge, standing: BudgetState) -> None:
+def other_table(before: Entry, charge: Charge, budget_state: BudgetState) -> None:
     """What was paid for and not answered yet is drawn from the table that it was paid for."""
-    recorded = before.body.get("binding")
-    if recorded is None or standing.bound is None or charge.binding is None:
+    recorded = before.body.get("registration")
+    if recorded is None or budget_state.registered is None or charge.registration is None:
         return
-    standing.bound.check(standing.dataset, charge.binding)
+    budget_state.registered.check(budget_state.dataset, charge.registration)
     if encoding.canonical_json(recorded) != encoding.canonical_json(
-        standing.bound.asked(charge.binding)
+        budget_state.registered.asked(charge.registration)
     ):
         raise BudgetRefused(
             f"request {before.request!r} was made for this question to another table, or with "
@@ -260,13 +270,15 @@ def distinguish_units(
     return first, second
 
 
-def _left_for_people(standing: BudgetState, needed: int) -> int:
-    """What is left, as people are told: dust is nothing, except next to a price like it."""
-    return standing.spendable_units or (standing.left if needed <= 2 * standing.left else 0)
+def _left_for_people(budget_state: BudgetState, needed: int) -> int:
+    """What is left, as people are told: dust is nothing, except next to a cost like it."""
+    return budget_state.spendable_units or (
+        budget_state.left if needed <= 2 * budget_state.left else 0
+    )
 
 
-def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Cost) -> str:
-    budget, name, before = standing.budget, standing.dataset, standing.spent
+def _describe_excess(budget_state: BudgetState, charges: Sequence[Charge], spent: Cost) -> str:
+    budget, name, before = budget_state.budget, budget_state.dataset, budget_state.spent
     if spent.delta > budget.delta:
         needed, have = distinguish_units(
             spent.delta - before.delta, budget.delta - before.delta, encoding.DELTA_UNITS
@@ -277,7 +289,9 @@ def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Co
         )
     asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
     if asked.epsilon < encoding.INFINITE_UNITS:
-        needed, have = distinguish_units(asked.epsilon, _left_for_people(standing, asked.epsilon))
+        needed, have = distinguish_units(
+            asked.epsilon, _left_for_people(budget_state, asked.epsilon)
+        )
         return (
             f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
             f"{budget_words(budget)}; nothing was spent"
@@ -288,7 +302,7 @@ def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Co
         reason = "no ρ either"
     elif budget.rho:
         left = budget.rho - before.rho
-        clear = drop_dust(left, budget.rho, standing.debits)
+        clear = drop_dust(left, budget.rho, budget_state.debits)
         needed, have = distinguish_units(asked.rho, clear or (left if asked.rho <= 2 * left else 0))
         reason = f"ρ = {needed} is more than the {have} left"
     return (
@@ -301,9 +315,9 @@ def _describe_excess(standing: BudgetState, charges: Sequence[Charge], spent: Co
 #
 # Contract: a budget is set once. The table that it is for may be amended as long as whom it
 # protects
-# stays the same. Where an engine failed after a debit the dataset is halted until its curator
+# stays the same. Where an engine failed after a debit the dataset is suspended until its curator
 # resumes
-# it. Each registration, amendment, halt, resumption and closing is an entry of the history.
+# it. Each registration, amendment, suspension, resumption and closing is an entry of the history.
 
 
 class Registry:
@@ -343,12 +357,18 @@ class Registry:
             return sorted(map(str, connection.scalars(select(datasets.c.name))))
 
     def register(
-        self, dataset: str, plan: Plan, binding: Registration | None = None, *, copies: str = "warn"
+        self,
+        dataset: str,
+        plan: Plan,
+        registration: Registration | None = None,
+        *,
+        copies: str = "warn",
     ) -> BudgetState:
         """Set a dataset's budget, once: the plan's ε is the total.
 
         Args:
-            binding: the table that the budget is for, as `release.registration.register_table` says
+            registration: the table that the budget is for, as
+                `release.table_registration.register_table` says
             it:
                 whose rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").
@@ -358,11 +378,13 @@ class Registry:
         """
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         with self._store.writing() as connection:
-            if not self._register(connection, name, plan, budget, read_binding(binding), copies):
+            if not self._register(
+                connection, name, plan, budget, read_registration(registration), copies
+            ):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all"
                 )
-            return entries.read_standing(entries.dataset_row(connection, name))
+            return entries.read_budget_state(entries.dataset_row(connection, name))
 
     def admit(
         self,
@@ -371,7 +393,7 @@ class Registry:
         *,
         resume: bool = False,
         share: object = None,
-        binding: Registration | None = None,
+        registration: Registration | None = None,
         copies: str = "warn",
     ) -> BudgetState:
         """Open a session: register a new dataset, or see that the plan fits what is left.
@@ -380,7 +402,7 @@ class Registry:
             resume: admit the plan that the dataset was registered with whatever has been spent, to
                 go on, or to retry after a crash; each debit is still checked.
             share: the part of the plan that the session will spend; all of it by default.
-            binding: the table that will be asked; one without a table is bound to it.
+            registration: the table that will be asked; one without a table is bound to it.
             copies: as for `register`.
 
         Raises:
@@ -388,96 +410,98 @@ class Registry:
                 table is not the registered one.
         """
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
-        binding = read_binding(binding)
+        registration = read_registration(registration)
         _check_copies(copies)
         with self._store.reading() as connection:
             row = entries.dataset_row(connection, name)
         if row is None:
             with self._store.writing() as connection:
-                self._register(connection, name, plan, budget, binding, copies)
+                self._register(connection, name, plan, budget, registration, copies)
                 row = entries.dataset_row(connection, name)
-        standing = entries.read_standing(row)
-        if binding is not None:
-            if standing.bound is None:
-                standing = self.amend(name, binding)
-            elif standing.bound.binding.universe is None and binding.universe is not None:
-                standing.bound.check(name, replace(binding, universe=None))
-                standing = self.amend(name, binding)
-            assert standing.bound is not None
-            standing.bound.check(name, binding)
-        if not (resume and standing.plan.to_dict() == plan.to_dict()):
-            check_session(standing, plan, budget, share)
-        return standing
+        budget_state = entries.read_budget_state(row)
+        if registration is not None:
+            if budget_state.registered is None:
+                budget_state = self.amend(name, registration)
+            elif (
+                budget_state.registered.registration.universe is None
+                and registration.universe is not None
+            ):
+                budget_state.registered.check(name, replace(registration, universe=None))
+                budget_state = self.amend(name, registration)
+            assert budget_state.registered is not None
+            budget_state.registered.check(name, registration)
+        if not (resume and budget_state.plan.to_dict() == plan.to_dict()):
+            check_session(budget_state, plan, budget, share)
+        return budget_state
 
-    def amend(self, dataset: str, binding: Registration) -> BudgetState:
+    def amend(self, dataset: str, registration: Registration) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same
         budget: next month's file, a column that was not declared before.
 
         Raises:
-            BudgetRefused: the entity or the universe would change, and with it the promise.
+            BudgetRefused: the privacy unit or the universe would change, and with it the promise.
         """
-        read_binding(binding)
+        read_registration(registration)
         with self._turn(dataset) as turn:
-            before = entries.read_standing(turn.row).bound
-            bound = (
-                RegisteredTable.of(binding)
+            before = entries.read_budget_state(turn.row).registered
+            registered = (
+                RegisteredTable.of(registration)
                 if before is None
-                else before.amended(turn.row.name, binding)
+                else before.amended(turn.row.name, registration)
             )
-            if before is None or before.difference(binding) is not None:
-                self._append(turn, "amended", {"binding": bound.entry()}, binding=bound.text())
-        return self.standing(dataset)
+            if before is None or before.difference(registration) is not None:
+                self._append(
+                    turn,
+                    "amended",
+                    {"registration": registered.entry()},
+                    registration=registered.text(),
+                )
+        return self.budget_state(dataset)
 
-    def copies(self, dataset: str, binding: Registration) -> list[str]:
+    def copies(self, dataset: str, registration: Registration) -> list[str]:
         """Other datasets with the same rows, as far as fingerprints tell. For curators only: to
         whoever brings a table of guessed rows it would say whether the guess is right."""
         name = read_name(dataset, "dataset")
         with self._store.reading() as connection:
-            return find_copies(connection, name, read_binding(binding))
+            return find_copies(connection, name, read_registration(registration))
 
-    def standing(self, dataset: str) -> BudgetState:
+    def budget_state(self, dataset: str) -> BudgetState:
         """Where a dataset stands."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
-            return entries.read_standing(row, entries.count_suspensions(connection, row.name))
+            return entries.read_budget_state(row, entries.count_suspensions(connection, row.name))
 
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if ledger_standing.state_after_resuming(turn.row.state) == "closed":
+            if state_after_resuming(turn.row.state) == "closed":
                 raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            self._append(
-                turn, "closed", {}, state=ledger_standing.state_after_closing(turn.row.state)
-            )
-        return self.standing(dataset)
+            self._append(turn, "closed", {}, state=state_after_closing(turn.row.state))
+        return self.budget_state(dataset)
 
-    def halt(self, dataset: str, request: str | None = None) -> None:
+    def suspend(self, dataset: str, request: str | None = None) -> None:
         """Draw nothing more until the curator has looked: an engine failed after a debit. Each time
-        counts, whether it was halted already or not.
+        counts, whether it was suspended already or not.
 
         Args:
             request: whose answer could not be drawn.
         """
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
-            self._append(
-                turn, "halted", said, state=ledger_standing.state_after_suspension(turn.row.state)
-            )
+            self._append(turn, "suspended", said, state=state_after_suspension(turn.row.state))
 
     def resume(self, dataset: str) -> BudgetState:
-        """Let a halted dataset go on: for its curator, who knows why an engine failed. What was
+        """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
         paid for can then be answered under its request.
 
         Raises:
-            BudgetRefused: it is not halted.
+            BudgetRefused: it is not suspended.
         """
         with self._turn(dataset) as turn:
-            if not ledger_standing.is_halted(turn.row.state):
-                raise BudgetRefused(f"dataset {turn.row.name!r} is not halted")
-            self._append(
-                turn, "resumed", {}, state=ledger_standing.state_after_resuming(turn.row.state)
-            )
-        return self.standing(dataset)
+            if not is_suspended(turn.row.state):
+                raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")
+            self._append(turn, "resumed", {}, state=state_after_resuming(turn.row.state))
+        return self.budget_state(dataset)
 
     def _register(
         self,
@@ -485,19 +509,19 @@ class Registry:
         name: str,
         plan: Plan,
         budget: Budget,
-        binding: Registration | None,
+        registration: Registration | None,
         copies: str,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
         _check_copies(copies)
         if entries.dataset_row(connection, name) is not None:
             return False
-        others = find_copies(connection, name, binding)
+        others = find_copies(connection, name, registration)
         if others and copies == "refuse":
             raise BudgetRefused(describe_copy(name, others[0]))
-        bound = None if binding is None else RegisteredTable.of(binding)
-        row = first_row(name, plan, budget, bound)
-        said = first_entry(plan, budget, bound)
+        registered = None if registration is None else RegisteredTable.of(registration)
+        row = first_row(name, plan, budget, registered)
+        said = first_entry(plan, budget, registered)
         body = self._signed(said, self._store.stamp(connection))
         return self._store.register(connection, *entries.next_entry(row, "registered", None, body))
 
@@ -556,7 +580,7 @@ def _read_budget(plan: object) -> Budget:
     return Budget.of(plan)
 
 
-# What follows when an engine fails after a debit: the dataset is halted, and people are told.
+# What follows when an engine fails after a debit: the dataset is suspended, and people are told.
 #
 # Whether an engine runs out of memory may depend on one person's rows, so a failure tells something
 # that no debit paid for. Contract: the words are the same whatever the reason was, and nothing of
@@ -599,20 +623,20 @@ def draw_or_suspend(ledger: Registry, debit: Debit, request: str, draw: Callable
 
 
 def suspend_dataset(ledger: Registry, dataset: str, answer: str, request: str) -> ScanFailed:
-    """Halt a dataset; returns what to raise.
+    """Suspend a dataset; returns what to raise.
 
     Args:
         answer: the request whose answer could not be drawn.
         request: what people continue.
     """
     try:
-        ledger.halt(dataset, answer)
+        ledger.suspend(dataset, answer)
     except StoreFailed:  # that says something of the ledger, and nothing of the rows
         return ScanFailed(
             f"the engine failed: {describe_unanswered(request)}; the ledger could not be told"
         )
     return ScanFailed(
-        f"the engine failed: the debit stands; dataset {dataset!r} is halted until its curator "
+        f"the engine failed: the debit stands; dataset {dataset!r} is suspended until its curator "
         f"lets it go on with whosin ledger resume, and request {request} then continues without "
         "paying again"
     )

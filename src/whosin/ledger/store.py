@@ -441,7 +441,9 @@ class Store:
         if self.sqlite and tables - set(entries.metadata.tables):
             raise invalid_value("ledger", "a ledger file", "another program's database")
         if not create or self.read_only:
-            raise EmptyLedger("ledger", "an existing ledger", "an empty database")
+            raise EmptyLedger(
+                "ledger must be an existing ledger, not an empty database", field="ledger"
+            )
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")

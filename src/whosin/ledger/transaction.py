@@ -42,11 +42,11 @@ FUNCTION_ARGUMENTS = {
     "lock": ("dataset",),
     "debit": ("dataset", "request", "body", "head"),
     "answer": ("dataset", "request", "body", "head", "answer"),
-    "halt": ("dataset", "body", "head"),
+    "suspend": ("dataset", "body", "head"),
     "resume": ("dataset", "body", "head"),
     "close": ("dataset", "body", "head"),
-    "amend": ("dataset", "body", "head", "binding"),
-    "register": ("dataset", "relation", *_COLUMN_TYPES, "plan", "binding", "body", "head"),
+    "amend": ("dataset", "body", "head", "registration"),
+    "register": ("dataset", "relation", *_COLUMN_TYPES, "plan", "registration", "body", "head"),
 }
 """What a client may call, if it was granted: whosin_lock, whosin_debit and so on, and with what."""
 
@@ -88,7 +88,7 @@ BEGIN
   END IF;
   IF said->>'terms' IS DISTINCT FROM whosin_digest(
       concat_ws(' ', d.relation, d.alone, d.epsilon, d.rho, d.delta)
-      || E'\\n' || d.plan || E'\\n' || coalesce('bound ' || d.binding, 'none')) THEN
+      || E'\\n' || d.plan || E'\\n' || coalesce('registered ' || d.registration, 'none')) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the terms of the entry are wrong';
   END IF;
   linked := '{"body":' || p_body || ',"dataset":' || whosin_json(d.name)
@@ -101,7 +101,7 @@ BEGIN
     VALUES (d.name, d.entries + 1, p_kind, p_request, p_body, p_head);
   UPDATE whosin_datasets SET state = d.state, spent_epsilon = d.spent_epsilon,
     spent_rho = d.spent_rho, spent_delta = d.spent_delta, debits = d.debits,
-    entries = d.entries + 1, head = p_head, last = said->>'when', binding = d.binding
+    entries = d.entries + 1, head = p_head, last = said->>'when', registration = d.registration
     WHERE name = d.name;
 END
 """
@@ -172,8 +172,8 @@ _ANSWER_BODY = _changing_function(
   IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this answer was not paid for';
   END IF;
-  IF left(d.state, 6) = 'halted' THEN
-    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is halted';
+  IF left(d.state, 9) = 'suspended' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is suspended';
   END IF;
   INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
 """,
@@ -186,32 +186,32 @@ _CLOSE_BODY = _changing_function(
   IF right(d.state, 6) = 'closed' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
   END IF;
-  d.state := CASE WHEN left(d.state, 6) = 'halted' THEN 'halted closed' ELSE 'closed' END;
+  d.state := CASE WHEN left(d.state, 9) = 'suspended' THEN 'suspended closed' ELSE 'closed' END;
 """,
 )
 
 _SUSPEND_BODY = _changing_function(
-    "halted",
+    "suspended",
     """
-  d.state := CASE WHEN d.state = 'open' THEN 'halted'
-    WHEN left(d.state, 6) = 'halted' THEN d.state ELSE 'halted ' || d.state END;
+  d.state := CASE WHEN d.state = 'open' THEN 'suspended'
+    WHEN left(d.state, 9) = 'suspended' THEN d.state ELSE 'suspended ' || d.state END;
 """,
 )
 
 _RESUME_BODY = _changing_function(
     "resumed",
     """
-  IF left(d.state, 6) <> 'halted' THEN
-    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not halted';
+  IF left(d.state, 9) <> 'suspended' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not suspended';
   END IF;
-  d.state := CASE WHEN d.state = 'halted' THEN 'open' ELSE substr(d.state, 8) END;
+  d.state := CASE WHEN d.state = 'suspended' THEN 'open' ELSE substr(d.state, 11) END;
 """,
 )
 
 _AMEND_BODY = _changing_function(
     "amended",
     """
-  d.binding := p_binding;
+  d.registration := p_registration;
 """,
 )
 
@@ -221,9 +221,9 @@ DECLARE
   d whosin_datasets;
 BEGIN
   INSERT INTO whosin_datasets (name, state, relation, alone, epsilon, rho, delta, spent_epsilon,
-      spent_rho, spent_delta, debits, entries, head, last, plan, binding)
+      spent_rho, spent_delta, debits, entries, head, last, plan, registration)
     VALUES (p_dataset, 'open', p_relation, p_alone, p_epsilon, p_rho, p_delta, 0, 0, 0, 0, 0,
-      repeat('0', 64), '', p_plan, p_binding) ON CONFLICT DO NOTHING;
+      repeat('0', 64), '', p_plan, p_registration) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN false;
   END IF;
@@ -240,7 +240,7 @@ _FUNCTION_BODIES = {
     "lock": _LOCK_BODY,
     "debit": _DEBIT_BODY,
     "answer": _ANSWER_BODY,
-    "halt": _SUSPEND_BODY,
+    "suspend": _SUSPEND_BODY,
     "resume": _RESUME_BODY,
     "close": _CLOSE_BODY,
     "amend": _AMEND_BODY,
@@ -294,7 +294,7 @@ def function_statements(schema: str) -> list[str]:
 
 _DATASET_PARAMETER: BindParameter[str] = bindparam("dataset")
 _REQUEST_PARAMETER: BindParameter[str] = bindparam("request")
-_CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "binding")
+_CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "registration")
 _PREPARED_STATEMENTS: dict[str, CompilerElement] = {
     "lock": select(func.whosin_lock(_DATASET_PARAMETER)),
     "dataset": select(datasets).where(datasets.c.name == _DATASET_PARAMETER),
@@ -332,7 +332,7 @@ _PREPARED_STATEMENTS: dict[str, CompilerElement] = {
     },
 }
 _FUNCTION_NAMES = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "amend"}
-_FUNCTION_NAMES |= {"halted": "halt", "resumed": "resume"}
+_FUNCTION_NAMES |= {"suspended": "suspend", "resumed": "resume"}
 
 Statement = tuple[str, Mapping[str, object]]
 
@@ -405,7 +405,7 @@ class Transaction:
                 values = {
                     **ledger_entries.entry_values(each),
                     "answer": answer,
-                    "binding": row.binding,
+                    "registration": row.registration,
                 }
                 statements.append((self._text(f"call {_FUNCTION_NAMES[each.kind]}"), values))
         else:

@@ -228,9 +228,9 @@ def _descend_error(
     sizes, gaussian = workload.sizes, noise == "gaussian"
     prices = np.array(
         [
-            float(each.squared(sizes, relation, rows))
+            float(each.squared_l2_sensitivity(sizes, relation, rows))
             if gaussian
-            else float(each.sensitivity(sizes, relation, rows))
+            else float(each.l1_sensitivity(sizes, relation, rows))
             for each in told.measurements
         ]
     )

@@ -52,13 +52,15 @@ class Measurement:
         """How many numbers are measured."""
         return prod(self.shape(sizes))
 
-    def sensitivity(self, sizes: tuple[int, ...], relation: str, rows: int = 1) -> int:
+    def l1_sensitivity(self, sizes: tuple[int, ...], relation: str, rows: int = 1) -> int:
         """L1: how far one person can move all its numbers together."""
         one = prod(_difference_sensitivities(sizes[each])[0] for each in self.differences)
         both = 2 if relation == "replace" and self.attributes else 1
         return rows * one * both
 
-    def squared(self, sizes: tuple[int, ...], relation: str, rows: int = 1) -> Fraction:
+    def squared_l2_sensitivity(
+        self, sizes: tuple[int, ...], relation: str, rows: int = 1
+    ) -> Fraction:
         """Return the squared L2 sensitivity."""
         one = Fraction(prod(_difference_sensitivities(sizes[each])[1] for each in self.differences))
         if relation == "replace" and self.attributes:

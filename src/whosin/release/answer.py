@@ -76,7 +76,7 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
 
 
-# Answers: what may be shown, with its error and its price.
+# Answers: what may be shown, with its error and its cost.
 
 
 SEVERAL_TABLES_NOTE = (
@@ -114,7 +114,7 @@ class Answer(Displayed):
         cost: what it cost under the plan's relation.
         details: for an answer with several tables, the labels of their columns, what each is worth,
             and what was measured, so that others can estimate again. For a learned table: what was
-            measured and chosen, at which price, how good it is, and the plan's promise.
+            measured and chosen, at which cost, how good it is, and the plan's promise.
     """
 
     title: str
@@ -279,7 +279,7 @@ class Release(Displayed):
 
     request: str
     answers: tuple[Answer, ...]
-    standing: BudgetState
+    budget_state: BudgetState
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -300,7 +300,7 @@ class Release(Displayed):
         return {
             "request": self.request,
             "answers": [answer.to_dict() for answer in self.answers],
-            "standing": self.standing.to_dict(),
+            "budget_state": self.budget_state.to_dict(),
         }
 
 

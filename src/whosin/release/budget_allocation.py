@@ -16,7 +16,6 @@ from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
-from whosin.release.queries.together import JointMeasurement, merge_key
 from whosin.release.table import Table
 
 # A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
@@ -111,26 +110,29 @@ def _equal_errors(
     """
     weights = [rational(query.weight) for query in queries]
     parts = [Fraction(pot, encoding.EPSILON_UNITS) * weight / sum(weights) for weight in weights]
-    reaches = {
-        number: reach
+    sensitivities = {
+        number: sensitivity
         for number, query in enumerate(queries)
-        if (reach := _query_sensitivity(query, table, plan, gaussian)) is not None
+        if (sensitivity := _query_sensitivity(query, table, plan, gaussian)) is not None
     }
-    if not reaches:
+    if not sensitivities:
         accepted = "weights, where no query has an error that is known beforehand"
         raise invalid_value("split", accepted, "relative-error")
-    budget = float(sum(parts[number] for number in reaches))
+    budget = float(sum(parts[number] for number in sensitivities))
 
     def needed(error: float) -> list[float]:
         if gaussian:
-            return [(reach / error) ** 2 for _, reach in reaches.values()]
-        return [steps * math.asinh(reach / steps / error) for steps, reach in reaches.values()]
+            return [(sensitivity / error) ** 2 for _, sensitivity in sensitivities.values()]
+        return [
+            steps * math.asinh(sensitivity / steps / error)
+            for steps, sensitivity in sensitivities.values()
+        ]
 
     low, high = 1e-300, 1e300
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
-    for number, part in zip(reaches, needed(high), strict=True):
+    for number, part in zip(sensitivities, needed(high), strict=True):
         parts[number] = Fraction(part)
     return parts
 
@@ -142,14 +144,18 @@ def _query_sensitivity(
     is not known beforehand."""
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
-    offer = query.offer(query.asked_of(table), Share(plan, probe, rho, probe))
-    if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
+    estimate = query.estimate_cost(query.asked_of(table), Share(plan, probe, rho, probe))
+    if (
+        estimate.error is None
+        or len(estimate.parts) != 1
+        or (gaussian and not query.takes_gaussian)
+    ):
         return None
     if query.magnitude is None:
         raise invalid_value("magnitude", "declared for every query, to split by error", query.title)
-    noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
+    noisy, magnitude = estimate.parts[0], float(rational(query.magnitude))
     if gaussian:
-        return 0.0, offer.error / magnitude * math.sqrt(probe)
+        return 0.0, estimate.error / magnitude * math.sqrt(probe)
     steps = float(noisy.scale * probe)
     return steps, steps * float(noisy.part.unit) / magnitude
 
@@ -158,7 +164,7 @@ def _query_sensitivity(
 #
 # Contract: only public numbers decide. What is lowered is Σ worth · variance of a number, over the
 # queries whose error is known beforehand; it is never more than under the split by weights, at the
-# same price. A query's worth is its weight, over its magnitude squared where all have magnitudes;
+# same cost. A query's worth is its weight, over its magnitude squared where all have magnitudes;
 # otherwise errors of sums count relative to the most that one row can add, so that units play no
 # part. Queries whose error is not known beforehand (means, variances, quantiles, selections,
 # synthetic tables) keep the part of the budget that their weight gives them.
@@ -184,11 +190,11 @@ class _Unit:
 def least_error(
     queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
 ) -> list[CostEstimate]:
-    """An offer for each query; those that are measured at once have one `joint` offer."""
+    """A cost estimate for each query; those that are measured at once have one `joint` estimate."""
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
-    if any(offer.charge.alone for offer in evenly):
+    if any(estimate.charge.alone for estimate in evenly):
         return evenly
-    spread = [standard_error(offer) for offer in evenly]
+    spread = [standard_error(estimate) for estimate in evenly]
     worths = _query_weights(queries, evenly, spread)
     units = _merge_queries(queries, table, unspent.plan, worths)
     parts = [
@@ -198,44 +204,46 @@ def least_error(
     for _ in range(2):  # the parts by weight first, then those that the variances there ask for
         exact = [Fraction(part) for part in parts]
         given = divide_budget([each.query for each in units], exact, unspent, noise)
-        offers = _offers_by_query(units, table, given)
-        if _score_offers(offers, worths) < _score_offers(best, worths):
-            best = offers
-        parts = _improve_parts(units, parts, offers, worths, 1 if noise == "gaussian" else 2)
+        estimates = _estimates_by_query(units, table, given)
+        if _score_estimates(estimates, worths) < _score_estimates(best, worths):
+            best = estimates
+        parts = _improve_parts(units, parts, estimates, worths, 1 if noise == "gaussian" else 2)
     return [
-        replace(offer, by_weights=before, cautions=query.cautions(query.asked_of(table)))
-        for offer, before, query in zip(best, spread, queries, strict=True)
+        replace(estimate, by_weights=before, cautions=query.cautions(query.asked_of(table)))
+        for estimate, before, query in zip(best, spread, queries, strict=True)
     ]
 
 
 def estimate_costs(
     queries: Sequence[Query], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The offers of queries with a share each; errors name the query."""
-    offers = []
+    """The estimates of queries with a share each; errors name the query."""
+    estimates = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
             asked = query.asked_of(table)
-            offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
-    if len(offers) > 1 and any(offer.charge.alone for offer in offers):
-        raise invalid_value("queries", "only one, where a promise does not add", len(offers))
-    return offers
+            estimates.append(
+                replace(query.estimate_cost(asked, share), cautions=query.cautions(asked))
+            )
+    if len(estimates) > 1 and any(estimate.charge.alone for estimate in estimates):
+        raise invalid_value("queries", "only one, where a promise does not add", len(estimates))
+    return estimates
 
 
-def standard_error(offer: CostEstimate) -> float | None:
+def standard_error(estimate: CostEstimate) -> float | None:
     """The standard error of a number of an answer, or the root of the mean square over its tables,
     where it is known beforehand."""
-    if offer.tables:
-        squares = [float(each["standard_error"]) ** 2 for each in offer.tables]
+    if estimate.tables:
+        squares = [float(each["standard_error"]) ** 2 for each in estimate.tables]
         return math.sqrt(math.fsum(squares) / len(squares))
-    if offer.error is None or len(offer.parts) != 1:
+    if estimate.error is None or len(estimate.parts) != 1:
         return None
-    noisy = offer.parts[0]
+    noisy = estimate.parts[0]
     return math.sqrt(noisy.variance) * float(noisy.part.unit)
 
 
 def _query_weights(
-    queries: Sequence[Query], offers: Sequence[CostEstimate], spread: Sequence[float | None]
+    queries: Sequence[Query], estimates: Sequence[CostEstimate], spread: Sequence[float | None]
 ) -> list[float | None]:
     """How much the variance of a number of each query counts; None where it is not known."""
     known = [query for query, error in zip(queries, spread, strict=True) if error is not None]
@@ -244,11 +252,11 @@ def _query_weights(
         missing = next(query for query in known if query.magnitude is None)
         raise invalid_value("magnitude", "declared for all queries or for none", missing.title)
     result: list[float | None] = []
-    for query, offer, error in zip(queries, offers, spread, strict=True):
+    for query, estimate, error in zip(queries, estimates, spread, strict=True):
         if query.magnitude is not None:
             scale = float(rational(query.magnitude))
         else:
-            part = offer.parts[0].part if len(offer.parts) == 1 else None
+            part = estimate.parts[0].part if len(estimate.parts) == 1 else None
             scale = 1.0 if part is None else float(part.most * part.unit)
         worth = float(rational(query.weight)) / scale**2
         result.append(None if error is None else worth)
@@ -259,6 +267,8 @@ def _merge_queries(
     queries: Sequence[Query], table: Table, plan: Plan, worths: Sequence[float | None]
 ) -> list[_Unit]:
     """The queries, those that can be measured at once put together, in the order of the first."""
+    from whosin.release.queries.together import JointMeasurement, merge_key
+
     groups: dict[object, list[int]] = {}
     for index, query in enumerate(queries):
         key = merge_key(query, query.asked_of(table), plan)
@@ -273,26 +283,28 @@ def _merge_queries(
     return units
 
 
-def _offers_by_query(
+def _estimates_by_query(
     units: Sequence[_Unit], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The offers of each query, in the order of the queries."""
-    offers: dict[int, CostEstimate] = {}
+    """The estimates of each query, in the order of the queries."""
+    from whosin.release.queries.together import JointMeasurement
+
+    estimates: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
-        offer = unit.query.offer(asked, share)
+        estimate = unit.query.estimate_cost(asked, share)
         if isinstance(unit.query, JointMeasurement):
-            offers |= dict(zip(unit.indices, unit.query.parts(asked, offer), strict=True))
+            estimates |= dict(zip(unit.indices, unit.query.parts(asked, estimate), strict=True))
         else:
-            offers[unit.indices[0]] = replace(offer, standard_error=standard_error(offer))
-    return [offers[index] for index in sorted(offers)]
+            estimates[unit.indices[0]] = replace(estimate, standard_error=standard_error(estimate))
+    return [estimates[index] for index in sorted(estimates)]
 
 
-def _score_offers(offers: Sequence[CostEstimate], worths: Sequence[float | None]) -> float:
+def _score_estimates(estimates: Sequence[CostEstimate], worths: Sequence[float | None]) -> float:
     """What is to be least."""
     return math.fsum(
-        worth * (offer.standard_error or 0.0) ** 2
-        for offer, worth in zip(offers, worths, strict=True)
+        worth * (estimate.standard_error or 0.0) ** 2
+        for estimate, worth in zip(estimates, worths, strict=True)
         if worth is not None
     )
 
@@ -300,7 +312,7 @@ def _score_offers(offers: Sequence[CostEstimate], worths: Sequence[float | None]
 def _improve_parts(
     units: Sequence[_Unit],
     parts: Sequence[float],
-    offers: Sequence[CostEstimate],
+    estimates: Sequence[CostEstimate],
     worths: Sequence[float | None],
     power: int,
 ) -> list[float]:
@@ -310,7 +322,7 @@ def _improve_parts(
     for number, unit in enumerate(units):
         own = [worths[index] for index in unit.indices]
         if None not in own:
-            score = _score_offers([offers[index] for index in unit.indices], own)
+            score = _score_estimates([estimates[index] for index in unit.indices], own)
             free.append(number)
             result[number] = (score * parts[number] ** power) ** (1 / (power + 1))
     whole, wanted = (sum(listed[number] for number in free) for listed in (parts, result))
@@ -319,7 +331,7 @@ def _improve_parts(
     return result
 
 
-# The price of a batch, before anything runs: no ledger is written, no row is read.
+# The cost of a batch, before anything runs: no ledger is written, no row is read.
 
 
 WORTH_SAYING = 1.1
@@ -357,31 +369,33 @@ def estimate_batch_cost(
     asked = read_queries(queries)
     unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
     if split == OPTIMAL_SPLIT:
-        offers = least_error(asked, table, unspent, noise)
+        estimates = least_error(asked, table, unspent, noise)
     else:
-        offers = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
-    return caution_unused_delta(plan, caution_smaller_noise(table, unspent, offers))
+        estimates = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
+    return caution_unused_delta(plan, caution_smaller_noise(table, unspent, estimates))
 
 
 def caution_smaller_noise(
-    table: Table, unspent: RemainingBudget, offers: Sequence[CostEstimate]
+    table: Table, unspent: RemainingBudget, estimates: Sequence[CostEstimate]
 ) -> list[CostEstimate]:
-    """The offers priced in ρ, with a caution each where the same part of the pure ε would give an
-    answer less noise."""
+    """The estimates accounted in ρ, with a caution each where the same part of the pure ε would
+    give an answer less noise."""
     result = []
-    for offer in offers:
-        gain = _laplace_gain(table, unspent, offer)
+    for estimate in estimates:
+        gain = _laplace_gain(table, unspent, estimate)
         if gain > WORTH_SAYING:
-            offer = replace(offer, cautions=(*offer.cautions, CostWarning("noise", times=gain)))
-        result.append(offer)
+            estimate = replace(
+                estimate, cautions=(*estimate.cautions, CostWarning("noise", times=gain))
+            )
+        result.append(estimate)
     return result
 
 
-def _laplace_gain(table: Table, unspent: RemainingBudget, offer: CostEstimate) -> float:
+def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:
     """How many times smaller the noise would be at the same part of the pure ε; 0 where no such
     answer can be had, or where it is one of several."""
-    query, share = offer.query, offer.share
-    if not share.rho or not unspent.epsilon or offer.joint is not None:
+    query, share = estimate.query, estimate.share
+    if not share.rho or not unspent.epsilon or estimate.joint is not None:
         return 0.0
     part = share.rho / Fraction(unspent.rho, encoding.EPSILON_UNITS)
     pure = Share(share.plan, part * Fraction(unspent.epsilon, encoding.EPSILON_UNITS))
@@ -389,10 +403,10 @@ def _laplace_gain(table: Table, unspent: RemainingBudget, offer: CostEstimate) -
     if isinstance(query, Linear):
         grouped = bool(query.cells(asked).columns)
         other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
-        return math.sqrt(offer.parts[0].variance / other.variance)
+        return math.sqrt(estimate.parts[0].variance / other.variance)
     if not query.selects:
         return 0.0
-    return float(offer.details.scale / query.offer(asked, pure).details.scale)
+    return float(estimate.details.scale / query.estimate_cost(asked, pure).details.scale)
 
 
 def read_queries(queries: object) -> list[Query]:

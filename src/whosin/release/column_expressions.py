@@ -96,7 +96,7 @@ class UpperLevel:
 
     @property
     def constant(self) -> bool:
-        """Whether it is the same in all rows of an entity, since the column is."""
+        """Whether it is the same in all rows of a privacy unit, since the column is."""
         return self.domain.constant
 
     @property
@@ -201,7 +201,7 @@ class Derived:
 
     @property
     def constant(self) -> bool:
-        """Whether it is the same in all rows of an entity, since the column is."""
+        """Whether it is the same in all rows of a privacy unit, since the column is."""
         return self.domain.constant
 
     @property
@@ -257,7 +257,7 @@ class MergedValues:
 
     @property
     def constant(self) -> bool:
-        """Whether it is the same in all rows of an entity."""
+        """Whether it is the same in all rows of a privacy unit."""
         return self.domain.constant
 
     @property

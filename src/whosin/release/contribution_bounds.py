@@ -20,7 +20,7 @@ from whosin.release.row_values import clamp_value as clamp_value
 from whosin.release.row_values import double_value, rows_with_unit, whole_steps
 from whosin.release.table import Table
 
-# What of the rows counts in an answer, and what to be careful about before asking.
+# Contribution bounds and clamps of an answer, and what to be careful about before asking.
 #
 # Contract: everything here is declared, nothing comes from the rows. An answer's interval is about
 # its noise; what bounding and clamping leave out of the answer is said here, in words, because no
@@ -32,12 +32,14 @@ NOT_COVERED = "The interval is for the noise: it does not cover what this leaves
 
 @dataclass(frozen=True)
 class ContributionPolicy:
-    """How much of an entity counts, and between which ends numbers are taken.
+    """The contribution bounds of an answer, and the ends to which its numbers are clamped.
 
     Attributes:
-        entity: the column that says whose row it is, or "row" where each row is one person.
-        rows: how many rows of an entity count, at most; None where their number plays no part.
-        groups: how many cells an entity is in, at most; None where it is in all its cells.
+        privacy_unit: the column that says whose row it is, or "row" where each row is one person.
+        max_rows_per_group: how many rows of a privacy unit count in a group, at most; None where
+            their number plays no part.
+        max_groups: how many groups a privacy unit counts in, at most; None where it counts in all
+            its groups.
         ranges: the ends to which each column is clamped, as texts.
         others: columns whose undeclared values have a cell of their own, with what it is called:
             "other", or "other_" where a declared value is called so.
@@ -47,9 +49,9 @@ class ContributionPolicy:
         unnamed: columns whose undeclared values count, and are never named.
     """
 
-    entity: str
-    rows: int | None = None
-    groups: int | None = None
+    privacy_unit: str
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     outside: Mapping[str, str] = field(default_factory=dict)
@@ -59,9 +61,9 @@ class ContributionPolicy:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         return {
-            "entity": self.entity,
-            "rows": self.rows,
-            "groups": self.groups,
+            "privacy_unit": self.privacy_unit,
+            "max_rows_per_group": self.max_rows_per_group,
+            "max_groups": self.max_groups,
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
             "other_cells": dict(self.others),
@@ -76,9 +78,9 @@ class CostWarning:
     """Something to decide before asking.
 
     Attributes:
-        about: "rows" or "groups", which is at its default, "delta", which nothing uses, or "noise",
-            of which there would be less if it were Laplace's.
-        columns: columns that may differ between rows of one entity.
+        about: "max_rows_per_group" or "max_groups", which is at its default, "delta", which nothing
+            uses, or "noise", of which there would be less if it were Laplace's.
+        columns: columns that may differ between rows of one privacy unit.
         epsilons: what a plan would allow without its δ, and what it allows.
         declared: whether the columns have domains, which could say that they never differ.
         times: how many times less noise there would be.
@@ -110,14 +112,14 @@ class CostWarning:
             constant = f", or constant = true in the domain of {several} if it never differs"
             if len(self.columns) > 1:
                 constant = f", or constant = true in the domains of {several} if they never differ"
-        if self.about == "groups":
+        if self.about == "max_groups":
             return (
                 f"{several} may differ between the rows of one person, who then counts in one cell "
-                f"only, since groups is at its default, 1: say groups{constant}"
+                f"only, since max_groups is at its default, 1: say max_groups{constant}"
             )
         return (
-            "only one row of a person counts, chosen at random, since rows is at its default, 1: "
-            f"say rows{constant}"
+            "only one row of a person counts, chosen at random, since max_rows_per_group is at its "
+            f"default, 1: say max_rows_per_group{constant}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,20 +128,21 @@ class CostWarning:
 
 
 def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
-    """What counts in an answer, in a sentence or two, from its plain data.
+    """The contribution bounds and clamps of an answer, in a sentence or two, from its plain data.
 
     Args:
         interval: whether the answer has one.
     """
-    rows, groups, whose = counted["rows"], counted["groups"], counted["entity"]
-    parts = ["each row is one person" if counted["by_row"] else f"a person is one {whose}"]
-    if not counted["by_row"] and whose.lower() == "person":
-        parts = [f"the column {whose} says whose row it is"]
+    rows, groups = counted["max_rows_per_group"], counted["max_groups"]
+    unit = "each row" if counted["by_row"] else f"column {counted['privacy_unit']}"
+    parts = [f"privacy unit: {unit}"]
     if rows is not None and not counted["by_row"]:
         noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
-        parts.append(f"at most {rows} {noun} of a person {verb}")
+        grouped = "" if groups is None else " and group"
+        parts.append(f"at most {rows} {noun} per person{grouped} {verb}")
     if groups is not None and not counted["by_row"]:
-        parts.append(f"a person is in at most {groups} {'cells' if groups > 1 else 'cell'}")
+        noun, verb = ("groups", "count") if groups > 1 else ("group", "counts")
+        parts.append(f"at most {groups} {noun} per person {verb}")
     for column, (low, high) in counted["ranges"].items():
         parts.append(f"{column} is clamped to {low}..{high}")
     cells = counted.get("other_cells", {})  # older ledgers have none
@@ -183,7 +186,7 @@ def _join_names(names: Sequence[str], last: str) -> str:
 
 
 def outside_values(columns: Sequence[str], domains: Sequence[Cellular]) -> dict[str, Any]:
-    """`others` and `outside` of what counts, for columns that an answer is grouped by."""
+    """`others` and `outside` of a contribution policy, for columns that an answer is grouped by."""
     pairs = list(zip(columns, domains, strict=True))
     return {
         "others": {name: str(each.labels[-1]) for name, each in pairs if each.outside is None},
@@ -207,27 +210,29 @@ def column_behind(domains: Mapping[str, Domain], name: str) -> str:
 
 
 def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that were not declared to be the same in all rows of an entity."""
+    """The columns that were not declared to be the same in all rows of a privacy unit."""
     own = dict.fromkeys(column_behind(domains, name) for name in columns)
     return tuple(name for name in own if name not in domains or not domains[name].constant)
 
 
-# No entity counts for more than its share: bounding inside the engine, rows chosen at random.
+# No privacy unit contributes more than its bounds: inside the engine, with rows chosen at random.
 #
-# Contract: what these expressions return changes with one entity by no more than `Part.sensitivity`
-# says, because each entity's rows are chosen by looking at that entity alone (`choosing`).
+# Contract: what these expressions return changes with one privacy unit by no more than
+# `Aggregate.l1_sensitivity` says, because its rows are chosen by looking at it alone
+# (`row_sampling`).
 
 
-UNIT_COLUMN = "entity"
+UNIT_COLUMN = "privacy_unit"
 MOST_SUM = 2**62
 
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """How much of an entity counts: at most `rows` rows in each of at most `groups` cells."""
+    """At most `max_rows_per_group` rows of a privacy unit in each of at most `max_groups`
+    groups."""
 
-    rows: int
-    groups: int
+    max_rows_per_group: int
+    max_groups: int
 
 
 @dataclass(frozen=True)
@@ -247,24 +252,27 @@ class Aggregate:
     high: int
     paired: bool = False
 
-    def sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """L1: how far one entity can move all cells together, in units."""
-        most, width = self._reach()
+    def l1_sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """The L1 sensitivity of all groups together, in units."""
+        most, width = self._max_changes()
         if self.paired:
-            return bounds.rows * most * self._cells(relation, bounds, grouped)
+            return bounds.max_rows_per_group * most * self._cells(relation, bounds, grouped)
         if relation == "replace":
-            return bounds.rows * (2 * bounds.groups * most if grouped else width)
-        return bounds.rows * most * (bounds.groups if grouped else 1)
+            return bounds.max_rows_per_group * (2 * bounds.max_groups * most if grouped else width)
+        return bounds.max_rows_per_group * most * (bounds.max_groups if grouped else 1)
 
-    def squared(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """L2, squared. Replaced entities share no cell, or all of them, whichever is worse."""
-        most, width = self._reach()
+    def squared_l2_sensitivity(
+        self, relation: str, bounds: ContributionBounds, grouped: bool
+    ) -> int:
+        """The squared L2 sensitivity. Replaced people share no group, or all of them, whichever is
+        worse."""
+        most, width = self._max_changes()
         if self.paired:  # the squares of a row's two numbers add up to no more than most²
-            return (bounds.rows * most) ** 2 * self._cells(relation, bounds, grouped)
+            return (bounds.max_rows_per_group * most) ** 2 * self._cells(relation, bounds, grouped)
         if not grouped:
-            return self.sensitivity(relation, bounds, grouped) ** 2
+            return self.l1_sensitivity(relation, bounds, grouped) ** 2
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
-        return bounds.groups * bounds.rows**2 * worst
+        return bounds.max_groups * bounds.max_rows_per_group**2 * worst
 
     @property
     def most(self) -> int:
@@ -272,11 +280,11 @@ class Aggregate:
         return max(abs(self.low), abs(self.high))
 
     def _cells(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """In how many cells an entity adds something: it leaves as many as it enters, and where it
-        does both in one, it moves one part up and the other down."""
-        return (2 if relation == "replace" else 1) * (bounds.groups if grouped else 1)
+        """In how many groups a privacy unit adds something: it leaves as many as it enters, and
+        where it does both in one, it moves one part up and the other down."""
+        return (2 if relation == "replace" else 1) * (bounds.max_groups if grouped else 1)
 
-    def _reach(self) -> tuple[int, int]:
+    def _max_changes(self) -> tuple[int, int]:
         return self.most, max(self.high, 0) - min(self.low, 0)
 
 
@@ -285,10 +293,10 @@ ROWS_PART = Aggregate("rows", Fraction(1), 1, 1)
 
 
 def eligible_rows(table: Table, where: str | None) -> Any:
-    """The rows that have an entity (NaN is none) and meet the condition."""
+    """The rows that have a privacy unit (NaN is none) and meet the condition."""
     rows = table.data
     if not table.by_row:
-        rows = rows_with_unit(rows, table.entity)
+        rows = rows_with_unit(rows, table.privacy_unit)
     if where is None:
         return rows
     with at("where"):
@@ -298,7 +306,7 @@ def eligible_rows(table: Table, where: str | None) -> Any:
 
 def owner_column(rows: Any, table: Table) -> dict[str, Any]:
     """The column that says whose row it is; none where each row is one person."""
-    return {} if table.by_row else {UNIT_COLUMN: rows[table.entity]}
+    return {} if table.by_row else {UNIT_COLUMN: rows[table.privacy_unit]}
 
 
 def clamp_to_units(value: Any, domain: Range, centre: int = 0) -> Any:
@@ -309,9 +317,9 @@ def clamp_to_units(value: Any, domain: Range, centre: int = 0) -> Any:
 
 
 def count_people(rows: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
-    """For each cell the number of entities; each entity in a few cells."""
+    """For each group the number of privacy units, each in at most `max_groups` groups."""
     if not cells.columns:
-        people = rows.count() if table.one_row else rows[table.entity].nunique()
+        people = rows.count() if table.one_row else rows[table.privacy_unit].nunique()
         return rows.aggregate(people=people)
     pairs = cells.coded(rows, **owner_column(rows, table))
     chosen = pairs if table.one_row else _choose_groups(pairs.distinct(), cells, bounds)
@@ -338,15 +346,18 @@ def sum_rows(
     home = [UNIT_COLUMN, *cells.names]
     if table.one_row:
         each = base
-    elif values and bounds.rows == 1:
+    elif values and bounds.max_rows_per_group == 1:
         each = sample_rows(base.drop(*one), home, 1).mutate(**one)
     elif values:
-        each = sum_sampled_rows(base, home, bounds.rows, (*values, *one))
+        each = sum_sampled_rows(base, home, bounds.max_rows_per_group, (*values, *one))
     else:  # rows are alike: no need to choose among them
-        each = base.group_by(home).aggregate(rows=ibis.least(base.count(), bounds.rows))
+        each = base.group_by(home).aggregate(
+            rows=ibis.least(base.count(), bounds.max_rows_per_group)
+        )
     if not table.one_row:
         each = _choose_groups(each, cells, bounds)
-    # Saturating, where a wider sum would fail or wrap: then no entity moves it by more either.
+    # Saturating, where a wider sum would fail or wrap: then no privacy unit moves it by more
+    # either.
     ends = -MOST_SUM, MOST_SUM
     sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
     if not cells.columns:
@@ -355,12 +366,13 @@ def sum_rows(
 
 
 def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
-    """Rows of each entity, a few in each of a few cells; cells and rows are chosen separately."""
+    """Rows of each privacy unit, a few in each of a few groups; groups and rows are chosen
+    separately."""
     home = [UNIT_COLUMN, *cells.names]
     if table.one_row:
         return base
-    chosen = sample_rows(base, home, bounds.rows)
-    if bounds.groups >= cells.count:
+    chosen = sample_rows(base, home, bounds.max_rows_per_group)
+    if bounds.max_groups >= cells.count:
         return chosen
     pairs = base.select(*home).distinct()
     kept = _choose_groups(pairs, cells, bounds).rename({f"in_{name}": name for name in home}).view()
@@ -369,10 +381,10 @@ def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: Contributio
 
 
 def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> Any:
-    """A few cells of each entity, at random; all of them where there are no more."""
-    if bounds.groups >= cells.count:
+    """A few groups of each privacy unit, at random; all of them where there are no more."""
+    if bounds.max_groups >= cells.count:
         return each
-    return sample_rows(each, [UNIT_COLUMN], bounds.groups, crowded=cells.count > MOST_HELD)
+    return sample_rows(each, [UNIT_COLUMN], bounds.max_groups, crowded=cells.count > MOST_HELD)
 
 
 def centre_range(domain: Range) -> tuple[int, Aggregate]:

@@ -25,13 +25,13 @@ from whosin.noise import (
 )
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
-# From a share of the budget to noise, and from noise to its price under each relation.
+# From a share of the budget to noise, and from noise to its cost under each relation.
 
 
 CONFIDENCE_LEVEL = 0.95
 LARGEST_SCALE = 2**52
 SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
-"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
+"""Noise of a selection, so that its cost, a float rounded up, stays within the share."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ class NoisyAggregate:
             return float(self.scale) * math.sqrt(2 / math.pi)
         return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
 
-    def reach(self, confidence: float = CONFIDENCE_LEVEL) -> float:
+    def interval_radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
         """`within` in the part's own measure."""
         return float(self.within(confidence) * self.part.unit)
 
 
 @dataclass(frozen=True)
 class SelectionNoise:
-    """The noise of selections: exponential, priced in ε, or Gumbel's, priced in ρ.
+    """The noise of selections: exponential, accounted in ε, or Gumbel's, accounted in ρ.
 
     Attributes:
         scale: of the noise.
@@ -117,16 +117,16 @@ class SelectionNoise:
 
     @classmethod
     def from_share(
-        cls, share: Share, reach: int, times: int, *, monotonic: bool = False
+        cls, share: Share, sensitivity: int, times: int, *, monotonic: bool = False
     ) -> SelectionNoise:
         """The least noise for which selections cost no more than a share.
 
         Args:
-            reach: how far someone can move a score.
+            sensitivity: how far someone can move a score.
             times: how many selections someone's rows are in.
             monotonic: whether someone moves all scores the same way.
         """
-        change = reach if monotonic else 2 * reach
+        change = sensitivity if monotonic else 2 * sensitivity
         if share.rho:  # one selection costs (change/scale)²/8
             scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
         else:
@@ -137,14 +137,16 @@ class SelectionNoise:
             raise invalid_value("noise", accepted, "more")
         return cls(scale, bool(share.rho))
 
-    def price(
-        self, reach: int, k: int = 1, *, monotonic: bool = False
+    def cost(
+        self, sensitivity: int, k: int = 1, *, monotonic: bool = False
     ) -> tuple[Fraction, Fraction]:
         """(ε, ρ) of the selection of k positions; rounded up."""
-        epsilon = exact_fraction(selection_epsilon(reach, self.scale, k, monotonic=monotonic))
+        epsilon = exact_fraction(selection_epsilon(sensitivity, self.scale, k, monotonic=monotonic))
         if not self.gumbel:
             return epsilon, epsilon**2 / 2
-        return epsilon, exact_fraction(selection_rho(reach, self.scale, k, monotonic=monotonic))
+        return epsilon, exact_fraction(
+            selection_rho(sensitivity, self.scale, k, monotonic=monotonic)
+        )
 
     def select(self, scores: Array, k: int = 1) -> Array:
         """The positions of (nearly) the k largest scores, best first."""
@@ -166,7 +168,7 @@ class SelectionNoise:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """A query with its price and what to expect, before anything runs.
+    """A query with its cost and what to expect, before anything runs.
 
     Attributes:
         error: the expected absolute error of each number, if that is known beforehand.
@@ -179,10 +181,10 @@ class CostEstimate:
         cautions: what to decide before asking.
         tables: for each table of an answer with several its columns and the standard error of a
             cell, as plain data.
-        measured: what is measured for them, with how much noise and at which price.
+        measured: what is measured for them, with how much noise and at which cost.
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
-        joint: the offer that is debited and answered for this query and others at once.
+        joint: the estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
     """
 
@@ -206,7 +208,7 @@ class CostEstimate:
 
     @property
     def paid(self) -> CostEstimate:
-        """What is debited for this query: itself, or the offer that it is a part of."""
+        """What is debited for this query: itself, or the estimate that it is a part of."""
         return self.joint or self
 
 
@@ -217,12 +219,12 @@ def noisy_parts(
     result, number = [], 1 if parts[0].paired else len(parts)
     for part in parts:
         if share.rho:
-            square = Fraction(part.squared(share.relation, bounds, grouped))
+            square = Fraction(part.squared_l2_sensitivity(share.relation, bounds, grouped))
             variance = square * number / (2 * share.rho)
             result.append(NoisyAggregate(part, "gaussian", Fraction(_root_up(variance))))
         else:
-            reach = part.sensitivity(share.relation, bounds, grouped)
-            result.append(NoisyAggregate(part, "laplace", reach * number / share.epsilon))
+            sensitivity = part.l1_sensitivity(share.relation, bounds, grouped)
+            result.append(NoisyAggregate(part, "laplace", sensitivity * number / share.epsilon))
     return tuple(check_drawable(each) for each in result)
 
 
@@ -244,10 +246,10 @@ def noise_costs(
     for relation in NEIGHBOUR_RELATIONS:
         at = relation, bounds, grouped
         if parts[0].kind == "gaussian":
-            rhos = (each.part.squared(*at) / (2 * each.scale**2) for each in parts)
+            rhos = (each.part.squared_l2_sensitivity(*at) / (2 * each.scale**2) for each in parts)
             result[relation] = Cost.gaussian(sum(rhos, zero))
         else:
-            epsilons = (each.part.sensitivity(*at) / each.scale for each in parts)
+            epsilons = (each.part.l1_sensitivity(*at) / each.scale for each in parts)
             result[relation] = Cost.pure(sum(epsilons, zero))
     return result
 
@@ -295,25 +297,25 @@ def _root_up(value: Fraction) -> float:
 # with the larger ε of the plan without a δ.
 
 
-def caution_unused_delta(plan: Plan, offers: Sequence[CostEstimate]) -> list[CostEstimate]:
-    """The offers, with a caution each where none uses the plan's δ and the plan would allow more
+def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
+    """The estimates, with a caution each where none uses the plan's δ and the plan would allow more
     without it."""
-    if not plan.delta or any(_uses_delta(offer.paid, plan.relation) for offer in offers):
-        return list(offers)
+    if not plan.delta or any(_uses_delta(estimate.paid, plan.relation) for estimate in estimates):
+        return list(estimates)
     try:
         pure = calibrate(plan.target, plan.family, query=plan.query, entities=plan.entities)
     except WhosinError:  # there is no such plan
-        return list(offers)
+        return list(estimates)
     allowed = tuple(format_figures(each.epsilon, 4, "down") for each in (pure, plan))
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
-        return list(offers)
+        return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))
-    return [replace(offer, cautions=(*offer.cautions, said)) for offer in offers]
+    return [replace(estimate, cautions=(*estimate.cautions, said)) for estimate in estimates]
 
 
-def _uses_delta(offer: CostEstimate, relation: str) -> bool:
+def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
     """Whether what is debited is not pure ε, or is a promise of its own."""
-    if offer.charge.alone:
+    if estimate.charge.alone:
         return True
-    cost = offer.charge.cost(relation)
-    return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or offer.share.rho > 0
+    cost = estimate.charge.cost(relation)
+    return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or estimate.share.rho > 0

@@ -36,7 +36,7 @@ def check_outside(outside: object) -> None:
 
 
 def check_constant(given: object) -> None:
-    """Whether a column is the same in all rows of an entity."""
+    """Whether a column is the same in all rows of a privacy unit."""
     if not isinstance(given, bool):
         raise invalid_value("constant", "true or false", repr(given)[:80])
 
@@ -86,7 +86,7 @@ class Dates:
         lower, upper: days, such as "2024-01-31"; the last one to its end.
         edges: bins for histograms and group-by: "day", "isoweek", "month", "quarter" or "year", or
             a list of days from lower to upper: bins are [a, b), the last one with its last day.
-        constant: whether all rows of an entity have the same date; see `Values`.
+        constant: whether all rows of a privacy unit have the same date; see `Values`.
         outside: closes the bins, and what is derived: "drop", and rows with another date do not
             count in cells, or "clamp", and they count as the first or the last day. In both cases
             rows without a date do not count.

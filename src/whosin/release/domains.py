@@ -202,9 +202,9 @@ class Values:
     """A column with finitely many public values; anything else is in the cell "other".
 
     Args:
-        constant: whether all rows of an entity have the same value, as far as is publicly known.
-            Then an entity is in one cell of this column, whatever `groups` says; one whose rows
-            differ nevertheless is in one of its cells, chosen at random.
+        constant: whether all rows of a privacy unit have the same value, as far as is publicly
+            known. Then a privacy unit is in one cell of this column, whatever `max_groups` says;
+            one whose rows differ nevertheless is in one of its cells, chosen at random.
         outside: closes the domain: "drop", and rows with any other value do not count in cells, or
             one of the values, and they count as that.
         parents: upper levels that values belong to, by name, each with its parents and their
@@ -286,7 +286,7 @@ class Range:
         step: sums and means are computed in whole multiples of it; by default the power of ten
             that gives up to a million steps.
         edges: where bins end, for histograms and group-by: bins are [a, b), the last one [a, b].
-        constant: whether all rows of an entity have the same number; see `Values`.
+        constant: whether all rows of a privacy unit have the same number; see `Values`.
         outside: closes the bins, and decades: "drop", and rows with a number in none of them do not
             count in cells, or "clamp", and it is in the first or the last one. In both cases rows
             without a number do not count.

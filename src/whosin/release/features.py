@@ -21,7 +21,7 @@ from whosin.release.row_values import (
 )
 from whosin.validation import shorten_value
 
-# What a feature computes over the rows of one entity, in the engine.
+# What a feature computes over the rows of one privacy unit, in the engine.
 #
 # Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
 # count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
@@ -260,8 +260,8 @@ def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
 
 # A person's own features: numbers of visits, total days, the last ward.
 #
-# Contract: a feature is computed for each entity from that entity's rows alone, so it is the same
-# in
+# Contract: a feature is computed for each privacy unit from that privacy unit's rows alone, so it
+# is the same in
 # all of them: one value a person. Nothing here looks at rows.
 
 
@@ -270,7 +270,7 @@ MOST_FEATURES = 500
 
 @dataclass(frozen=True)
 class Feature:
-    """One value for each entity, from its rows.
+    """One value for each privacy unit, from its rows.
 
     Args:
         name: the column's name.
@@ -278,7 +278,7 @@ class Feature:
         column: the column that it is computed from; none to look at rows as such (any, count).
         table: one of the further tables; by default the table itself.
         where: a condition on rows: others do not count.
-        order: for first and last, the column that orders an entity's rows.
+        order: for first and last, the column that orders a privacy unit's rows.
         tie: a column that orders those of them that `order` does not tell apart. Rows that both
             leave tied are ordered by the value itself, so that the choice never depends on chance
             or on the order in which rows are stored.

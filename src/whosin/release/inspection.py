@@ -24,7 +24,7 @@ from whosin.release.table import Table
 
 CURATOR_NOTE = "Exact figures about the rows: for the curator alone, not for publication."
 SHOWN_SIZES = (1, 2, 5, 10, 100)
-"""How many rows an entity has: where one class ends."""
+"""How many rows a privacy unit has: where one class ends."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class InspectionFinding:
 def check_table(
     table: Table, conditions: Sequence[str] = (), counted: Sequence[ContributionPolicy] = ()
 ) -> list[InspectionFinding]:
-    """Exact figures: rows, entities, missing entities, the most rows of one, what lies outside.
+    """Exact figures: rows, privacy units, missing privacy units, the most rows of one, what lies
+    outside.
 
     Args:
         conditions: of how many rows each is true.
@@ -60,7 +61,7 @@ def check_table(
     # What is true of the rows that are counted, or a key column.
     marks: dict[str, Any] = {"rows": ibis.literal(True)}
     if not table.by_row:
-        marks["rows without an entity, which are dropped"] = data[table.entity].isnull()
+        marks["rows without a privacy unit, which are dropped"] = data[table.privacy_unit].isnull()
     named = set(table.domains) - _never_named(table, counted)
     fates = {
         name: _describe_undeclared(each, name in named) for name, each in table.domains.items()
@@ -145,38 +146,40 @@ def _describe_outside(
 
 
 def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
-    """How many entities there are, how many rows they have, and where these differ."""
+    """How many privacy units there are, how many rows they have, and where these differ."""
     if table.by_row:
         return [
             InspectionFinding(
-                "entities: each row is one", _single_figure(table, table.data.count())
+                "privacy units: each row is one", _single_figure(table, table.data.count())
             )
         ]
-    owned = table.data.filter(table.data[table.entity].notnull())
+    owned = table.data.filter(table.data[table.privacy_unit].notnull())
     grouped = {
         name: each
         for name, each in table.domains.items()
-        if name != table.entity and (isinstance(each, Values) or each.edges)
+        if name != table.privacy_unit and (isinstance(each, Values) or each.edges)
     }
     cells = GroupGrid(tuple(grouped), tuple(grouped.values()))
-    coded = cells.placed(owned, whose=owned[table.entity])
+    coded = cells.placed(owned, whose=owned[table.privacy_unit])
     spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
     sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
     size = sizes["n"]
-    figures = {"entities": sizes.count()}
+    figures = {"privacy units": sizes.count()}
     before = 0
     for most in SHOWN_SIZES:
         inside = size == most if most == before + 1 else (size > before) & (size <= most)
         label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
-        figures[f"entities with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
+        figures[f"privacy units with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
         before = most
-    figures[f"entities with more than {before} rows"] = (size > before).sum()
-    figures["the most rows of one entity"] = size.max()
-    figures[f"entities with more rows than count, {table.rows}"] = (size > table.rows).sum()
+    figures[f"privacy units with more than {before} rows"] = (size > before).sum()
+    figures["the most rows of one privacy unit"] = size.max()
+    figures[f"privacy units with more rows than count, {table.max_rows_per_group}"] = (
+        size > table.max_rows_per_group
+    ).sum()
     for column, name in zip(cells.columns, cells.names, strict=True):
         said = ", declared constant" if table.domains[column].constant else ""
-        figures[f"{column}: entities in more than one cell{said}"] = (sizes[name] > 1).sum()
-        figures[f"{column}: the most cells of one entity"] = sizes[name].max()
+        figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
+        figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
     named = {f"figure_{index}": each for index, each in enumerate(figures.values())}
     row = table.engine.run(sizes.aggregate(**named)).to_pylist()[0]
     return [

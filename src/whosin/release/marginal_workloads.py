@@ -40,10 +40,10 @@ from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
 from whosin.release.groups import ColumnExpression, GroupGrid
 
-# The noise of each measured table: from a share of the budget to exact noise, and to its price.
+# The noise of each measured table: from a share of the budget to exact noise, and to its cost.
 #
-# Contract: prices are exact rationals that add up to at most the share, and the noise is drawn for
-# exactly the price that was paid. Samplers keep tables for each width of noise, which take longer
+# Contract: costs are exact rationals that add up to at most the share, and the noise is drawn for
+# exactly the cost that was paid. Samplers keep tables for each width of noise, which take longer
 # to
 # make than a table of noise to draw, so there are few widths: parts of ε are put on a few levels,
 # and
@@ -86,8 +86,8 @@ class NoisyTable:
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
         if self.kind == "gaussian":
-            return self.measurement.squared(sizes, relation, rows) / (2 * self.width)
-        return self.measurement.sensitivity(sizes, relation, rows) / self.width
+            return self.measurement.squared_l2_sensitivity(sizes, relation, rows) / (2 * self.width)
+        return self.measurement.l1_sensitivity(sizes, relation, rows) / self.width
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What is measured and how, as plain data; exact."""
@@ -104,7 +104,7 @@ def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list
 def noisy_tables(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> tuple[NoisyTable, ...]:
-    """The measurements with noise whose price is within the share."""
+    """The measurements with noise whose cost is within the share."""
     if spending.noise == "gaussian":
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
@@ -121,7 +121,7 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
     ε²/2, added up: less than of one answer with all of the ε."""
     result = {}
     for relation in NEIGHBOUR_RELATIONS:
-        # Equal prices first: sums of few different denominators are short.
+        # Equal costs first: sums of few different denominators are short.
         prices = Counter(each.cost(sizes, relation, rows) for each in tables)
         total = sum((price * count for price, count in prices.items()), Fraction(0))
         if tables[0].kind == "gaussian":
@@ -154,7 +154,7 @@ def _laplace_scales(
     if min(units) < 1 or sum(units) > pot:
         raise invalid_value("weight", "large enough to get any budget", "less")
     return [
-        Fraction(each.sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
+        Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
     ]
 
@@ -174,7 +174,9 @@ def _gaussian_variances(
     spending: BudgetAllocation, sizes: tuple[int, ...], share: Share, rows: int
 ) -> list[Fraction]:
     """Variances, on the grid times one common number, whose ρ add up to the share at most."""
-    squares = [each.squared(sizes, share.relation, rows) for each in spending.measurements]
+    squares = [
+        each.squared_l2_sensitivity(sizes, share.relation, rows) for each in spending.measurements
+    ]
     ideal = [
         float(square) / (2 * float(part) * float(share.rho))
         for square, part in zip(squares, spending.parts, strict=True)
@@ -390,7 +392,7 @@ def tables_answer(
     variances = [each.variance for each in noisy]
     residuals = estimate_residuals(workload, measurements, variances, values)
     tables = estimate_tables(workload, residuals)
-    reaches = interval_radii(
+    radii_by_table = interval_radii(
         workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
     )
     wholes = _whole_tables(workload, measurements, variances, residuals)
@@ -398,16 +400,16 @@ def tables_answer(
     described = []
     for number, forms in enumerate(asked.forms):
         title = ", ".join(form.name for form in forms) or "total"
-        reach, table = reaches[number], tables[number]
-        numbers = _cell_numbers(table.ravel(), reach, wholes[number].ravel())
+        radii, table = radii_by_table[number], tables[number]
+        numbers = _cell_numbers(table.ravel(), radii, wholes[number].ravel())
         for label, cell in zip(product(*(form.labels for form in forms)), numbers, strict=True):
             rows.append([title, ", ".join(map(str, label)), *cell])
         described.append(
             {
                 **errors[number],
                 "cells": int(table.size),
-                "within": float(np.max(reach.cell)),
-                "all_within": float(np.max(reach.table)),
+                "within": float(np.max(radii.cell)),
+                "all_within": float(np.max(radii.table)),
                 "adds_up": all(form.cells is not None for form in forms),
             }
         )
@@ -443,9 +445,9 @@ def _whole_tables(
     ]
 
 
-def _cell_numbers(values: Array, reach: IntervalRadii, wholes: Array) -> list[list[Any]]:
+def _cell_numbers(values: Array, radii: IntervalRadii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `CELL_HEADINGS` names them."""
-    cell, table = np.ravel(reach.cell), np.ravel(reach.table)
+    cell, table = np.ravel(radii.cell), np.ravel(radii.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]
     return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

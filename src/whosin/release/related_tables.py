@@ -29,41 +29,41 @@ from whosin.validation import read_whole
 
 # Further tables: of the same people, or public.
 #
-# Contract: a private table is joined on the entity and on nothing else, so that what comes to a
-# person's row is that person's own. A public table is looked up by a column whose values are unique
-# in it. Nothing here looks at rows.
+# Contract: a private table is joined on the privacy unit and on nothing else, so that what comes to
+# a person's row is that person's own. A public table is looked up by a column whose values are
+# unique in it. Nothing here looks at rows.
 
 
 MOST_TABLES = 50
 MOST_ROWS = 10**9
 JOIN_REASON = (
-    "the entity alone, since any other join lets one person's rows meet another's, who could then "
-    "move more than their own; a table that is no secret may be public = true"
+    "the privacy unit alone, since any other join lets one person's rows meet another's, who "
+    "could then move more than their own; a table that is no secret may be public = true"
 )
 
 
 @dataclass(frozen=True)
 class FurtherTable:
-    """Another table with rows of the same entities.
+    """Another table with rows of the same privacy units.
 
     Args:
         name: what features and the error messages call it.
         source: as for `Table`.
-        entity: the column there that says whose row it is; by default it is called as in the table
-            itself.
-        rows: how many rows of an entity are joined to each of its rows of the table itself, at
-            most, chosen at random; 1 by default. Features look at all of them.
+        privacy_unit: the column there that says whose row it is; by default it is called as in the
+            table itself.
+        max_rows: how many rows of a privacy unit are joined to each of its rows of the table
+            itself, at most, chosen at random; 1 by default. Features look at all of them.
     """
 
     public: ClassVar[bool] = False
     name: str
     source: Any
-    entity: str | None = None
-    rows: int = 1
+    privacy_unit: str | None = None
+    max_rows: int = 1
 
     def __post_init__(self) -> None:
-        _check_texts(self, ("name", "entity"))
-        read_whole(self.rows, "rows", 1, MOST_ROWS)
+        _check_texts(self, ("name", "privacy_unit"))
+        read_whole(self.max_rows, "max_rows", 1, MOST_ROWS)
 
 
 @dataclass(frozen=True)
@@ -225,10 +225,10 @@ def _fit_key(key: Any, held: Any) -> Any:
 
 # A table with everything that belongs to it, as rows with more columns.
 #
-# Contract: what comes to a row is found by its entity alone, or by a public list; so one person's
-# rows in all tables move that person's rows here, and nobody else's. No row of the table itself is
-# lost by a join: whoever is missing in a further table has missing values there. Only what a
-# question
+# Contract: what comes to a row is found by its privacy unit alone, or by a public list; so one
+# person's rows in all tables move that person's rows here, and nobody else's. No row of the table
+# itself is lost by a join: whoever is missing in a further table has missing values there. Only
+# what a question
 # names is joined.
 
 
@@ -237,13 +237,13 @@ class PrivateTable:
     """A table of people, opened, with the public tables that its rows look up.
 
     Attributes:
-        entity: whose row it is; None where each row is one person.
+        privacy_unit: whose row it is; None where each row is one person.
         own: the columns of the source.
         names: what its columns are called beside those of other tables, by their own names.
     """
 
     data: Any
-    entity: str | None
+    privacy_unit: str | None
     declared: FurtherTable | None = None
     lookups: list[Lookup] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -277,7 +277,7 @@ class Database:
 
     Args:
         data: the table itself, opened.
-        entity: its column, or None where each row is one person.
+        privacy_unit: its column, or None where each row is one person.
         tables: further tables, with what was opened for each.
     """
 
@@ -285,11 +285,11 @@ class Database:
         self,
         engine: Engine,
         data: Any,
-        entity: str | None,
+        privacy_unit: str | None,
         tables: Sequence[tuple[Further, Any]],
         features: Sequence[Feature],
     ) -> None:
-        self.main = PrivateTable(data, entity)
+        self.main = PrivateTable(data, privacy_unit)
         self.opened = {declared.name: opened for declared, opened in tables}
         self.tables: dict[str, PrivateTable] = {}
         self.lookups: dict[str, Lookup] = {}
@@ -320,7 +320,7 @@ class Database:
         """Whether some names are features and all others have one value for a person: columns that
         were declared constant, and those of tables that join one row. Then a question is about
         people and not about rows."""
-        listed = set(names) - {self.main.entity}
+        listed = set(names) - {self.main.privacy_unit}
         others = listed - self.features.keys()
         return len(others) < len(listed) and all(map(self._is_single, others))
 
@@ -328,7 +328,7 @@ class Database:
         if name in self.main.kinds:
             return name in self._domains and self._domains[name].constant
         tables = [each for each in self.tables.values() if name in each.names.values()]
-        return all(each.declared is not None and each.declared.rows == 1 for each in tables)
+        return all(each.declared is not None and each.declared.max_rows == 1 for each in tables)
 
     def rows(self, names: Iterable[str] | None = None) -> Any:
         """The rows of the table itself with what else is named; everything by default."""
@@ -342,29 +342,30 @@ class Database:
         return self._with_features(result, wanted)
 
     def people(self, names: Iterable[str]) -> Any:
-        """One row for each entity of the table itself, with what is named: see `of_people`. For a
-        column that was declared constant it takes any value that there is, in the same pass."""
-        wanted, entity = set(names), self.main.entity
-        assert entity is not None
+        """One row for each privacy unit of the table itself, with what is named: see `of_people`.
+        For a column that was declared constant it takes any value that there is, in the same
+        pass."""
+        wanted, unit = set(names), self.main.privacy_unit
+        assert unit is not None
         own = [each for each in self._of(self.main) if each.name in wanted]
-        constant = (wanted & self.main.kinds.keys()) - {entity}
+        constant = (wanted & self.main.kinds.keys()) - {unit}
         if own or constant:
-            base = self._aggregated(self.main, own, constant).rename({entity: self._owner})
+            base = self._aggregated(self.main, own, constant).rename({unit: self._owner})
         else:
-            base = rows_with_unit(self.main.data, entity).select(entity).distinct()
+            base = rows_with_unit(self.main.data, unit).select(unit).distinct()
         for table in self.tables.values():
             base = self._joined(base, table, wanted)
         return self._with_features(base, wanted - {each.name for each in own})
 
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
-        if self.main.entity is None:
-            accepted = "public, where each row is one person: there is no entity to join on"
+        if self.main.privacy_unit is None:
+            accepted = "public, where each row is one person: there is no privacy unit to join on"
             raise invalid_value("table", accepted, repr(declared.name))
-        entity = declared.entity or self.main.entity
-        if entity not in opened.columns:
-            raise unknown_column("entity", entity, opened)
-        _same_entity(opened[entity], self.main.data[self.main.entity].type())
-        return PrivateTable(opened, entity, declared)
+        unit = declared.privacy_unit or self.main.privacy_unit
+        if unit not in opened.columns:
+            raise unknown_column("privacy_unit", unit, opened)
+        _same_unit(opened[unit], self.main.data[self.main.privacy_unit].type())
+        return PrivateTable(opened, unit, declared)
 
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
         if declared.to is not None and declared.to not in self.tables:
@@ -387,8 +388,8 @@ class Database:
         for table in self.tables.values():
             assert table.declared is not None
             for name in table.kinds:
-                # The entity there too: it is missing for whoever has no row in that table.
-                own = {name} if name == table.entity else set()
+                # The privacy unit there too: it is missing for whoever has no row in that table.
+                own = {name} if name == table.privacy_unit else set()
                 table.names[name] = _free_column_name(name, table.declared.name, own.union(taken))
                 taken[table.names[name]] = None
         for index, name in enumerate(self.features):
@@ -412,7 +413,7 @@ class Database:
         rows = self._owned(table, table.rows(used))
         columns = {column: rows[name] for name, column in used.items()}
         named = rows.select(select_columns({self._owner: rows[self._owner]} | columns))
-        chosen = whole_rows(named, self._owner, table.declared.rows)
+        chosen = whole_rows(named, self._owner, table.declared.max_rows)
         return self._beside(base, chosen, used.values())
 
     def _with_features(self, base: Any, wanted: set[str]) -> Any:
@@ -430,10 +431,10 @@ class Database:
         return base
 
     def _beside(self, base: Any, known: Any, names: Iterable[str]) -> Any:
-        """Rows with columns of a table that is joined on the entity; nobody's row is lost."""
-        assert self.main.entity is not None
+        """Rows with columns of a table that is joined on the privacy unit; nobody's row is lost."""
+        assert self.main.privacy_unit is not None
         return join_columns(
-            base, known, [(self.main.entity, self._owner)], {each: each for each in names}
+            base, known, [(self.main.privacy_unit, self._owner)], {each: each for each in names}
         )
 
     def _of(self, table: PrivateTable) -> list[Feature]:
@@ -450,15 +451,16 @@ class Database:
 
     def _owned(self, table: PrivateTable, rows: Any) -> Any:
         """The rows that have an owner, with it, as the table itself spells it."""
-        assert table.entity is not None and self.main.entity is not None
-        kind = self.main.data[self.main.entity].type()
-        whose = _same_entity(rows[table.entity], kind).name(self._owner)
+        assert table.privacy_unit is not None and self.main.privacy_unit is not None
+        kind = self.main.data[self.main.privacy_unit].type()
+        whose = _same_unit(rows[table.privacy_unit], kind).name(self._owner)
         return rows_with_unit(rows.mutate(whose), self._owner)
 
     def _aggregated(
         self, table: PrivateTable, features: Sequence[Feature], constant: Iterable[str] = ()
     ) -> Any:
-        """One row for each entity, with features of one table and columns that are constant."""
+        """One row for each privacy unit, with features of one table and columns that are
+        constant."""
         named = {name for each in features for name in _feature_columns(each)}
         rows = self._owned(table, table.rows(named.union(constant)))
         values = {each.name: self._value(each, rows) for each in features}
@@ -521,8 +523,8 @@ def _free_column_name(name: str, table: str, taken: Iterable[str]) -> str:
     return result
 
 
-def _same_entity(value: Any, kind: Any) -> Any:
-    """An entity as the table itself spells it, and of its very type, so that no row can fail a
+def _same_unit(value: Any, kind: Any) -> Any:
+    """A privacy unit as the table itself spells it, and of its very type, so that no row can fail a
     comparison of the two: texts spell whole numbers in text files."""
     own = value.type()
     if kind.is_string() and own.is_integer():
@@ -532,6 +534,6 @@ def _same_entity(value: Any, kind: Any) -> Any:
     kinds = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "binary")
     if not any(getattr(kind, f"is_{each}")() and getattr(own, f"is_{each}")() for each in kinds):
         raise invalid_value(
-            "entity", f"of the type that it has in the table itself, {kind}", str(own)
+            "privacy_unit", f"of the type that it has in the table itself, {kind}", str(own)
         )
     return value if kind.is_string() or kind.is_binary() else exact_cast(value, kind)

@@ -29,11 +29,11 @@ MOST_HELD = 100_000
 
 
 def sample_rows(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
-    """At most `most` rows of each home, at random; all where there is no column of entities, since
-    each row is one person. No other column may have missing values where one row is chosen.
+    """At most `most` rows of each home, at random; all where there is no column of privacy units,
+    since each row is one person. No other column may have missing values where one row is chosen.
 
     Args:
-        home: columns; rows with the same first one, the entity, may be very many.
+        home: columns; rows with the same first one, the privacy unit, may be very many.
         crowded: whether they may be; a set of cells, for example, has an end.
     """
     if home[0] not in base.columns:

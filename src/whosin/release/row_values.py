@@ -155,9 +155,9 @@ def whole_steps(value: Any, step: Fraction) -> Any:
     return (scaled + 0.5).floor().cast("int64")
 
 
-def rows_with_unit(rows: Any, entity: str) -> Any:
-    """The rows that have an entity; NaN is none."""
-    whose = rows[entity]
+def rows_with_unit(rows: Any, privacy_unit: str) -> Any:
+    """The rows that have a privacy unit; NaN is none."""
+    whose = rows[privacy_unit]
     present = whose.notnull()
     if whose.type().is_floating():
         present = present & ~whose.isnan()

@@ -106,9 +106,9 @@ def _bit_width(size: int) -> int:
 
 # The exact counts of many tables in one scan.
 #
-# Contract: every row of the source is read once, and the rows of an entity that count are chosen
-# once, so that all tables are of the same people. A row is put into a few larger tables that hold
-# the
+# Contract: every row of the source is read once, and the rows of a privacy unit that count are
+# chosen once, so that all tables are of the same people. A row is put into a few larger tables that
+# hold the
 # measured ones (`covers`), and margins are summed here.
 #
 # The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers,
@@ -159,8 +159,8 @@ class TableScan:
         return PackedRows.of(self.sizes, self.blocks)
 
     def expression(self, table: Table, where: str | None, rows: int) -> Any:
-        """What the engine finds, at most `rows` rows per entity: the packed numbers of each row, or
-        how many rows each cell of the blocks has."""
+        """What the engine finds, at most `rows` rows per privacy unit: the packed numbers of each
+        row, or how many rows each cell of the blocks has."""
         present = eligible_rows(table, where)
         base = self.cells.coded(present, **contribution_bounds.owner_column(present, table))
         if self._tallied(table):

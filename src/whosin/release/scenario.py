@@ -28,7 +28,6 @@ from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
 SECTION_KEYS = {
@@ -65,10 +64,10 @@ class Scenario:
         try:
             return Table(
                 data["source"],
-                data["entity"],
+                data["privacy_unit"],
                 self.domains,
-                rows=data.get("rows"),
-                groups=data.get("groups"),
+                max_rows_per_group=data.get("max_rows_per_group"),
+                max_groups=data.get("max_groups"),
                 name=data.get("name"),
                 engine=engine,
                 tables=self.tables,
@@ -83,6 +82,8 @@ class Scenario:
 
     def asking(self, sql: str) -> Scenario:
         """The same scenario with the queries that a SELECT asks, and no others."""
+        from whosin.release.sql import parse_queries
+
         table = self.open_table()
         try:
             known = (self.dataset,) if self.dataset else ()
@@ -90,7 +91,7 @@ class Scenario:
         finally:
             table.engine.close()
 
-    def price(self, table: Table | None = None) -> list[CostEstimate]:
+    def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         opened = self.open_table() if table is None else table
         with self.at_budget():
@@ -117,16 +118,17 @@ class Scenario:
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> Session:
-        """A session for the scenario's one batch, in its ledger or another one. The batch is priced
-        before a new request, so that what is wrong with it is found before a budget is opened."""
-        table = self.open_table()
+        """A session for the scenario's one batch, in its ledger or another one. The cost of the
+        batch is estimated before a new request, so that what is wrong with it is found before a
+        budget is opened."""
+        table, estimated = self.open_table(), None
         if request is None:
-            self.price(table)
+            estimated = self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
         with self.at_budget():
-            return Session(
+            session = Session(
                 table,
                 self.plan,
                 ledger if ledger is not None else self.ledger,
@@ -136,6 +138,9 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
+        if estimated is not None:
+            session.expect(self.queries, estimated, **self.budget)
+        return session
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
@@ -172,7 +177,7 @@ def read_scenario(
     }
     plan = read_plan(parts["adversary"], parts["target"])
     table = dict(parts["table"])
-    for key in ("source", "entity"):
+    for key in ("source", "privacy_unit"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
                 got = repr(table[key]) if key in table else "nothing"

@@ -25,10 +25,8 @@ from whosin.release.cost import CostEstimate
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.queries.together import apportion_cost, paid_questions
-from whosin.release.registration import register_question, register_table
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
+from whosin.release.table_registration import register_question, register_table
 
 # Answers as the ledger stores them, to the questions as they were paid for.
 
@@ -43,9 +41,12 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
     """
     what, cost = paid["what"], paid["costs"].get(relation)
     whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
-    several = "answers" in stored
-    asked = paid_questions(what) if several else [dict(what)]
-    answers = stored["answers"] if several else [stored]
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import apportion_cost, paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
     return [
         Answer(
             question.get("name") or question["query"],
@@ -56,18 +57,16 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
             own,
             answer.get("details"),
         )
-        for question, answer, own in zip(
-            asked, answers, apportion_cost(whole, len(asked)), strict=True
-        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
 
 
 # `Session`: questions to a table under a plan, paid for in a ledger.
 #
-# Contract: a batch is checked against the schema, priced, debited in one transaction, and only then
-# scanned; its answers are stored before they are returned, and a stored one is returned with the
-# question that it was stored for. No error, message or refusal depends on the rows. An error after
-# the debit names the request that continues without paying again.
+# Contract: a batch is checked against the schema, estimated, debited in one transaction, and only
+# then scanned; its answers are stored before they are returned, and a stored one is returned with
+# the question that it was stored for. No error, message or refusal depends on the rows. An error
+# after the debit names the request that continues without paying again.
 
 
 LONGEST_REQUEST = 100
@@ -79,7 +78,7 @@ class Session:
     """A session on one table.
 
     Args:
-        table: the data. The first session on a dataset binds its budget to the table: entity,
+        table: the data. The first session on a dataset binds its budget to the table: privacy unit,
             domains, bounds, columns and rows.
         plan: whom to protect from whom; its ε is what this session may spend, and the dataset's
             total if the ledger does not know the dataset yet.
@@ -130,6 +129,7 @@ class Session:
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
+        self._expected: tuple[object, list[CostEstimate]] | None = None
         self._open(queries, amend, copies)
 
     def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
@@ -139,40 +139,40 @@ class Session:
                 f"dataset {self.dataset!r} has no budget here: its curator opens one with whosin "
                 "ledger create"
             )
-        self.binding = register_table(self.table, queries, rows=amend or not known)
+        self.registration = register_table(self.table, queries, rows=amend or not known)
         if self._paid():
             return
         if amend and known:
-            self.ledger.amend(self.dataset, self.binding)
+            self.ledger.amend(self.dataset, self.registration)
         elif not known:
-            for other in self.ledger.copies(self.dataset, self.binding)[:1]:
+            for other in self.ledger.copies(self.dataset, self.registration)[:1]:
                 self._note(describe_copy(self.dataset, other), warn=copies == "warn")
         if not self.curator:
-            self._bound()
-        standing = self.ledger.admit(
+            self._check_registered()
+        budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
             resume=self.share is None,
             share=self.share,
-            binding=self.binding,
+            registration=self.registration,
             copies=copies,
         )
         budget = Budget.of(self.plan)
-        if not standing.spendable_units:
-            registry.check_session(standing, self.plan, budget)
-        if self.share is not None and standing.debits:
+        if not budget_state.spendable_units:
+            registry.check_session(budget_state, self.plan, budget)
+        if self.share is not None and budget_state.debits:
             part = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
             self._note(
-                f"dataset {self.dataset!r} has ε = {standing.spendable:.6g} left, and this session "
-                f"takes {part:.6g} of it"
+                f"dataset {self.dataset!r} has ε = {budget_state.spendable:.6g} left, and this "
+                f"session takes {part:.6g} of it"
             )
 
-    def _bound(self) -> None:
+    def _check_registered(self) -> None:
         """Someone who may not decide finds everything decided."""
-        bound = self.ledger.standing(self.dataset).bound
-        if bound is None:
+        registered = self.ledger.budget_state(self.dataset).registered
+        if registered is None:
             raise BudgetRefused(describe_unnamed(self.dataset))
-        bound.check(self.dataset, self.binding)
+        registered.check(self.dataset, self.registration)
 
     def _note(self, words: str, *, warn: bool = False) -> None:
         self.notes += (words,)
@@ -180,9 +180,9 @@ class Session:
             warnings.warn(words, stacklevel=4)
 
     @property
-    def standing(self) -> BudgetState:
+    def budget_state(self) -> BudgetState:
         """Where the dataset stands."""
-        return self.ledger.standing(self.dataset)
+        return self.ledger.budget_state(self.dataset)
 
     def dry_run(
         self,
@@ -220,6 +220,19 @@ class Session:
             capped=own,
         )
 
+    def expect(
+        self,
+        queries: Sequence[Query],
+        estimates: list[CostEstimate],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+    ) -> None:
+        """Take the estimates of a batch on this session's table for those of its first release, if
+        that asks for the same: a scenario is priced before its session is opened."""
+        self._expected = (list(queries), share, split, noise), estimates
+
     def release(
         self,
         queries: Query | Sequence[Query],
@@ -239,41 +252,44 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
-        offers = self._resumed(asked, share, split, noise)
-        if offers is None:
-            offers = self.dry_run(asked, share=share, split=split, noise=noise)
-        paid = paid_offers(offers)
+        expected, self._expected = self._expected, None
+        estimates = self._resumed(asked, share, split, noise)
+        if expected is not None and expected[0] == (asked, share, split, noise):
+            estimates = estimates or expected[1]
+        if estimates is None:
+            estimates = self.dry_run(asked, share=share, split=split, noise=noise)
+        paid = paid_estimates(estimates)
         self._require_new_files(paid)
         answered = {
-            id(offer): iter(self._answers(debit, offer, watch))
-            for debit, offer in zip(self._pay(paid), paid, strict=True)
+            id(estimate): iter(self._answers(debit, estimate, watch))
+            for debit, estimate in zip(self._pay(paid), paid, strict=True)
         }
-        answers = [next(answered[id(offer.paid)]) for offer in offers]
+        answers = [next(answered[id(estimate.paid)]) for estimate in estimates]
         self._close_batch()
         try:
-            return Release(self.request, tuple(answers), self.standing)
+            return Release(self.request, tuple(answers), self.budget_state)
         except BaseException as error:
             raise add_note(error, self._stands) from None
 
-    def _require_new_files(self, offers: Sequence[CostEstimate]) -> None:
+    def _require_new_files(self, estimates: Sequence[CostEstimate]) -> None:
         """What is not paid for yet writes files that are not there yet."""
-        if any(offer.query.writes_file for offer in offers):
+        if any(estimate.query.writes_file for estimate in estimates):
             begun = self._paid()
-            for index, offer in enumerate(offers):
+            for index, estimate in enumerate(estimates):
                 if f"{self.request}/{self._asked + index}" not in begun:
-                    offer.query.require_new_file()
+                    estimate.query.require_new_file()
 
-    def _pay(self, offers: Sequence[CostEstimate]) -> list[Debit]:
+    def _pay(self, estimates: Sequence[CostEstimate]) -> list[Debit]:
         """All debits in one transaction, or none."""
         charges = {
             f"{self.request}/{self._asked + index}": replace(
-                offer.charge,
-                binding=register_question(self.binding, offer.query, self.table),
+                estimate.charge,
+                registration=register_question(self.registration, estimate.query, self.table),
             )
-            for index, offer in enumerate(offers)
+            for index, estimate in enumerate(estimates)
         }
         self._fix_universe(charges.values())
-        before, self._begun = self._begun, [offer.charge for offer in offers]
+        before, self._begun = self._begun, [estimate.charge for estimate in estimates]
         try:
             return self.ledger.debits(self.dataset, charges)
         except BudgetRefused:
@@ -292,14 +308,19 @@ class Session:
 
     def _fix_universe(self, charges: Iterable[Charge]) -> None:
         """The first maximum says who could be in, once and for all, if whoever asks may."""
-        universes = {each.binding.universe for each in charges if each.binding is not None} - {None}
+        universes = {
+            each.registration.universe for each in charges if each.registration is not None
+        } - {None}
         if not universes or not self.curator or self._paid():
             return
-        standing = self.standing
-        fixed = standing.bound is None or standing.bound.binding.universe is not None
-        if not fixed and not standing.debits:
-            self.binding = replace(self.binding, universe=universes.pop())
-            self.ledger.amend(self.dataset, self.binding)
+        budget_state = self.budget_state
+        fixed = (
+            budget_state.registered is None
+            or budget_state.registered.registration.universe is not None
+        )
+        if not fixed and not budget_state.debits:
+            self.registration = replace(self.registration, universe=universes.pop())
+            self.ledger.amend(self.dataset, self.registration)
 
     @property
     def _stands(self) -> str:
@@ -308,16 +329,16 @@ class Session:
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
     ) -> list[CostEstimate] | None:
-        """The offers of a batch that failed before and is asked again; it continues where it was.
-        Another batch comes after what the failed one had paid."""
+        """The estimates of a batch that failed before and is asked again; it continues where it
+        was. Another batch comes after what the failed one had paid."""
         if not self._begun:
             return None
         try:
-            offers = self.dry_run(queries, share=share, split=split, noise=noise)
+            estimates = self.dry_run(queries, share=share, split=split, noise=noise)
         except WhosinError:
-            offers = []
-        if [offer.charge for offer in paid_offers(offers)] == self._begun:
-            return offers
+            estimates = []
+        if [estimate.charge for estimate in paid_estimates(estimates)] == self._begun:
+            return estimates
         self._close_batch()
         return None
 
@@ -329,6 +350,8 @@ class Session:
 
     def queries_in(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
+        from whosin.release.sql import parse_queries
+
         return parse_queries(sql, self.table, (self.dataset,))
 
     def sql(
@@ -348,23 +371,23 @@ class Session:
         """Answer one query, debited before it is drawn."""
         return self.release(query, share=share, noise=noise)[0]
 
-    def _answers(self, debit: Debit, offer: CostEstimate, watch: Watch | None) -> list[Answer]:
-        """The answer of an offer, or those of all queries that it is for."""
+    def _answers(self, debit: Debit, estimate: CostEstimate, watch: Watch | None) -> list[Answer]:
+        """The answer of a cost estimate, or those of all queries that it is for."""
         result, stored = None, None if debit.answer is None else json.loads(debit.answer)
         if stored is None:
-            if offer.query.writes_file:
-                remove_drafts(self.ledger, self.dataset, Path(offer.query.path).parent)
-            result = self._drawn(debit, offer, watch)
+            if estimate.query.writes_file:
+                remove_drafts(self.ledger, self.dataset, Path(estimate.query.path).parent)
+            result = self._drawn(debit, estimate, watch)
             try:
                 stored = self.ledger.store(debit, result)
             except BaseException as error:
                 if self._unanswered(debit):
-                    offer.query.publish(self.table, result, None)
+                    estimate.query.publish(self.table, result, None)
                 raise add_note(error, self._stands) from None
-        missing = offer.query.publish(self.table, result, stored)
+        missing = estimate.query.publish(self.table, result, stored)
         if missing is not None:
             self._note(missing)
-        return stored_answers(debit.body, stored, offer.noise, self.plan.relation)
+        return stored_answers(debit.body, stored, estimate.noise, self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
@@ -373,15 +396,15 @@ class Session:
         except WhosinError:
             return False
 
-    def _drawn(self, debit: Debit, offer: CostEstimate, watch: Watch | None) -> dict[str, Any]:
-        """Scan and draw; a failure halts the dataset."""
+    def _drawn(self, debit: Debit, estimate: CostEstimate, watch: Watch | None) -> dict[str, Any]:
+        """Scan and draw; a failure suspends the dataset."""
 
         def draw() -> dict[str, Any]:
-            progress = watch(offer.query.title) if watch is not None else None
-            asked = offer.query.asked_of(self.table)
+            progress = watch(estimate.query.title) if watch is not None else None
+            asked = estimate.query.asked_of(self.table)
             owner = draft_owner(self.ledger, self.dataset)
-            data = dict(offer.query.answer(asked, replace(offer, owner=owner), progress))
-            return {**data, "noise": offer.noise}
+            data = dict(estimate.query.answer(asked, replace(estimate, owner=owner), progress))
+            return {**data, "noise": estimate.noise}
 
         return draw_or_suspend(self.ledger, debit, self.request, draw)
 
@@ -440,9 +463,9 @@ def describe_unnamed(dataset: str) -> str:
     )
 
 
-def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
-    """What is debited for offers, each once."""
-    return list({id(offer.paid): offer.paid for offer in offers}.values())
+def paid_estimates(estimates: Iterable[CostEstimate]) -> list[CostEstimate]:
+    """What is debited for estimates, each once."""
+    return list({id(estimate.paid): estimate.paid for estimate in estimates}.values())
 
 
 def _read_request(request: object) -> str:

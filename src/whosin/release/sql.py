@@ -36,7 +36,7 @@ __all__ = [
 #
 # Contract: a clause that is not read here is refused by name; none is dropped. SELECT lists columns
 # of GROUP BY and aggregates, and each aggregate is a query; `SELECT DISTINCT column` is the query
-# `keys`, and `ORDER BY COUNT(DISTINCT entity) DESC LIMIT k` of columns alone is `top`.
+# `keys`, and `ORDER BY COUNT(DISTINCT privacy_unit) DESC LIMIT k` of columns alone is `top`.
 
 
 READ_CLAUSES = {

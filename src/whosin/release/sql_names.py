@@ -112,9 +112,9 @@ def _column_refusals() -> Any:
 
 # JOIN in a SELECT: the joins that the scenario declares, and no others.
 #
-# Contract: a table of the same people is joined on the entity, as `[[tables]]` joins it: LEFT JOIN
-# keeps everyone, and JOIN those who have a row there, which a condition says. A public table is
-# looked up by its key, and keeps every row. Everything else is refused with the reason.
+# Contract: a table of the same people is joined on the privacy unit, as `[[tables]]` joins it: LEFT
+# JOIN keeps everyone, and JOIN those who have a row there, which a condition says. A public table
+# is looked up by its key, and keeps every row. Everything else is refused with the reason.
 
 
 JOIN_KINDS = {("", ""): True, ("", "INNER"): True, ("LEFT", ""): False, ("LEFT", "OUTER"): False}
@@ -167,8 +167,8 @@ def _read_join(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
     name, called = names[joined.name.lower()], str(joined.alias_or_name).lower()
     if name in people:
         further = people[name]
-        assert further.entity is not None
-        if not _is_join_on(join, (table.entity, further.entity), main, called):
+        assert further.privacy_unit is not None
+        if not _is_join_on(join, (table.privacy_unit, further.privacy_unit), main, called):
             raise refuse_statement(f"joined on {JOIN_REASON}", describe_node(join))
         return JoinedTable(called, further.names, _join_condition(further, JOIN_KINDS[side]))
     lookup = public[name]
@@ -186,11 +186,11 @@ def _join_condition(further: PrivateTable, there: bool) -> str:
     """What holds for the rows that a join keeps: those with a row there, or all. Where a person may
     have several rows there, each row is in a join as often, whether a column of it is named or not;
     so one is named."""
-    assert further.entity is not None and further.declared is not None
-    entity = '"' + further.names[further.entity].replace('"', '""') + '"'
+    assert further.privacy_unit is not None and further.declared is not None
+    unit = '"' + further.names[further.privacy_unit].replace('"', '""') + '"'
     if there:
-        return f"{entity} IS NOT NULL"
-    return f"({entity} IS NOT NULL OR {entity} IS NULL)" if further.declared.rows > 1 else ""
+        return f"{unit} IS NOT NULL"
+    return f"({unit} IS NOT NULL OR {unit} IS NULL)" if further.declared.max_rows > 1 else ""
 
 
 def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
@@ -260,10 +260,10 @@ class NameScope:
         )
 
     def _require_one(self, node: Any) -> None:
-        """A name that is in two of the tables needs its table before it; the entity is the same
-        in all."""
+        """A name that is in two of the tables needs its table before it; the privacy unit is the
+        same in all."""
         own, name = self.table.own, node.name.lower()
-        if node.args.get("table") is not None or name == self.table.entity.lower():
+        if node.args.get("table") is not None or name == self.table.privacy_unit.lower():
             return
         if name in map(str.lower, own) and any(
             name in map(str.lower, each.columns) for each in self.joined
@@ -362,7 +362,7 @@ def resolve_names(
 
 # Aggregates of SQL as queries.
 #
-# `COUNT(DISTINCT entity)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+# `COUNT(DISTINCT privacy_unit)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
 # scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the
 # number
 # of rows; the sample's variance is refused, since it is another number.
@@ -437,9 +437,9 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
     if isinstance(inside, exp.Distinct):
         listed = inside.expressions
         one = len(listed) == 1 and isinstance(listed[0], exp.Column)
-        if one and names.column(listed[0]) == table.entity:
+        if one and names.column(listed[0]) == table.privacy_unit:
             return asking.query(Count, name, *more)
-        counted = "COUNT(*)" if table.by_row else f"COUNT(DISTINCT {table.entity})"
+        counted = "COUNT(*)" if table.by_row else f"COUNT(DISTINCT {table.privacy_unit})"
         raise refuse_statement(
             f"{counted}, which counts people; the values of a column: SELECT DISTINCT of it, or "
             "GROUP BY it",
@@ -450,7 +450,7 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
     if not isinstance(inside, exp.Column):
         raise refused_value(inside if isinstance(inside, exp.Case) else node)
     column = names.column(inside)
-    if column != table.entity:  # rows without an entity count nowhere
+    if column != table.privacy_unit:  # rows without a privacy unit count nowhere
         present = exp.Not(this=exp.Is(this=inside.copy(), expression=exp.Null()))
         more = (*more, names.condition(present))
     return asking.query(_row_query(asking), name, *more)

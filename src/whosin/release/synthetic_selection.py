@@ -41,7 +41,7 @@ from whosin.release.synthetic_models import (
 
 # What the ways of choosing tables have in common.
 #
-# Contract: a way is made from a share of the budget before anything is read, and its price is known
+# Contract: a way is made from a share of the budget before anything is read, and its cost is known
 # then, whatever it will choose. It is given exact counts, and lets noisy tables out, nothing else.
 
 
@@ -88,9 +88,9 @@ def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     return noisy, np.asarray(exact + noisy.draw(exact.shape))
 
 
-# From a share of the budget to the noise of every part of a learned table, and to its price.
+# From a share of the budget to the noise of every part of a learned table, and to its cost.
 #
-# Contract: all prices are exact rationals, or OpenDP's own figure for a choice, which is rounded
+# Contract: all costs are exact rationals, or OpenDP's own figure for a choice, which is rounded
 # up;
 # together they are within the share. What is chosen later does not change them: every table of
 # counts
@@ -112,16 +112,16 @@ class WholeNumber:
 
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
-        """Noise whose price is a share."""
-        reach = tables * distance_sensitivity(share.relation, rows)
+        """Noise whose cost is a share."""
+        sensitivity = tables * distance_sensitivity(share.relation, rows)
         if share.rho:
-            return cls(True, Fraction(reach**2) / (2 * share.rho), tables, rows)
-        return cls(False, reach / share.epsilon, tables, rows)
+            return cls(True, Fraction(sensitivity**2) / (2 * share.rho), tables, rows)
+        return cls(False, sensitivity / share.epsilon, tables, rows)
 
     def cost(self, relation: str) -> Fraction:
         """Return the cost in ε, or in ρ for Gaussian noise."""
-        reach = self.tables * distance_sensitivity(relation, self.rows)
-        return reach**2 / (2 * self.width) if self.gaussian else reach / self.width
+        sensitivity = self.tables * distance_sensitivity(relation, self.rows)
+        return sensitivity**2 / (2 * self.width) if self.gaussian else sensitivity / self.width
 
     def draw(self) -> int:
         """Draw exact integer noise from the secure source."""
@@ -130,7 +130,7 @@ class WholeNumber:
         return int(discrete_laplace(self.width))
 
     @property
-    def reach(self) -> float:
+    def interval_radius(self) -> float:
         """The noise is this near to 0, or nearer, with a probability of 95%."""
         if self.gaussian:
             return 1.96 * math.sqrt(self.width)
@@ -149,11 +149,11 @@ class SelectionCost:
     @classmethod
     def within(cls, share: Share, rounds: int, rows: int) -> SelectionCost:
         """Choices that together cost a share."""
-        reach = distance_sensitivity(share.relation, rows)
-        if share.rho:  # a choice costs (reach/scale)²/2
-            scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * reach
+        sensitivity = distance_sensitivity(share.relation, rows)
+        if share.rho:  # a choice costs (sensitivity/scale)²/2
+            scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
         else:
-            scale = 2 * reach * rounds / share.epsilon
+            scale = 2 * sensitivity * rounds / share.epsilon
         return cls(bool(share.rho), scale * SLIGHTLY_MORE, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
@@ -173,8 +173,10 @@ def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
     """The kind and width of noise for a number of tables of counts, which costs a share."""
     one = Measurement((0,))
     if share.rho:
-        return "gaussian", count * one.squared((), share.relation, rows) / (2 * share.rho)
-    return "laplace", count * one.sensitivity((), share.relation, rows) / share.epsilon
+        return "gaussian", count * one.squared_l2_sensitivity((), share.relation, rows) / (
+            2 * share.rho
+        )
+    return "laplace", count * one.l1_sensitivity((), share.relation, rows) / share.epsilon
 
 
 def total_costs(
@@ -209,7 +211,7 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 # is wanted. Where a new measurement moved the model less than its noise does, later ones get less
 # noise and there are fewer of them.
 #
-# *The price.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
+# *The cost.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
 # of the part for choosing, its measurement u/units of the part for measuring. The rounds go on
 # until
 # the last unit is spent, so what they cost together is fixed before the first, whichever way they
@@ -301,11 +303,11 @@ class Adaptive:
         return {each: max(1, WEIGHT_STEPS * number // most) for each, number in common.items()}
 
     def noise(self, attributes: Attributes, units: int) -> NoisyTable:
-        """The noise of a table that gets some units: the width of either noise is as 1/price."""
+        """The noise of a table that gets some units: the width of either noise is as 1/cost."""
         return NoisyTable(Measurement(attributes), self.kind, self.unit / units)
 
     def scale(self, units: int) -> Fraction:
-        """The scale of a choice's noise whose price is these units: 2Δ/scale, or ρ = (Δ/scale)²/2.
+        """The scale of a choice's noise whose cost is these units: 2Δ/scale, or ρ = (Δ/scale)²/2.
         Rounded up."""
         most = WEIGHT_STEPS * distance_sensitivity(self.relation, self.rows)
         price = self.chosen * units / self.units

@@ -100,7 +100,7 @@ class SynthesisPlan:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """The price of everything."""
+        """The cost of everything."""
 
         def others(relation: str) -> Fraction:
             rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
@@ -147,7 +147,7 @@ class SynthesisPlan:
         return SyntheticRows(rows, tuple(noisy), tuple(values), total, far, within)
 
     def details(self, drawn: SyntheticRows, share: Share) -> dict[str, Any]:
-        """What was measured, at which price, how good the table is, and what it allows anyone to
+        """What was measured, at which cost, how good the table is, and what it allows anyone to
         believe."""
         names, sizes = self.cells.columns, self.workload.sizes
         word = "rho" if share.rho else "epsilon"
@@ -190,7 +190,7 @@ class SynthesisPlan:
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.reach / rows)
+        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.interval_radius / rows)
 
 
 def plan_learning(
@@ -237,9 +237,9 @@ def plan_learning(
 def _asked_tables(
     table: Table, share: Share, asked: Marginals, workload: Workload
 ) -> tuple[NoisyTable, ...]:
-    offered = asked.offer(table, share)
-    assert offered.details is not None
-    tables: tuple[NoisyTable, ...] = offered.details["noisy"]
+    estimate = asked.estimate_cost(table, share)
+    assert estimate.details is not None
+    tables: tuple[NoisyTable, ...] = estimate.details["noisy"]
     sets = [each.measurement.attributes for each in tables]
     require_small(workload.sizes, sets, "columns" if asked.sets is None else "sets")
     return tables

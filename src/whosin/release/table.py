@@ -1,4 +1,4 @@
-"""`Table`: rows with an entity column and declared public domains."""
+"""`Table`: rows of privacy units, with contribution bounds and declared public domains."""
 
 from __future__ import annotations
 
@@ -39,23 +39,25 @@ ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
 class Table:
-    """A table whose rows belong to entities.
+    """A table whose rows belong to privacy units.
 
     Args:
         source: a Parquet, CSV or Arrow file (or a folder or pattern of them), a frame in memory, a
             lazy one of Polars, which is collected now, or `database.duckdb::table`; on Spark a
             path, or `::table` for one of the catalogue.
-        entity: the column that says whose row it is; rows without one are dropped. Or "row", if
-            each row is one person ("each row" where a column is called row; "column:row" is that
+        privacy_unit: the column that says whose row it is; rows without one are dropped. Or "row",
+            if each row is one person ("each row" where a column is called row; "column:row" is that
             column).
         domains: what columns may hold: a list of values, (lower, upper), `Range(…)`, `Values(…)`.
             Queries may use only declared columns, except in `where`.
-        rows: how many rows of an entity count, at most (in each cell, for a group-by); 1 by
+        max_rows_per_group: contribution bound: how many rows of a privacy unit count in each group
+            of a group-by, or in all without one; 1 by default.
+        max_groups: contribution bound: how many groups of a group-by a privacy unit counts in; 1 by
             default.
-        groups: how many cells of a group-by an entity may be in; 1 by default.
         name: the dataset's name in a ledger; by default the file's, without its ending.
         engine: where it runs: DuckDB in this process by default.
-        tables: further tables of the same people, joined on the entity, and public ones, which are
+        tables: further tables of the same people, joined on the privacy unit, and public ones,
+            which are
             looked up: `FurtherTable(…)`, `LookupTable(…)`.
         features: what is computed for each person from that person's rows: `Feature(…)`. Each is a
             column like any other, the same in all rows of a person; a question about features, and
@@ -69,20 +71,20 @@ class Table:
     def __init__(  # noqa: PLR0913 (public parameters, all by name)
         self,
         source: object,
-        entity: str,
+        privacy_unit: str,
         domains: Mapping[str, object] | None = None,
         *,
-        rows: int | None = None,
-        groups: int | None = None,
+        max_rows_per_group: int | None = None,
+        max_groups: int | None = None,
         name: str | None = None,
         engine: Engine | None = None,
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
     ) -> None:
         require_extras("release")
-        given = {"rows": rows, "groups": groups}
+        given = {"max_rows_per_group": max_rows_per_group, "max_groups": max_groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
-        self.rows, self.groups = (
+        self.max_rows_per_group, self.max_groups = (
             1 if value is None else read_whole(value, field, 1, MOST_ROWS)
             for field, value in given.items()
         )
@@ -98,15 +100,15 @@ class Table:
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())
-        self.entity = self._entity(entity)
-        self.by_row = self.entity not in self.columns
+        self.privacy_unit = self._find_privacy_unit(privacy_unit)
+        self.by_row = self.privacy_unit not in self.columns
         for field, value in given.items():
             self.bound(field, value)
         if not self.by_row and not (
-            is_usable(self.type(self.entity)) or self.type(self.entity).is_binary()
+            is_usable(self.type(self.privacy_unit)) or self.type(self.privacy_unit).is_binary()
         ):
             accepted = "a column of numbers, texts or dates"
-            raise invalid_value("entity", accepted, str(self.type(self.entity)))
+            raise invalid_value("privacy_unit", accepted, str(self.type(self.privacy_unit)))
         self.own = self.kinds
         self.database = self._related(own, opened)
         self.kinds = self.database.kinds
@@ -124,8 +126,8 @@ class Table:
             accepted = "left out where each row is one person: there is nothing to sum up"
             raise invalid_value("features", accepted, f"{len(self.features)} of them")
         pairs = tuple(zip(self.tables, opened, strict=True))
-        entity = None if self.by_row else self.entity
-        return Database(self.engine, own, entity, pairs, self.features)
+        unit = None if self.by_row else self.privacy_unit
+        return Database(self.engine, own, unit, pairs, self.features)
 
     def _declare(self, domains: Mapping[str, object]) -> None:
         """The domains. Those of features come first, as data, since they say how columns are
@@ -189,15 +191,14 @@ class Table:
         return name
 
     def bound(self, field: str, own: int | None) -> int:
-        """How many rows, or cells, of an entity count for a query that has a bound of its own, or
-        the table's."""
+        """The contribution bound of a query: its own, or the table's."""
         result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MOST_ROWS)
         if self.by_row and result > 1:
             raise invalid_value(field, "1, or left out, where each row is one person", result)
         return 1 if self.of_people else result
 
     def at_default(self, field: str, own: int | None) -> bool:
-        """Whether nobody has said how many rows, or cells, of an entity count."""
+        """Whether nobody has said what the contribution bound is."""
         return own is None and field not in self.stated and not self.one_row
 
     def type(self, column: str) -> Any:
@@ -256,8 +257,8 @@ class Table:
             raise invalid_value("query", accepted, "another")
         return expression
 
-    def _entity(self, given: object) -> str:
-        """The entity's column, or a name that no column has, for each row by itself."""
+    def _find_privacy_unit(self, given: object) -> str:
+        """The column of the privacy unit, or a name that no column has, for each row by itself."""
         if isinstance(given, str):
             if given in (ROW, EACH_ROW):
                 if given not in self.columns:
@@ -265,10 +266,12 @@ class Table:
                 other = f"{EACH_ROW!r} where each row is one person"
                 if EACH_ROW in self.columns:
                     other = "rename the columns where each row is one person"
-                raise invalid_value("entity", f"{COLUMN + given!r} for that column, {other}", given)
+                raise invalid_value(
+                    "privacy_unit", f"{COLUMN + given!r} for that column, {other}", given
+                )
             if given not in self.columns and given.startswith(COLUMN):
-                return self.column(given.removeprefix(COLUMN), "entity")
-        return self.column(given, "entity")
+                return self.column(given.removeprefix(COLUMN), "privacy_unit")
+        return self.column(given, "privacy_unit")
 
     def _fitting(self, column: str, declared: object) -> Domain:
         domain, kind = read_domain(column, declared), self.type(column)

@@ -18,7 +18,7 @@ from whosin.ledger.encoding import canonical_json
 from whosin.report.card import Section, budget_words, describe_adversary, known_size
 from whosin.report.terminal import format_short
 
-# A dataset's standing in words: what was spent, what is left, what it lets anyone believe.
+# A dataset's budget state in words: what was spent, what is left, what it lets anyone believe.
 
 
 STATE_SENTENCES = {
@@ -26,106 +26,116 @@ STATE_SENTENCES = {
     "closed": "closed: no further answers",
     "complete": "complete: it had a release that allows no other",
 }
-NAMED_ENTRIES = ("registered", "amended", "halted", "resumed", "closed")
+NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 """Kinds of entries that say what they are."""
 
 
-def standing_card(standing: BudgetState) -> list[Section]:
+def budget_state_card(budget_state: BudgetState) -> list[Section]:
     """The sections of a dataset's page."""
     return [
-        Section(standing.dataset, tuple(_budget_lines(standing))),
-        Section("What all answers together allow", tuple(belief_lines(standing))),
-        Section("History", (history_line(standing),)),
+        Section(budget_state.dataset, tuple(_budget_lines(budget_state))),
+        Section("What all answers together allow", tuple(belief_lines(budget_state))),
+        Section("History", (history_line(budget_state),)),
     ]
 
 
-def _budget_lines(standing: BudgetState) -> list[str]:
-    lines = [f"Budget: {budget_words(standing.plan)}.", *_unit_lines(standing)]
-    if not standing.debits:
+def _budget_lines(budget_state: BudgetState) -> list[str]:
+    lines = [f"Budget: {budget_words(budget_state.plan)}.", *_unit_lines(budget_state)]
+    if not budget_state.debits:
         lines.append("Nothing has been spent.")
-    elif standing.epsilon == math.inf:
+    elif budget_state.epsilon == math.inf:
         lines.append("Spent: all of it, on a release of its own.")
     else:
-        read = "" if standing.reading == "pure" else ", added up as ρ of zero-concentrated DP"
-        count = "1 debit" if standing.debits == 1 else f"{standing.debits} debits"
-        lines.append(f"Spent: ε = {_spent_text(standing)} in {count}{read}.")
-    if standing.state == "open":
-        alone = " It allows one answer only." if standing.budget.alone else ""
-        gaussian = f"; or ρ = {format_figures(standing.spendable_rho, 6, 'down')} of Gaussian noise"
-        rho = gaussian if standing.budget.rho else ""
-        lines.append(f"Left: ε = {format_figures(standing.spendable, 6, 'down')}{rho}.{alone}")
-    lines.append(f"State: {STATE_SENTENCES[standing.state]}.")
-    return [*lines, *_suspension_lines(standing)]
+        read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
+        count = "1 debit" if budget_state.debits == 1 else f"{budget_state.debits} debits"
+        lines.append(f"Spent: ε = {_spent_text(budget_state)} in {count}{read}.")
+    if budget_state.state == "open":
+        alone = " It allows one answer only." if budget_state.budget.alone else ""
+        gaussian = (
+            f"; or ρ = {format_figures(budget_state.spendable_rho, 6, 'down')} of Gaussian noise"
+        )
+        rho = gaussian if budget_state.budget.rho else ""
+        lines.append(f"Left: ε = {format_figures(budget_state.spendable, 6, 'down')}{rho}.{alone}")
+    lines.append(f"State: {STATE_SENTENCES[budget_state.state]}.")
+    return [*lines, *_suspension_lines(budget_state)]
 
 
-def _spent_text(standing: BudgetState) -> str:
+def _spent_text(budget_state: BudgetState) -> str:
     """What was spent; never more than the budget, which is printed rounded down, if it is not."""
-    text, whole = format_short(standing.epsilon), format_figures(standing.plan.epsilon, 6, "down")
-    return whole if standing.epsilon <= standing.plan.epsilon and _is_above(text, whole) else text
+    text, whole = (
+        format_short(budget_state.epsilon),
+        format_figures(budget_state.plan.epsilon, 6, "down"),
+    )
+    return (
+        whole
+        if budget_state.epsilon <= budget_state.plan.epsilon and _is_above(text, whole)
+        else text
+    )
 
 
 def _is_above(text: str, other: str) -> bool:
     return Fraction(text.rpartition("≈")[2].strip()) > Fraction(other)
 
 
-def _suspension_lines(standing: BudgetState) -> list[str]:
+def _suspension_lines(budget_state: BudgetState) -> list[str]:
     """That an engine failed, where one did, and what follows."""
-    if not standing.halts and not standing.halted:
+    if not budget_state.suspensions and not budget_state.suspended:
         return []
-    times = "once" if standing.halts == 1 else f"{standing.halts} times"
+    times = "once" if budget_state.suspensions == 1 else f"{budget_state.suspensions} times"
     now = (
         ": nothing is answered until its curator has looked, and lets it go on with whosin "
         "ledger resume."
-        if standing.halted
+        if budget_state.suspended
         else "; its curator let it go on."
     )
-    word = "Halted" if standing.halted else "It was halted"
+    word = "Suspended" if budget_state.suspended else "It was suspended"
     return [f"{word}{now} An engine failed after a debit {times}."]
 
 
-def _unit_lines(standing: BudgetState) -> list[str]:
+def _unit_lines(budget_state: BudgetState) -> list[str]:
     """Whose rows the budget is for, where that was said."""
-    if standing.bound is None:
+    if budget_state.registered is None:
         return []
-    kept = standing.bound.binding
-    rows = "1 row" if kept.rows == 1 else f"{kept.rows:,} rows"
-    groups = "1 cell" if kept.groups == 1 else f"{kept.groups:,} cells"
-    return [f"Protects each {kept.entity!r}: at most {rows} in {groups} count."]
+    kept = budget_state.registered.registration
+    rows = "1 row" if kept.max_rows_per_group == 1 else f"{kept.max_rows_per_group:,} rows"
+    groups = "1 group" if kept.max_groups == 1 else f"{kept.max_groups:,} groups"
+    verb = "counts" if kept.max_rows_per_group == 1 else "count"
+    return [f"Privacy unit: {kept.privacy_unit!r}; at most {rows} in {groups} {verb}."]
 
 
-def belief_lines(standing: BudgetState) -> list[str]:
+def belief_lines(budget_state: BudgetState) -> list[str]:
     """How sure the plan's adversary can have become from all answers so far."""
-    plan = standing.plan
+    plan = budget_state.plan
     lines = [describe_adversary(plan.family)]
-    if not standing.debits:
+    if not budget_state.debits:
         return [*lines, "So far they have learned nothing from here."]
-    if standing.by_itself:
-        return [*lines, f"Whoever that is {plan.target.words()}.", *_failure_lines(standing)]
-    if math.isinf(standing.ratio):
+    if budget_state.by_itself:
+        return [*lines, f"Whoever that is {plan.target.words()}.", *_failure_lines(budget_state)]
+    if math.isinf(budget_state.ratio):
         return [*lines, "Nothing is promised."]
     low, high = plan.beliefs
     beliefs = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
     moves = [
         f"from {format_percent(p, 'down')} to at most "
-        f"{format_percent(posterior(standing.ratio, p), 'up')}"
+        f"{format_percent(posterior(budget_state.ratio, p), 'up')}"
         for p in beliefs
     ]
     lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")
-    return [*lines, *_failure_lines(standing)]
+    return [*lines, *_failure_lines(budget_state)]
 
 
-def _failure_lines(standing: BudgetState) -> list[str]:
-    if not standing.plan.delta or standing.certain:
+def _failure_lines(budget_state: BudgetState) -> list[str]:
+    if not budget_state.plan.delta or budget_state.certain:
         return []
-    failure = format_typed(standing.plan.failure, "up")
+    failure = format_typed(budget_state.plan.failure, "up")
     may = f"That may fail with probability {failure}, given that a person is in."
-    return [may, *known_size(standing.plan)]
+    return [may, *known_size(budget_state.plan)]
 
 
-def history_line(standing: BudgetState) -> str:
+def history_line(budget_state: BudgetState) -> str:
     """The head of the history, for a report."""
-    count = "1 entry" if standing.entries == 1 else f"{standing.entries} entries"
-    return f"{count}, the last of {standing.last[:19]}Z; head {standing.head}"
+    count = "1 entry" if budget_state.entries == 1 else f"{budget_state.entries} entries"
+    return f"{count}, the last of {budget_state.last[:19]}Z; head {budget_state.head}"
 
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
@@ -189,9 +199,9 @@ HISTORY_COLUMNS = ("dataset", "number", "kind", "request", "who", "when", "body"
 def datasets_data(records: Records, *, entries: bool = True) -> dict[str, list[dict[str, Any]]]:
     """All datasets as plain data, with all their entries if asked for."""
     datasets = []
-    for standing, history in records:
+    for budget_state, history in records:
         past = {"history": [entry.to_dict() for entry in history]} if entries else {}
-        datasets.append(standing.to_dict() | past)
+        datasets.append(budget_state.to_dict() | past)
     return {"datasets": datasets}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs, families
 from whosin.beliefs import format_percent
@@ -26,9 +26,10 @@ from whosin.exact import (
 )
 from whosin.ledger.budget import Budget
 from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.report.charts import belief_chart, rates_chart
-from whosin.report.explanation import Explanation, Reading, Sufficiency
 from whosin.report.terminal import AFTER, BEFORE, NEVER, Curve, Marks, format_short, per_thousand
+
+if TYPE_CHECKING:
+    from whosin.report.explanation import Explanation, Reading, Sufficiency
 
 # A plan in plain words: who is looking, how sure they may become, what that takes.
 
@@ -207,7 +208,7 @@ def _through_a_ledger(plan: Plan) -> str:
             "A ledger has no room for Gaussian noise under this plan: releases draw Laplace noise."
         )
     assert plan.query is not None
-    sigma = plan.query.euclidean(plan.relation) / math.sqrt(2 * rho)
+    sigma = plan.query.l2_sensitivity(plan.relation) / math.sqrt(2 * rho)
     return (
         "That is for one release by itself. A release through a ledger, which adds up over time "
         f"(zCDP), draws discrete Gaussian noise of σ = {format_figures(sigma, 4, 'up')} when it "
@@ -420,6 +421,7 @@ RATES_TITLE = "How many of those who are in the best test recognises"
 def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Any]:
     """Both pictures of a plan, the target's own first."""
     from whosin.curves import tradeoff
+    from whosin.report.charts import belief_chart, rates_chart
 
     allowed = plan.target.points if isinstance(plan.target, Profile) else ()
     pictures = [
@@ -432,6 +434,7 @@ def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Any]:
 def process_chart(plan: ProcessPlan) -> Any:
     """What the best test reaches after all runs."""
     from whosin.curves import tradeoff
+    from whosin.report.charts import rates_chart
 
     title = f"What the best test reaches after {describe_runs(plan.process)}"
     return rates_chart(tradeoff(plan), title, promised_rates(plan.target))
@@ -448,6 +451,8 @@ def explanation_chart(
     band: tuple[Fraction, Fraction] | None = None,
 ) -> Any:
     """An ε in beliefs; in rates, where it is held against a target about them."""
+    from whosin.report.charts import belief_chart, rates_chart
+
     title = f"What {meaning.numbers} means"
     if verdict is not None and verdict.target.averages:
         return rates_chart(meaning.tests(), title, promised_rates(verdict.target))

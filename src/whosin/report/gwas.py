@@ -53,10 +53,10 @@ def release_rows(release: StudyRelease) -> list[Row]:
 
 
 def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
-    numbers, scale = release.numbers, release.offer.scale
-    if release.offer.question.numbers == "nothing":
+    numbers, scale = release.numbers, release.estimate.scale
+    if release.estimate.question.numbers == "nothing":
         return []
-    if release.offer.question.numbers == "chi2":
+    if release.estimate.question.numbers == "chi2":
         chi2 = numbers[:, 0]
         within = np.full(len(chi2), TAIL_95 * scale)
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
@@ -343,43 +343,43 @@ TEXT_COLUMNS = {"SNP", "A1", "frequencies", "test", "protects"}
 PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def offer_card(offer: StudyCostEstimate) -> list[Section]:
+def estimate_card(estimate: StudyCostEstimate) -> list[Section]:
     """The plan's card, with what this release did."""
-    sections = plan_card(offer.plan)
+    sections = plan_card(estimate.plan)
     return [
         *sections[:2],
-        Section("What is published", tuple(_published_lines(offer))),
+        Section("What is published", tuple(_published_lines(estimate))),
         *sections[2:],
     ]
 
 
-def _published_lines(offer: StudyCostEstimate) -> list[str]:
-    asked = offer.question
-    chosen, numbers = (float(part) for part in offer.epsilons)
-    within = math.log(20) * offer.scale
-    people = f"{offer.cases:,} cases and {offer.controls:,} controls"
+def _published_lines(estimate: StudyCostEstimate) -> list[str]:
+    asked = estimate.question
+    chosen, numbers = (float(part) for part in estimate.epsilons)
+    within = math.log(20) * estimate.scale
+    people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
     lines = [
-        f"The {asked.top} most associated of {offer.snps:,} SNPs among {people}, chosen by "
+        f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "
         f"{_describe_score(asked.score, asked.threshold)} with noise of scale "
-        f"{offer.selection_scale:.4g} (ε = {chosen:.4f})."
+        f"{estimate.selection_scale:.4g} (ε = {chosen:.4f})."
         if asked.top
         else f"Numbers about {asked.size} SNPs among {people}, named without looking at the data.",
     ]
     if asked.numbers == "counts":
         lines.append(
-            f"Their allele counts with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% "
-            "of case frequencies are within "
-            f"±{format_figures(within / (2 * offer.cases), 4, 'up')}. P, "
-            "OR and its interval follow from them, noise included."
+            f"Their allele counts with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): "
+            "95% of case frequencies are within "
+            f"±{format_figures(within / (2 * estimate.cases), 4, 'up')}. P, OR and its interval "
+            "follow from them, noise included."
         )
     elif asked.numbers == "chi2":
         lines.append(
-            f"Their χ² with noise of scale {offer.scale:.4g} (ε = {numbers:.4f}): 95% are within "
-            f"±{format_figures(within, 4, 'up')}."
+            f"Their χ² with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): 95% are "
+            f"within ±{format_figures(within, 4, 'up')}."
         )
     lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
     if asked.relation == "genotype":
-        doubled = 2 * offer.plan.epsilon
+        doubled = 2 * estimate.plan.epsilon
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = format_percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
@@ -402,16 +402,16 @@ def _describe_score(score: str, threshold: object) -> str:
     return SCORE_NAMES[score].format(float(rational(threshold)))
 
 
-def print_offer(offer: StudyCostEstimate) -> None:
+def print_estimate(estimate: StudyCostEstimate) -> None:
     """The card of a release that was not made."""
-    print_sections(offer_card(offer))
+    print_sections(estimate_card(estimate))
     print("A dry run: nothing was drawn and nothing was spent.")
 
 
 def print_release(release: StudyRelease) -> None:
     """The card and the table."""
     console = Console(highlight=False)
-    print_sections(offer_card(release.offer))
+    print_sections(estimate_card(release.estimate))
     console.print()
     rows = release_rows(release)
     names = [name for name in PRINTED_COLUMNS if name in rows[0]]
@@ -565,7 +565,7 @@ def short_cell(value: str | int | float) -> str:
 def release_page(release: StudyRelease, path: Path) -> None:
     """Write the Manhattan plot, all columns and the card."""
     rows = release_rows(release)
-    asked = release.offer.question
+    asked = release.estimate.question
     what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
     body = []
     if "P" in rows[0]:
@@ -575,6 +575,6 @@ def release_page(release: StudyRelease, path: Path) -> None:
         )
         body.append(html.chart_svg(chart))
     body.append(html.rows_table(list(rows[0]), [list(row.values()) for row in rows]))
-    body.append(html.html_sections(offer_card(release.offer)))
+    body.append(html.html_sections(estimate_card(release.estimate)))
     body.append(f"<p class=soft>Ledger entry: {html_escape(release.dataset)}</p>")
     write_file(path, html.html_page(f"{what}, released privately", body), "--save", private=True)

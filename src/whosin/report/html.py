@@ -17,7 +17,7 @@ from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
 from whosin.release.queries.base import AMOUNT
 from whosin.report import card
-from whosin.report.budget import cost_words, standing_card
+from whosin.report.budget import budget_state_card, cost_words
 from whosin.report.card import plan_charts
 from whosin.report.charts import policy_element
 from whosin.report.releases import cell_words
@@ -74,7 +74,7 @@ def release_report(title: str, plan: Plan, release: Release) -> str:
         "says what counts.</p>",
         *(_answer_section(answer, number) for number, answer in enumerate(release)),
         html_heading("What all answers together allow, and the ledger"),
-        html_sections(standing_card(release.standing)),
+        html_sections(budget_state_card(release.budget_state)),
         html_heading("If they know more than assumed"),
         *(
             html_paragraphs(part)

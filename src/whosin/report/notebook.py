@@ -13,7 +13,7 @@ from whosin.ledger import BudgetState
 from whosin.notions import Level, Notion
 from whosin.release import Answer, Release
 from whosin.report import card, charts
-from whosin.report.budget import cost_words, standing_card
+from whosin.report.budget import budget_state_card, cost_words
 from whosin.report.card import RATES_TITLE, plan_charts
 from whosin.report.html import answer_html, chart_svg, html_sections, rows_table
 from whosin.report.html import theorem_list as theorem_list
@@ -83,8 +83,8 @@ def _(level: Level) -> str:
 
 
 @html.register
-def _(standing: BudgetState) -> str:
-    return _html_block(html_sections(standing_card(standing)))
+def _(budget_state: BudgetState) -> str:
+    return _html_block(html_sections(budget_state_card(budget_state)))
 
 
 @html.register
@@ -102,7 +102,7 @@ def _(answer: Answer) -> str:
 
 @html.register
 def _(release: Release) -> str:
-    return _html_block(*(html(answer) for answer in release.answers), html(release.standing))
+    return _html_block(*(html(answer) for answer in release.answers), html(release.budget_state))
 
 
 def _table_blocks(answer: Answer) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,10 +18,9 @@ from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.inspection import InspectionFinding
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
-from whosin.report.budget import belief_lines, cost_words, history_line, standing_card
+from whosin.report.budget import belief_lines, budget_state_card, cost_words, history_line
 from whosin.report.card import budget_words, describe_adversary, describe_delta
 from whosin.report.table_views import (
     Crosstab,
@@ -32,6 +31,9 @@ from whosin.report.table_views import (
 )
 from whosin.report.terminal import point_words, print_table
 from whosin.report.text import print_sections, print_wrapped
+
+if TYPE_CHECKING:
+    from whosin.release.inspection import InspectionFinding
 
 # The tables of an answer that has several, on a terminal.
 #
@@ -128,34 +130,34 @@ def _row_mark(view: TableView, index: int) -> str:
     return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
 
 
-# Offers and releases as text in a terminal.
+# Cost estimates and releases as text in a terminal.
 
 
 MOST_SHOWN = 30
 MOST_MEASURED = 8
 
 
-def offer_data(offer: CostEstimate) -> dict[str, Any]:
-    """An offer as plain data."""
+def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
+    """A cost estimate as plain data."""
     data = {
-        "title": offer.query.title,
-        "question": dict(offer.charge.what),
-        "costs": {relation: cost_data(cost) for relation, cost in offer.charge.costs.items()},
-        "noise": offer.noise,
-        "error": offer.error,
-        "within": offer.within,
-        "within_words": offer.within_words,
-        "cautions": [caution.to_dict() for caution in offer.cautions],
+        "title": estimate.query.title,
+        "question": dict(estimate.charge.what),
+        "costs": {relation: cost_data(cost) for relation, cost in estimate.charge.costs.items()},
+        "noise": estimate.noise,
+        "error": estimate.error,
+        "within": estimate.within,
+        "within_words": estimate.within_words,
+        "cautions": [caution.to_dict() for caution in estimate.cautions],
     }
-    if offer.tables:
-        data |= {"tables": list(offer.tables), "measured": list(offer.measured)}
-    if offer.by_weights is not None:
-        data |= {"standard_error": offer.standard_error, "by_weights": offer.by_weights}
+    if estimate.tables:
+        data |= {"tables": list(estimate.tables), "measured": list(estimate.measured)}
+    if estimate.by_weights is not None:
+        data |= {"standard_error": estimate.standard_error, "by_weights": estimate.by_weights}
     return data
 
 
-def print_offers(
-    title: str, plan: Plan, offers: Sequence[CostEstimate], remaining: float | None = None
+def print_estimates(
+    title: str, plan: Plan, estimates: Sequence[CostEstimate], remaining: float | None = None
 ) -> None:
     """What a batch would cost and how good it would be."""
     console = Console(highlight=False)
@@ -166,21 +168,21 @@ def print_offers(
         *describe_delta(plan),
     ]
     console.print(escape(" ".join(promise)))
-    print_table(console, offer_table(plan, offers))
-    for offer in offers:
-        if offer.within_words:
-            console.print(escape(f"{offer.query.title}: {offer.within_words}."))
-    for offer in offers:
-        if offer.tables:
-            console.print(f"\n[bold]{escape(offer.query.title)}[/bold], table by table")
-            print_table(console, error_table(offer))
-            console.print(f"Measured: {escape(measured_words(offer))}.")
-    print_gains(console, offers)
-    print_cautions(console, offers)
-    if any(offer.charge.alone for offer in offers):
+    print_table(console, estimate_table(plan, estimates))
+    for estimate in estimates:
+        if estimate.within_words:
+            console.print(escape(f"{estimate.query.title}: {estimate.within_words}."))
+    for estimate in estimates:
+        if estimate.tables:
+            console.print(f"\n[bold]{escape(estimate.query.title)}[/bold], table by table")
+            print_table(console, error_table(estimate))
+            console.print(f"Measured: {escape(measured_words(estimate))}.")
+    print_gains(console, estimates)
+    print_cautions(console, estimates)
+    if any(estimate.charge.alone for estimate in estimates):
         console.print("Its promise does not add to others: it must be the only release.")
     else:
-        total = sum((offer.charge.cost(plan.relation) for offer in offers), Cost(0, 0))
+        total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
         console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
         console.print(
@@ -188,20 +190,22 @@ def print_offers(
         )
 
 
-def print_gains(console: Console, offers: Sequence[CostEstimate]) -> None:
+def print_gains(console: Console, estimates: Sequence[CostEstimate]) -> None:
     """By how much the split for the least error helps, and what is measured at once."""
-    compared = [offer for offer in offers if offer.by_weights is not None]
+    compared = [estimate for estimate in estimates if estimate.by_weights is not None]
     if not compared:
         return
     console.print("\nStandard error of a number, split by weights → optimal")
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-    for offer in compared[:MOST_SHOWN]:
-        moved = f"{_short_value(offer.by_weights)} → {_short_value(offer.standard_error)}"
-        table.add_row(escape(offer.query.title), moved)
+    for estimate in compared[:MOST_SHOWN]:
+        moved = f"{_short_value(estimate.by_weights)} → {_short_value(estimate.standard_error)}"
+        table.add_row(escape(estimate.query.title), moved)
     if len(compared) > MOST_SHOWN:
         table.add_row(f"… {len(compared) - MOST_SHOWN} more")
     print_table(console, table)
-    for joint in {id(offer.joint): offer.joint for offer in compared if offer.joint}.values():
+    for joint in {
+        id(estimate.joint): estimate.joint for estimate in compared if estimate.joint
+    }.values():
         titles = escape(joint.query.title)
         console.print(f"Measured at once for {titles}: {escape(measured_words(joint))}.")
 
@@ -210,13 +214,13 @@ def _short_value(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def print_cautions(console: Console, offers: Sequence[CostEstimate]) -> None:
+def print_cautions(console: Console, estimates: Sequence[CostEstimate]) -> None:
     """What to decide before asking, each once, with the queries that it is about."""
     alike: dict[tuple[object, ...], list[tuple[str, CostWarning]]] = {}
-    for offer in offers:
-        for caution in offer.cautions:
+    for estimate in estimates:
+        for caution in estimate.cautions:
             key = caution.about, bool(caution.columns), caution.times
-            alike.setdefault(key, []).append((offer.query.title, caution))
+            alike.setdefault(key, []).append((estimate.query.title, caution))
     for several in alike.values():
         columns = dict.fromkeys(name for _, each in several for name in each.columns)
         words = replace(several[0][1], columns=tuple(columns)).words
@@ -225,31 +229,33 @@ def print_cautions(console: Console, offers: Sequence[CostEstimate]) -> None:
         console.print(f"[yellow]Warning[/yellow]{about}: {escape(words)}.")
 
 
-def offer_table(plan: Plan, offers: Sequence[CostEstimate]) -> Table:
+def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> Table:
     """Queries with their costs and expected errors."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("query", "cost", "expected error", "95% within", "noise"):
         table.add_column(name, overflow="fold")
-    for offer in offers:
+    for estimate in estimates:
         table.add_row(
-            escape(offer.query.title),
-            cost_words(offer.charge.cost(plan.relation)),
-            _format_number(offer.error),
-            "" if offer.within is None or offer.within_words else f"±{_format_up(offer.within)}",
-            escape(offer.noise),
+            escape(estimate.query.title),
+            cost_words(estimate.charge.cost(plan.relation)),
+            _format_number(estimate.error),
+            ""
+            if estimate.within is None or estimate.within_words
+            else f"±{_format_up(estimate.within)}",
+            escape(estimate.noise),
         )
     return table
 
 
-def error_table(offer: CostEstimate) -> Table:
-    """The tables of an offer with the standard error of a cell of each."""
+def error_table(estimate: CostEstimate) -> Table:
+    """The tables of a cost estimate with the standard error of a cell of each."""
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("table", "standard error of a cell"):
         table.add_column(name, overflow="fold")
-    for each in offer.tables[:MOST_SHOWN]:
+    for each in estimate.tables[:MOST_SHOWN]:
         table.add_row(escape(", ".join(each["columns"]) or "total"), error_words(each))
-    if len(offer.tables) > MOST_SHOWN:
-        table.add_row(f"… {len(offer.tables) - MOST_SHOWN} more")
+    if len(estimate.tables) > MOST_SHOWN:
+        table.add_row(f"… {len(estimate.tables) - MOST_SHOWN} more")
     return table
 
 
@@ -261,11 +267,11 @@ def error_words(table: Mapping[str, Any]) -> str:
     )
 
 
-def measured_words(offer: CostEstimate) -> str:
+def measured_words(estimate: CostEstimate) -> str:
     """What is measured, and with which part of the budget; those with most of it first."""
-    word = "epsilon" if "epsilon" in offer.measured[0] else "rho"
+    word = "epsilon" if "epsilon" in estimate.measured[0] else "rho"
     letter = "ε" if word == "epsilon" else "ρ"
-    ranked = sorted(offer.measured, key=lambda each: -float(each[word]))
+    ranked = sorted(estimate.measured, key=lambda each: -float(each[word]))
     said = []
     for each in ranked[:MOST_MEASURED]:
         columns = ", ".join(each["columns"]) or "total"
@@ -289,7 +295,7 @@ def print_release(title: str, plan: Plan, release: Release) -> None:
         for said in filter(None, (answer.noisy_note, answer.statement)):
             console.print(Padding(f"[dim]{escape(said)}[/dim]", (0, 0, 0, 2), expand=False))
     console.print()
-    print_sections(standing_card(release.standing))
+    print_sections(budget_state_card(release.budget_state))
 
 
 def answer_table(answer: Answer) -> Table:
@@ -353,7 +359,7 @@ def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
 
 
 def print_demo(
-    title: str, plan: Plan, offers: Sequence[CostEstimate], release: Release, refusal: str
+    title: str, plan: Plan, estimates: Sequence[CostEstimate], release: Release, refusal: str
 ) -> None:
     """Plan, dry run, release, ledger: what the main job looks like."""
     console = Console(highlight=False)
@@ -364,13 +370,13 @@ def print_demo(
     level = format_decimals(plan.epsilon, 4, "down")
     print_wrapped(f"That takes ε = {level} in all ({plan.relation} neighbours).")
     console.print("\n[bold]2 dry run[/bold]  cost and error before anything runs")
-    console.print(offer_table(plan, offers))
+    console.print(estimate_table(plan, estimates))
     console.print("\n[bold]3 release[/bold]  debited first, then answered with exact noise")
     for answer in release:
         console.print(f"\n  [bold]{escape(answer.title)}[/bold]")
         console.print(answer_table(answer))
     console.print("\n[bold]4 ledger[/bold]  what all of it together allows anyone to believe")
-    for line in (*belief_lines(release.standing)[1:], history_line(release.standing)):
+    for line in (*belief_lines(release.budget_state)[1:], history_line(release.budget_state)):
         print_wrapped(line)
     print_wrapped(f"A second session is refused: {refusal}.")
     console.print()

@@ -22,7 +22,6 @@ from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import NAME, POINT
-from whosin.report.charts import CHART_COLOURS, rows_chart
 from whosin.report.terminal import check_writable
 
 # The tables of an answer that has several, as people read them.
@@ -530,6 +529,8 @@ def answer_chart(answer: Answer) -> Any | None:
     if "low" not in answer.columns or not 2 <= len(answer.rows) <= ANSWER_CHARTS_MOST_CELLS:
         return None
     import altair
+
+    from whosin.report.charts import CHART_COLOURS, rows_chart
 
     keys = key_columns(answer)
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

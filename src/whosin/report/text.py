@@ -19,7 +19,6 @@ from whosin.exact import Rounding, format_decimals, format_figures, format_typed
 from whosin.ledger import BudgetState, Entry
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
-from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 from whosin.report.terminal import (
     belief_plot,
     columns_table,
@@ -244,23 +243,23 @@ def print_filled(text: str) -> None:
     console.print(fill(text, console.width))
 
 
-def print_standings(
+def print_budget_states(
     records: Sequence[tuple[BudgetState, Sequence[Entry]]], entries: bool = False
 ) -> None:
     """Where datasets stand, with their histories if asked for."""
     console = Console(highlight=False)
     if not records:
         console.print("The ledger has no datasets.")
-    for number, (standing, history) in enumerate(records):
+    for number, (budget_state, history) in enumerate(records):
         if number:
             console.print()
-        print_sections(budget.standing_card(standing))
+        print_sections(budget.budget_state_card(budget_state))
         if entries:
             table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
             for name in ("", "when", "who", "what", "cost"):
                 table.add_column(name, overflow="fold")
             for entry in history:
-                cells = budget.entry_row(entry, standing.budget.relation)
+                cells = budget.entry_row(entry, budget_state.budget.relation)
                 table.add_row(*(escape(cell) for cell in cells))
             console.print(table)
 
@@ -457,6 +456,8 @@ def distortion_chart(curves: Curves, title: str, mark: Optimum | None = None) ->
 
 def _chart_panel(curves: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
     import altair
+
+    from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 
     rows: list[dict[str, object]] = []
     dashed: list[dict[str, object]] = []

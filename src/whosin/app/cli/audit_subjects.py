@@ -146,13 +146,13 @@ def plan_subject(plan: Plan) -> Subject:
         raise invalid_value("noise of the plan", "laplace or gaussian, or a function to audit", got)
     kind, scale = plan.noise.kind, plan.noise.scale
     sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
-    reach = math.ceil(plan.query.sensitivity(plan.relation))
+    sensitivity = math.ceil(plan.query.l1_sensitivity(plan.relation))
 
     def draw(answer: object, size: int, _rng: np.random.Generator) -> Any:
         assert isinstance(answer, int)
         return answer + sampler(scale, size)
 
-    pair = InputPair("one person more", reach, 0)
+    pair = InputPair("one person more", sensitivity, 0)
     return Subject(draw, f"the plan's own noise (discrete {kind}, scale {scale:.4g})", (pair,))
 
 

@@ -41,7 +41,7 @@ def explain(
         ),
     ] = None,
     delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
-    rows: Annotated[
+    max_rows: Annotated[
         int, typer.Option(help="With --from: how many rows a person has, where rows are protected.")
     ] = 1,
     multiplier: Annotated[
@@ -97,9 +97,9 @@ def explain(
         _check_only_with(given[0], option, {option: sources[option]})
     _check_only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
     _check_only_with(given[0], "--epsilon", {"--relation": relation})
-    _check_only_with(given[0], "--from", {"--rows": None if rows == 1 else rows})
+    _check_only_with(given[0], "--from", {"--max-rows": None if max_rows == 1 else max_rows})
     if from_ is not None:
-        source = _explain_tool(from_, delta, rows, with_curve=bool(target))
+        source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
         source = _explain_process(multiplier, delta, noise, sample_rate, steps)
     else:
@@ -164,7 +164,7 @@ def _explain_process(
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool) -> _Source:
+def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> _Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
     from whosin.app.cli.user_code import load_object, user_code
     from whosin.bridges import read, read_curve
@@ -176,8 +176,8 @@ def _explain_tool(target: str, delta: str | None, rows: int, *, with_curve: bool
             value = load_object(target, "what it names")
             if isfunction(value):
                 value = _call_function(value)
-            guarantee: Guarantee = read(value, delta=delta, rows=rows)
-            known: TradeOff | None = read_curve(value, rows=rows) if with_curve else None
+            guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
+            known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
         if guarantee.epsilon == float("inf"):
             raise invalid_value("delta", "given with --delta: the tool states ρ alone", "nothing")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation

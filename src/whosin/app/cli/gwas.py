@@ -300,7 +300,7 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import read_study
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.release import RELATIVES_WARNING, Question, price_study, publish_study
+    from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
     from whosin.report.gwas import release_page, write_release
@@ -316,11 +316,11 @@ def release(
     asked = Question(top, relation, score, numbers, chosen_by, named)
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell)
-    offered = price_study(plan, asked, result)
+    estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
         if result.related:
             print_warning(RELATIVES_WARNING)
-        print_result(json, _offer_data(offered), gwas.print_offer, offered)
+        print_result(json, _estimate_data(estimate), gwas.print_estimate, estimate)
         return
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
@@ -334,7 +334,7 @@ def release(
             write_release(made, path)
         else:
             release_page(made, path)
-    print_result(json, _offer_data(offered, made), gwas.print_release, made)
+    print_result(json, _estimate_data(estimate, made), gwas.print_release, made)
 
 
 def _check_files(files: list[Path]) -> None:
@@ -365,23 +365,25 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
     return float(chdtri(1, value))
 
 
-def _offer_data(offered: StudyCostEstimate, made: StudyRelease | None = None) -> dict[str, object]:
+def _estimate_data(
+    estimate: StudyCostEstimate, made: StudyRelease | None = None
+) -> dict[str, object]:
     from whosin.exact import rational
     from whosin.report.gwas import release_rows
 
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
-        **{key: getattr(offered.question, key) for key in asked},
-        "threshold": rational(offered.question.threshold),
-        "epsilon": sum(offered.epsilons),
-        "epsilon_selection": offered.epsilons[0],
-        "epsilon_numbers": offered.epsilons[1],
-        "selection_scale": offered.selection_scale,
-        "noise_scale": offered.scale,
-        "cases": offered.cases,
-        "controls": offered.controls,
-        "snps_in_study": offered.snps,
-        "plan": offered.plan.to_dict(),
+        **{key: getattr(estimate.question, key) for key in asked},
+        "threshold": rational(estimate.question.threshold),
+        "epsilon": sum(estimate.epsilons),
+        "epsilon_selection": estimate.epsilons[0],
+        "epsilon_numbers": estimate.epsilons[1],
+        "selection_scale": estimate.selection_scale,
+        "noise_scale": estimate.scale,
+        "cases": estimate.cases,
+        "controls": estimate.controls,
+        "snps_in_study": estimate.snps,
+        "plan": estimate.plan.to_dict(),
     }
     if made is not None:
         data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}

@@ -15,7 +15,7 @@ from whosin.plain_files import check_plain, write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
-    from whosin.ledger.binding import Registration
+    from whosin.ledger.registration import Registration
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
@@ -47,8 +47,8 @@ def create(
 ) -> None:
     """Register a dataset with its budget: the plan's ε is the total, once and for all.
 
-    With --scenario the budget is for that table: its entity, domains and bounds are fixed too, and
-    users of a server can ask it. Without another budget the scenario's own is taken.
+    With --scenario the budget is for that table: its privacy unit, domains and bounds are fixed
+    too, and users of a server can ask it. Without another budget the scenario's own is taken.
     """
     from whosin.calibration import Plan, read_plan
     from whosin.ledger.encoding import read_name
@@ -64,17 +64,17 @@ def create(
         words = " and ".join(f"--{word}" for word in adversary)
         raise invalid_value(words, f"left out with {owner}, which has its own", "it")
     loaded = None if scenario is None else _load_scenario(scenario)
-    bound = None if loaded is None else _register_scenario(loaded)
+    registration = None if loaded is None else _register_scenario(loaded)
     if plan is not None:
         budget = Plan.load(plan)
     else:
         budget = read_plan(adversary, target) if target or loaded is None else loaded.plan
     with _open_ledger(ledger, create=True) as opened:
-        same = [] if bound is None else opened.copies(dataset, bound)
-        standing = opened.register(dataset, budget, bound)
+        same = [] if registration is None else opened.copies(dataset, registration)
+        budget_state = opened.register(dataset, budget, registration)
         if same:
             print_warning(describe_copy(dataset, same[0]))
-        _show_datasets(opened, [standing.dataset], json=json)
+        _show_datasets(opened, [budget_state.dataset], json=json)
 
 
 @app.command()
@@ -87,11 +87,11 @@ def amend(
     """Record that a dataset goes on with another file, other domains or bounds.
 
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
-    (the entity) can never change.
+    (the privacy unit) can never change.
     """
-    bound = _register_scenario(_load_scenario(scenario))
+    registration = _register_scenario(_load_scenario(scenario))
     with _open_ledger(ledger) as opened:
-        opened.amend(dataset, bound)
+        opened.amend(dataset, registration)
         _show_datasets(opened, [dataset], json=json)
 
 
@@ -174,7 +174,7 @@ def export(
 
 @app.command()
 def resume(ledger: Where, dataset: Dataset, json: Json = False) -> None:
-    """Let a dataset go on that was halted because an engine failed after a debit.
+    """Let a dataset go on that was suspended because an engine failed after a debit.
 
     Look first why it failed (memory, disk, a damaged file): whether it fails can depend on one
     person's rows, and each failure tells whoever asked a little that no debit paid for.
@@ -200,7 +200,7 @@ def _load_scenario(path: Path) -> Scenario:
 
 def _register_scenario(scenario: Scenario) -> Registration:
     """The table of a scenario, as a budget is bound to it."""
-    from whosin.release.registration import register_table
+    from whosin.release.table_registration import register_table
 
     return register_table(scenario.open_table(), scenario.queries, rows=True)
 
@@ -217,8 +217,8 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
     from whosin.report.budget import datasets_data
-    from whosin.report.text import print_standings
+    from whosin.report.text import print_budget_states
 
     records = [ledger.record(name)[:2] for name in names]
     data = {"ledger": ledger.name, **datasets_data(records, entries=entries)}
-    print_result(json, data, print_standings, records, entries)
+    print_result(json, data, print_budget_states, records, entries)

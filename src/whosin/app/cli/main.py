@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli import (
-    audit,
-    check,
-    explain,
-    gwas,
-    ledger,
-    plan,
-    release,
-    serve,
-    tradeoff,
-    verify,
-)
 from whosin.app.cli.options import Json, error_option, option_name, print_json
 from whosin.errors import (
     BrokenHistory,
@@ -67,7 +56,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Plan, price and release statistics of a generated hospital, with a report and a ledger."""
+    """Plan, estimate and release statistics of a generated hospital, with a report and a ledger."""
     require_extras("release", "charts")
     if keep is None:
         with TemporaryDirectory(prefix="whosin-demo-") as folder:
@@ -86,7 +75,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
 
     scenario = load_scenario(write_hospital(folder))
     session = scenario.open_session()
-    offers = session.dry_run(scenario.queries, **scenario.budget)
+    estimates = session.dry_run(scenario.queries, **scenario.budget)
     release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
     try:
@@ -94,10 +83,13 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     except BudgetRefused as error:
         refusal = str(error)
     if json:
-        data = {"offers": [releases.offer_data(offer) for offer in offers], **release.to_dict()}
+        data = {
+            "estimates": [releases.estimate_data(estimate) for estimate in estimates],
+            **release.to_dict(),
+        }
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    print_demo(scenario.title, scenario.plan, offers, release, refusal)
+    print_demo(scenario.title, scenario.plan, estimates, release, refusal)
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
     else:
@@ -119,31 +111,49 @@ OLD_SPELLINGS = {
 }
 """Options that were called differently in earlier versions."""
 
-app = typer.Typer(
-    name="whosin",
-    help="How sure can anyone be that you are in the data?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("plan")(plan.plan)
-app.command("explain")(explain.explain)
-app.command("verify")(verify.verify)
-app.command("notions")(explain.notions)
-app.command("tradeoff")(tradeoff.tradeoff)
-app.command("release")(release.release)
-app.command("sql")(release.sql)
-app.add_typer(check.app, name="check")
-app.add_typer(release.app, name="table")
-app.add_typer(ledger.app, name="ledger")
-app.command("audit")(audit.audit)
-app.add_typer(gwas.app, name="gwas")
-app.command("serve")(serve.serve)
-app.command("demo")(demo)
-app.command("cite")(explain.cite)
+COMMANDS = {
+    "plan": "plan:plan",
+    "explain": "explain:explain",
+    "verify": "verify:verify",
+    "notions": "explain:notions",
+    "tradeoff": "tradeoff:tradeoff",
+    "release": "release:release",
+    "sql": "release:sql",
+    "check": "check:app",
+    "table": "release:app",
+    "ledger": "ledger:app",
+    "audit": "audit:audit",
+    "gwas": "gwas:app",
+    "serve": "serve:serve",
+    "demo": "main:demo",
+    "cite": "explain:cite",
+}
+"""Where each command is: a module of this package, and a function or several commands in it."""
 
 
-@app.callback(invoke_without_command=True)
+HELP_OPTIONS = ["-h", "--help"]
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command with these of its commands; others are neither imported nor known to it."""
+    app = typer.Typer(
+        name="whosin",
+        help="How sure can anyone be that you are in the data?",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": HELP_OPTIONS},
+    )
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"whosin.app.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    app.callback(invoke_without_command=True)(_options)
+    return app
+
+
 def _options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
     if version:
         from importlib.metadata import version as installed
@@ -162,10 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
     options: dict[str, str] = {}
     words: list[str] = []
     try:
-        command = _command()
         words = [
             _current_option(word) for word in (sys.argv[1:] if arguments is None else arguments)
         ]
+        command = _command(words[0] if words and words[0] in COMMANDS else None)
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -206,9 +216,41 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
 
 
 @cache
-def _command() -> Any:
-    """The command, made once in a process: this takes some 70 ms."""
-    return typer.main.get_command(app)
+def _command(name: str | None) -> Any:
+    """The command with one of its commands, or with all of them: this takes some 70 ms."""
+    result = typer.main.get_command(make_app(COMMANDS if name is None else [name]))
+    _take_plain_values(result)
+    return result
+
+
+class _PlainValue:
+    """An option's value, where it is a text, a path that can be read, or not given: Typer 0.29
+    would import pydantic for it, and make a model of each option. It gets all the others."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if kind is str and isinstance(value, str):
+            return value
+        readable = isinstance(value, str) and (
+            os.access(value, os.R_OK) or not os.path.lexists(value)
+        )
+        if kind is Path and readable:
+            return Path(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _take_plain_values(command: Any) -> None:
+    """Let the options of a command, and of the commands in it, take plain values as they are."""
+    asked = command.get_help_option(typer.Context(command, help_option_names=HELP_OPTIONS))
+    for option in (*command.params, asked):
+        # Where Typer has another shape than that of 0.29, it is left as it is.
+        if getattr(option, "_runtime_param", True) is None and hasattr(option, "type_descriptor"):
+            option._runtime_param = _PlainValue()
+    for each in getattr(command, "commands", {}).values():
+        _take_plain_values(each)
 
 
 def _current_option(word: str) -> str:

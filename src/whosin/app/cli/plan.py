@@ -27,8 +27,12 @@ def plan(  # noqa: C901 (three forms of one command)
     ] = None,
     lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0",
     upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
-    rows: Annotated[int, typer.Option(help="The most rows a person has.")] = 1,
-    groups: Annotated[int, typer.Option(help="The most cells a person is in.")] = 1,
+    max_rows_per_group: Annotated[
+        int, typer.Option(help="Contribution bound: the most rows of a person in a group.")
+    ] = 1,
+    max_groups: Annotated[
+        int, typer.Option(help="Contribution bound: the most groups of a histogram per person.")
+    ] = 1,
     noise: Annotated[
         str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
     ] = "gaussian",
@@ -93,10 +97,14 @@ def plan(  # noqa: C901 (three forms of one command)
                 raise invalid_value(option, "left out with --chain", value)
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
-    if groups < 1:
-        raise invalid_value("--groups", "at least 1", groups)
+    if max_groups < 1:
+        raise invalid_value("--max-groups", "at least 1", max_groups)
     asked = PlannedQuery(
-        query or "count", rational(lower, "--lower"), rational(upper, "--upper"), rows, groups
+        query or "count",
+        rational(lower, "--lower"),
+        rational(upper, "--upper"),
+        max_rows_per_group,
+        max_groups,
     )
     failing = rational(target.get("delta", 0), "--delta")
     if people is not None and people < 1:

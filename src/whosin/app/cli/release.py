@@ -76,39 +76,40 @@ def release(
     check_paths(save, report)
     loaded = load_scenario(scenario)
     if dry_run:
-        show_price(loaded, ledger, json)
+        show_estimate(loaded, ledger, json)
     else:
         show_answers(loaded, ledger, request, amend, report, save, json)
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
     """Whether answers and report can be written there."""
-    from whosin.report import table_views
+    if save is not None:
+        from whosin.report import table_views
 
-    table_views.check_path(save)
+        table_views.check_path(save)
     if report is not None:
         from whosin.report import html
 
         html.check_path(report)
 
 
-def show_price(loaded: Scenario, ledger: str | None, json: bool) -> None:
+def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.report import releases
 
-    title, plan, offers = loaded.title, loaded.plan, loaded.price()
+    title, plan, estimates = loaded.title, loaded.plan, loaded.estimate_cost()
     left = _budget_left(ledger if ledger is not None else loaded.ledger, loaded)
-    listed = [releases.offer_data(offer) for offer in offers]
+    listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
         "epsilon": plan.epsilon,
         "delta": plan.dp_delta,
         "remaining_epsilon": left,
-        "offers": listed,
+        "estimates": listed,
     }
-    if tables := [each for offer in offers for each in offer.tables]:
+    if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    print_result(json, data, releases.print_offers, title, plan, offers, left)
+    print_result(json, data, releases.print_estimates, title, plan, estimates, left)
 
 
 def show_answers(
@@ -168,7 +169,7 @@ def _budget_left(ledger: str, scenario: Scenario) -> float | None:
     name = scenario.dataset or scenario.open_table().name
     try:
         with Ledger(ledger, create=False) as opened:
-            return opened.standing(name).spendable if name in opened.datasets() else None
+            return opened.budget_state(name).spendable if name in opened.datasets() else None
     except EmptyLedger:
         return None
 
@@ -264,7 +265,7 @@ def sql(
         data = _sql_scenario(scenario, loaded)
         print_result(json, data, _print_json, data)
     elif dry_run:
-        show_price(loaded, ledger, json)
+        show_estimate(loaded, ledger, json)
     else:
         show_answers(loaded, ledger, request, amend, report, save, json)
 

@@ -24,8 +24,8 @@ from whosin import documents
 from whosin.app.web.bodies import RequestRefused
 from whosin.errors import EmptyLedger, InvalidInput, StoreFailed, invalid_value
 from whosin.ledger import Entry, Ledger
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.encoding import read_name
+from whosin.ledger.registration import RegisteredTable
 from whosin.plain_files import check_plain, replace_file
 
 # Users of a shared server: each has a token, and only a digest of it is kept.
@@ -371,12 +371,12 @@ class Visitor:
         if not has_ledger(settings):
             return {}
         with self.ledger(settings, create=False) as ledger:
-            result = {name: ledger.standing(name).bound for name in ledger.datasets()}
-        return {name: bound for name, bound in result.items() if bound is not None}
+            result = {name: ledger.budget_state(name).registered for name in ledger.datasets()}
+        return {name: table for name, table in result.items() if table is not None}
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""
-        public = entry.request is None and entry.kind != "halted"
+        public = entry.request is None and entry.kind != "suspended"
         return self.curator or public or entry.body.get("who") == self.name
 
 

@@ -143,9 +143,15 @@ class SourceBody(Body):
     """The table: a file of the served folder."""
 
     source: Short
-    entity: Short = Field(description='The column that says whose row it is; "row" for each row')
-    rows: Whole = Field(default=1, description="How many rows of an entity count, at most")
-    groups: Whole = Field(default=1, description="How many cells of a group-by an entity may be in")
+    privacy_unit: Short = Field(
+        description='The column that says whose row it is; "row" for each row'
+    )
+    max_rows_per_group: Whole = Field(
+        default=1, description="How many rows of a privacy unit count in a group, at most"
+    )
+    max_groups: Whole = Field(
+        default=1, description="How many groups a privacy unit counts in, at most"
+    )
 
 
 class FurtherTableBody(Body):
@@ -153,8 +159,10 @@ class FurtherTableBody(Body):
 
     name: Text
     source: Short
-    entity: Short | None = None
-    rows: Whole | None = Field(default=None, description="How many rows of an entity are joined")
+    privacy_unit: Short | None = None
+    max_rows: Whole | None = Field(
+        default=None, description="How many rows of a privacy unit are joined, at most"
+    )
     public: bool | None = Field(default=None, description="Whether its rows are looked up by a key")
     key: Short | None = None
     on: Short | None = None

@@ -33,7 +33,17 @@ from whosin.vocabulary import Word, match_fields
 ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
 """What a page asks for beside the notion."""
 IN_PLACE = (
-    *("name", "where", "weight", "magnitude", "column", "columns", "by", "rows", "groups"),
+    *(
+        "name",
+        "where",
+        "weight",
+        "magnitude",
+        "column",
+        "columns",
+        "by",
+        "max_rows_per_group",
+        "max_groups",
+    ),
     "universe",
 )
 """Keys of questions that a page asks for in its own way, or once for the whole table, or not."""

@@ -18,12 +18,12 @@ from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
 from whosin.app.web.bodies import RequestRefused, ScenarioBody
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
 from whosin.extras import is_installed
-from whosin.ledger.binding import RegisteredTable, Registration
+from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
 from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
-from whosin.release.registration import fingerprint_of_source
 from whosin.release.table import dataset_name
+from whosin.release.table_registration import fingerprint_of_source
 
 # The served folder: which files there are, and how new ones come in.
 #
@@ -91,14 +91,16 @@ def is_seen(folder: Path, name: str, seen: Seen) -> bool:
     another of its name."""
     if seen is None:
         return True
-    bound = seen.get(dataset_name(name))
-    if bound is None:
+    registered = seen.get(dataset_name(name))
+    if registered is None:
         return False
     try:
         source = fingerprint_of_source(str(folder / name))
     except OSError:  # it may be gone by now
         return False
-    return bound.holds_rows_of(Registration(bound.binding.entity, source=source))
+    return registered.holds_rows_of(
+        Registration(registered.registration.privacy_unit, source=source)
+    )
 
 
 def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None) -> Path:

@@ -24,7 +24,7 @@ from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, invalid_value
 from whosin.ledger import Ledger, verify
-from whosin.report.budget import entry_row, standing_card
+from whosin.report.budget import budget_state_card, entry_row
 from whosin.report.card import Section
 
 # `/api/ledger`: what was spent, what is left, and what it all allows anyone to believe.
@@ -43,7 +43,7 @@ class Dataset(BaseModel):
     dataset: str
     amend: str | None
     card: list[Section]
-    standing: dict[str, Any]
+    budget_state: dict[str, Any]
 
 
 class Datasets(BaseModel):
@@ -69,16 +69,16 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
         return Datasets(datasets=[])
     url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
-        standings = [ledger.standing(name) for name in ledger.datasets()]
+        budget_states = [ledger.budget_state(name) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(
-                    dataset=standing.dataset,
-                    amend=_amend_command(url, standing.dataset) if visitor.curator else None,
-                    card=standing_card(standing),
-                    standing=plain_json(standing.to_dict()),
+                    dataset=budget_state.dataset,
+                    amend=_amend_command(url, budget_state.dataset) if visitor.curator else None,
+                    card=budget_state_card(budget_state),
+                    budget_state=plain_json(budget_state.to_dict()),
                 )
-                for standing in standings
+                for budget_state in budget_states
             ]
         )
 
@@ -96,19 +96,19 @@ def show_history(
     if not has_ledger(settings):
         raise invalid_value("dataset", "one that the ledger knows; it is empty", repr(dataset))
     with Ledger(settings.ledger, create=False) as ledger:
-        standing, entries, _ = ledger.record(dataset)
+        budget_state, entries, _ = ledger.record(dataset)
         try:
             check = verify(ledger, dataset)
         except BrokenHistory:  # its words may name the requests of others
             if visitor.curator:
                 raise
             raise BrokenHistory(dataset, "its curator can see where") from None
-        relation = standing.budget.relation
+        relation = budget_state.budget.relation
         # A user sees their own requests, and of others' only what they add up to.
         seen = [entry for entry in entries if visitor.sees(entry)]
         own = {entry.request for entry in seen}
         return History(
-            dataset=standing.dataset,
+            dataset=budget_state.dataset,
             entries=[list(entry_row(entry, relation)) for entry in seen[-MOST_ENTRIES:]],
             whole=True,
             unanswered=sum(request in own for request in check.unanswered),

@@ -44,10 +44,10 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.release.table import dataset_name
 from whosin.report import card as report_card
-from whosin.report.budget import cost_words, standing_card
+from whosin.report.budget import budget_state_card, cost_words
 from whosin.report.card import Section
 from whosin.report.html import release_report
-from whosin.report.releases import offer_data
+from whosin.report.releases import estimate_data
 from whosin.report.table_views import (
     column_scales,
     csv_bytes,
@@ -56,7 +56,7 @@ from whosin.report.table_views import (
     parquet_bytes,
 )
 
-# `/api/scenario`, `/api/price`, `/api/release`: from a scenario to its cost to its answers.
+# `/api/scenario`, `/api/estimate`, `/api/release`: from a scenario to its cost to its answers.
 
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
@@ -65,7 +65,7 @@ AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
 
 
-class PriceView(BaseModel):
+class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
@@ -73,7 +73,7 @@ class PriceView(BaseModel):
     """
 
     dataset: str
-    offers: list[dict[str, Any]]
+    estimates: list[dict[str, Any]]
     total: str
     total_epsilon: float | None
     epsilon: float
@@ -88,7 +88,7 @@ class ReleaseResult(BaseModel):
     title: str
     request: str
     answers: list[dict[str, Any]]
-    standing: dict[str, Any]
+    budget_state: dict[str, Any]
     card: list[Section]
 
 
@@ -99,30 +99,31 @@ class ScenarioView(BaseModel):
     notes: list[str]
 
 
-@release_router.post("/api/price")
+@release_router.post("/api/estimate")
 @tasks.quick_route
-def price_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> PriceView:
+def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> EstimateView:
     """The cost and the expected error of each query, before anything runs."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         if scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
-        offers = scenarios.offers_for(scenario, table)
-        standing = scenarios.dataset_standing(settings, table.name)
+        estimates = scenarios.estimates_for(scenario, table)
+        budget_state = scenarios.dataset_budget_state(settings, table.name)
         relation = scenario.plan.relation
-        total = sum((offer.charge.cost(relation) for offer in offers), Cost(0, 0))
+        total = sum((estimate.charge.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
-        return PriceView(
+        return EstimateView(
             dataset=table.name,
-            offers=[
-                plain_json(offer_data(offer)) | {"cost": cost_words(offer.charge.cost(relation))}
-                for offer in offers
+            estimates=[
+                plain_json(estimate_data(estimate))
+                | {"cost": cost_words(estimate.charge.cost(relation))}
+                for estimate in estimates
             ],
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,
             relation=relation,
-            remaining=None if standing is None else standing.spendable,
-            refusal=scenarios.refusal_reason(settings, scenario, table, offers, visitor),
+            remaining=None if budget_state is None else budget_state.spendable,
+            refusal=scenarios.refusal_reason(settings, scenario, table, estimates, visitor),
         )
 
 
@@ -138,15 +139,16 @@ def make_release(request: Request, body: ReleaseBody) -> ReleaseResult:
             words = tasks.server_work(request).always(suspend_stopped, settings, body, visitor)
             if words is None:
                 raise
-            log_line(f"{dataset_name(body.scenario.table.source)!r} is halted: {error}")
+            log_line(f"{dataset_name(body.scenario.table.source)!r} is suspended: {error}")
     raise ScanFailed(words)
 
 
 def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> str | None:
-    """The task: halt a dataset whose process was stopped or crashed after its debit, since that may
-    depend on the rows; what to tell people then, which says no more than of any other failure."""
+    """The task: suspend a dataset whose process was stopped or crashed after its debit, since that
+    may depend on the rows; what to tell people then, which says no more than of any other
+    failure."""
     dataset = dataset_name(body.scenario.table.source)
-    if scenarios.dataset_standing(settings, dataset) is None:
+    if scenarios.dataset_budget_state(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
         request = visitor.request(body.request)
@@ -159,7 +161,7 @@ def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> 
 def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
     """The task: everything that comes before a debit."""
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
-        scenarios.offers_for(scenario, table)
+        scenarios.estimates_for(scenario, table)
 
 
 def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> ReleaseResult:
@@ -171,8 +173,8 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
         title=scenario.title,
         request=body.request,
         answers=[_answer_data(each) for each in made],
-        standing=plain_json(made.standing.to_dict()),
-        card=[*sections[:2], *standing_card(made.standing), *last],
+        budget_state=plain_json(made.budget_state.to_dict()),
+        card=[*sections[:2], *budget_state_card(made.budget_state), *last],
     )
 
 
@@ -305,7 +307,7 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
-# `/api/sql`: the questions that a SELECT asks, for the page to show and price like others.
+# `/api/sql`: the questions that a SELECT asks, for the page to show and estimate like others.
 
 
 sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)
@@ -349,7 +351,8 @@ class Inspection(BaseModel):
 @inspection_router.post("/api/check")
 @scan_route
 def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
-    """Exact figures about the rows: how many an entity has, what is dropped, clamped or "other"."""
+    """Exact figures about the rows: how many a privacy unit has, what is dropped, clamped or
+    "other"."""
     if not visitor.curator:
         raise RequestRefused(
             403, "only the curator may look at the rows, with whosin table check", None

@@ -26,18 +26,18 @@ from whosin.errors import BudgetRefused, WhosinError, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget
+from whosin.ledger.registration import RegisteredTable
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
-from whosin.release.registration import fingerprint_of_source, register_table
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import describe_unnamed, paid_offers, remove_drafts
+from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
 from whosin.release.table import dataset_name
+from whosin.release.table_registration import fingerprint_of_source, register_table
 
-# From a request to a scenario on the served folder, to a price, to a release.
+# From a request to a scenario on the served folder, to a cost, to a release.
 #
 # Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
 # the file, so that nobody gets a second budget by another name. Errors say which field they mean.
@@ -139,23 +139,25 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
     the budget is bound to. That is checked before any is opened, since errors about a public table
     may quote rows."""
     seen = visitor.tables(settings)
-    bound = None if seen is None else seen.get(dataset_name(body.table.source))
+    registered = None if seen is None else seen.get(dataset_name(body.table.source))
     for index, each in enumerate(body.tables):
         with at(f"tables[{index}].source"):
             if seen is None:
                 folder.find_table(settings.folder, each.source)
-            elif bound is None or not _is_bound(settings, each, bound):
+            elif registered is None or not _is_registered(settings, each, registered):
                 raise invalid_value("source", "a table that the budget is bound to", each.source)
 
 
-def _is_bound(settings: Settings, table: FurtherTableBody, bound: RegisteredTable) -> bool:
+def _is_registered(
+    settings: Settings, table: FurtherTableBody, registered: RegisteredTable
+) -> bool:
     """Whether a further table is the one that a budget is bound to. A file of another name, one
     that is not there and one that cannot be read are all the same: users learn no names."""
     try:
         prints = fingerprint_of_source(folder.find_table(settings.folder, table.source))
     except (WhosinError, OSError):
         return False
-    return bound.has_table(table.name, bool(table.public), prints)
+    return registered.has_table(table.name, bool(table.public), prints)
 
 
 def _open_table(scenario: Scenario) -> Table:
@@ -186,18 +188,18 @@ def _check_domain(domain: Domain) -> None:
         raise invalid_value("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
 
 
-def offers_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
-    """The price of a batch that is not too large for a page; errors name the query."""
+def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
+    """The cost of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)
-    return scenario.price(table)
+    return scenario.estimate_cost(table)
 
 
 def _check_size(query: Query, table: Table) -> None:
     """Refuse more cells or candidates than a page can show."""
     by = getattr(query, "by", ())
-    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the offer refuses
+    listed = by if isinstance(by, list | tuple) else [by]  # what is no list, the estimate refuses
     names = {name for name in listed if isinstance(name, str)}
     declared = table.domains
     known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
@@ -211,37 +213,37 @@ def _check_size(query: Query, table: Table) -> None:
         raise invalid_value("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
 
 
-def dataset_standing(settings: Settings, dataset: str) -> BudgetState | None:
+def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None:
     """Where a dataset stands, if its ledger knows it; nothing is made."""
     if not has_ledger(settings):
         return None
     with Ledger(settings.ledger, create=False) as ledger:
-        return ledger.standing(dataset) if dataset in ledger.datasets() else None
+        return ledger.budget_state(dataset) if dataset in ledger.datasets() else None
 
 
 def refusal_reason(
     settings: Settings,
     scenario: Scenario,
     table: Table,
-    offers: list[CostEstimate],
+    estimates: list[CostEstimate],
     visitor: Visitor,
 ) -> str | None:
     """Why the ledger would refuse this now."""
-    standing = dataset_standing(settings, table.name)
+    budget_state = dataset_budget_state(settings, table.name)
     try:
-        if standing is None:
+        if budget_state is None:
             check_curator(settings, table.name, visitor)
             return None
         share = scenario.budget.get("share", 1)
-        registry.check_session(standing, scenario.plan, Budget.of(scenario.plan), share)
-        if standing.bound is None:
+        registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
+        if budget_state.registered is None:
             return None if visitor.curator else describe_unnamed(table.name)
-        binding = register_table(table, scenario.queries)
-        if visitor.curator and standing.bound.binding.universe is None:
-            binding = replace(binding, universe=None)
-        standing.bound.check(table.name, binding)
-        bare = [replace(offer.charge, binding=binding) for offer in offers]
-        registry.check_debits(standing, bare)
+        registration = register_table(table, scenario.queries)
+        if visitor.curator and budget_state.registered.registration.universe is None:
+            registration = replace(registration, universe=None)
+        budget_state.registered.check(table.name, registration)
+        bare = [replace(estimate.charge, registration=registration) for estimate in estimates]
+        registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
         return str(error)
     return None
@@ -264,7 +266,7 @@ def release_scenario(
     """Answer a scenario; every debit is on disk before its noise is drawn."""
     request = visitor.request(request)
     with opened(settings, body, visitor, request) as (scenario, table):
-        if dataset_standing(settings, table.name) is None:
+        if dataset_budget_state(settings, table.name) is None:
             check_curator(settings, table.name, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
@@ -289,9 +291,9 @@ def release_scenario(
 
 def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
     """The number of each query's debit in a request; those that are measured at once share one."""
-    offers = scenario.price(table)
-    numbers = {id(paid): number for number, paid in enumerate(paid_offers(offers))}
-    return [numbers[id(offer.paid)] for offer in offers]
+    estimates = scenario.estimate_cost(table)
+    numbers = {id(paid): number for number, paid in enumerate(paid_estimates(estimates))}
+    return [numbers[id(estimate.paid)] for estimate in estimates]
 
 
 def writes_files(queries: Iterable[Query]) -> bool:
@@ -306,7 +308,7 @@ def stored_release(
     request = visitor.request(request)
     dataset = dataset_name(body.table.source)
     answered: set[str] = set()
-    if dataset_standing(settings, dataset) is not None:
+    if dataset_budget_state(settings, dataset) is not None:
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(dataset, f"{request}/", answered=True)
     if answered:
@@ -378,7 +380,7 @@ adversaries = {family}
 plan = wi.calibrate(target, adversaries, delta={delta!r})
 table = wi.Table(
     folder / {source!r},
-    {entity!r},
+    {privacy_unit!r},
     {domains!r},{options}
 )
 queries = [{queries}
@@ -392,14 +394,16 @@ for answer in made:
     print(*answer.columns, sep="\\t")
     for row in answer.rows:
         print(*row, sep="\\t")
-print(f"left: {{made.standing.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
+print(f"left: {{made.budget_state.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
 """
 
 
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
     """A script that makes the run again; under the same request and ledger it pays nothing."""
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
-    options = [f"{key}={table[key]!r}" for key in ("rows", "groups") if key in table]
+    options = [
+        f"{key}={table[key]!r}" for key in ("max_rows_per_group", "max_groups") if key in table
+    ]
     if data.get("tables"):
         options.append(f"tables=[{', '.join(map(_further_table_call, data['tables']))}]")
     if data.get("features"):
@@ -411,7 +415,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         family=_constructor_call(plan.family),
         delta=plan.delta,
         source=table["source"],
-        entity=table["entity"],
+        privacy_unit=table["privacy_unit"],
         domains=dict(data.get("domains", {})),
         options="".join(f"\n    {option}," for option in options),
         queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),

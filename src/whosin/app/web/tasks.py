@@ -121,9 +121,9 @@ class FairQueue:
 # Contract: the process that listens computes nothing exact, reads no table and waits for no ledger.
 # Tasks do all that. A task is the function of a route (`quick_route`, `scan_route`), which is given
 # the settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks
-# (plans, prices, levels, listings, reading files) have some seconds. Releases scan tables and have
-# minutes; they are priced as a quick task first, so that only a scan can take long. Each has its
-# own
+# (plans, costs, levels, listings, reading files) have some seconds. Releases scan tables and have
+# minutes; their cost is estimated as a quick task first, so that only a scan can take long. Each
+# has its own
 # turns, and everyone a fair share.
 
 

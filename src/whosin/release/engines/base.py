@@ -46,12 +46,13 @@ class WrittenFile:
 class RedrawnFile:
     """A table to write: for each row of an expression one that is drawn from its cell alone.
 
-    The order of the rows must say nothing. The order in which an engine finds entities depends on
-    who they are: where one is replaced by another, the rows of all between their positions would
+    The order of the rows must say nothing. The order in which an engine finds privacy units depends
+    on who they are: where one is replaced by another, the rows of all between their positions would
     shift, and show far more than one row's ε.
 
     Attributes:
-        rows: an expression, one row per entity, with the number of its cell in the column `code`.
+        rows: an expression, one row per privacy unit, with the number of its cell in the column
+            `code`.
         cells: how many there are.
         draw: new numbers for numbers, each by itself.
         batch: numbers as a RecordBatch.

@@ -402,7 +402,7 @@ def _rows_sqlite(connection: Any, sql: str) -> list[Any]:
 #
 # Contract: the driver says which columns there are, and their Arrow types; the needed ones are
 # selected by their names, and nothing is computed there. How a driver reads its rows is up to the
-# driver: one that fails on some of them makes a release fail after its debit, and halts the
+# driver: one that fails on some of them makes a release fail after its debit, and suspends the
 # dataset.
 # A name and a password for it come from the environment.
 

@@ -294,7 +294,8 @@ def watch_progress(tracker: Any, group: str, progress: Progress, done: threading
 # Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
 #
 # The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
-# cannot let an entity count twice: all its rows meet in one task, by a hash of the entity.
+# cannot let a privacy unit count twice: all its rows meet in one task, by a hash of the privacy
+# unit.
 
 
 MAX_DRIVER_BYTES = 50_000_000

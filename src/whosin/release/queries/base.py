@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,9 +43,9 @@ from whosin.release.table import Table
 
 # What every query has, and what a query must do.
 #
-# A query is data. `offer` reads the schema and a share of the budget and says what it will cost and
-# how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data whose
-# shape the domains fix. The ledger's debit comes between the two.
+# A query is data. `estimate_cost` reads the schema and a share of the budget and says what it will
+# cost and how good the answer will be; `answer` scans the rows, draws the noise and returns JSON
+# data whose shape the domains fix. The ledger's debit comes between the two.
 
 
 LONGEST_NAME = 120
@@ -92,7 +93,7 @@ class Query(ABC):
     sums: ClassVar[bool] = False
     """Whether Gaussian noise can be added to the answer."""
     selects: ClassVar[bool] = False
-    """Whether the answer is selected, which has a price in ρ of its own."""
+    """Whether the answer is selected, which has a cost in ρ of its own."""
     about_rows: ClassVar[bool] = False
     """Whether it is about rows, also where it names a person's features alone."""
     scale: ClassVar[str] = AMOUNT
@@ -118,16 +119,16 @@ class Query(ABC):
         return self.sums
 
     @abstractmethod
-    def offer(self, table: Table, share: Share) -> CostEstimate:
-        """The price and the expected error. Raises for a query that does not fit the schema."""
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
+        """The cost and the expected error. Raises for a query that does not fit the schema."""
 
     @abstractmethod
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
     @abstractmethod
     def counted(self, table: Table) -> ContributionPolicy:
-        """What of an entity's rows counts in the answer."""
+        """What of a privacy unit's rows counts in the answer."""
 
     def names(self, table: Table) -> frozenset[str]:
         """The declared columns that it may use, and what it calls them."""
@@ -147,9 +148,9 @@ class Query(ABC):
         return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
 
     def bounds(self, table: Table) -> ContributionBounds:
-        """How many rows and cells of an entity count, at most."""
-        own = (getattr(self, name, None) for name in ("rows", "groups"))
-        return ContributionBounds(*map(table.bound, ("rows", "groups"), own))
+        """How many rows and cells of a privacy unit count, at most."""
+        own = (getattr(self, name, None) for name in ("max_rows_per_group", "max_groups"))
+        return ContributionBounds(*map(table.bound, ("max_rows_per_group", "max_groups"), own))
 
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone who could be in, with a public value each, where the query names them."""
@@ -162,8 +163,8 @@ class Query(ABC):
     def caution(
         self, table: Table, about: str, columns: tuple[str, ...]
     ) -> tuple[CostWarning, ...]:
-        """That "rows" or "groups" is at its default, where a column may differ between the rows of
-        one entity."""
+        """That "max_rows_per_group" or "max_groups" is at its default, where a column may differ
+        between the rows of one privacy unit."""
         varying = may_vary(table.domains, columns)
         alone = varying and table.at_default(about, getattr(self, about))
         return (CostWarning(about, varying),) if alone else ()
@@ -219,6 +220,40 @@ class Query(ABC):
         return data
 
 
+class QueryKinds(Mapping[str, type[Query]]):
+    """Queries by their kinds, each imported when it is looked up."""
+
+    classes: ClassVar[Mapping[str, str]] = {
+        "count": "Count",
+        "rows": "Rows",
+        "sum": "Sum",
+        "mean": "Mean",
+        "variance": "Variance",
+        "deviation": "Deviation",
+        "histogram": "Histogram",
+        "keys": "Keys",
+        "quantile": "Quantile",
+        "median": "Median",
+        "top": "Top",
+        "maximum": "Maximum",
+        "synthetic": "Synthetic",
+        "marginals": "Marginals",
+    }
+
+    def __getitem__(self, kind: str) -> type[Query]:
+        found: type[Query] = getattr(import_module("whosin.release.queries"), self.classes[kind])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+
+QUERIES = QueryKinds()
+
+
 def scenario_keys(query: Query) -> dict[str, Any]:
     """A query as the keys of a scenario file, which `read_query` takes."""
     asked = query.question()
@@ -271,14 +306,15 @@ class Linear(Query):
 
     Args:
         by: declared columns to group by.
-        rows: how many rows of an entity count in a cell; the table's own bound by default.
-        groups: how many cells an entity may be in; likewise.
+        max_rows_per_group: how many rows of a privacy unit count in a cell; the table's own bound
+            by default.
+        max_groups: how many cells a privacy unit may be in; likewise.
     """
 
     sums: ClassVar[bool] = True
     by: Sequence[str] | str = ()
-    rows: int | None = None
-    groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
 
     @abstractmethod
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -299,10 +335,12 @@ class Linear(Query):
         return value, low, high
 
     def bounds(self, table: Table) -> ContributionBounds:
-        """How much of an entity counts. Nobody is in more cells than there are, or in more than
-        columns that were declared constant allow."""
-        groups = min(table.bound("groups", self.groups), self.cells(table).most)
-        return ContributionBounds(table.bound("rows", self.rows), groups)
+        """How much of a privacy unit counts. Nobody is in more cells than there are, or in more
+        than columns that were declared constant allow."""
+        groups = min(table.bound("max_groups", self.max_groups), self.cells(table).most)
+        return ContributionBounds(
+            table.bound("max_rows_per_group", self.max_rows_per_group), groups
+        )
 
     def cells(self, table: Table) -> GroupGrid:
         """What the answer is grouped by."""
@@ -310,34 +348,36 @@ class Linear(Query):
 
     def counted(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
-        groups = bounds.groups if cells.columns else None
+        groups = bounds.max_groups if cells.columns else None
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, bounds.rows, groups, **outside, by_row=table.by_row)
+        return ContributionPolicy(
+            table.privacy_unit, bounds.max_rows_per_group, groups, **outside, by_row=table.by_row
+        )
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        return self.caution(table, "groups", self.cells(table).columns)
+        return self.caution(table, "max_groups", self.cells(table).columns)
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)
         expression = table.check(self.exact(table, cells))
         charge = Charge(self.asked(table), noise_costs(noisy, bounds, grouped))
-        offer = CostEstimate(
+        estimate = CostEstimate(
             self, share, charge, _describe_noises(noisy), parts=noisy, expression=expression
         )
         if len(noisy) > 1:
-            return offer
+            return estimate
         error = noisy[0].error * float(noisy[0].part.unit)
-        return replace(offer, error=error, within=noisy[0].reach())
+        return replace(estimate, error=error, within=noisy[0].interval_radius())
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
-        result = table.engine.run(offer.expression, progress)
-        exact = cells.dense(result, [each.part.name for each in offer.parts])
-        pairs = zip(exact, offer.parts, strict=True)
+        result = table.engine.run(estimate.expression, progress)
+        exact = cells.dense(result, [each.part.name for each in estimate.parts])
+        pairs = zip(exact, estimate.parts, strict=True)
         sums = [one + each.draw(cells.count) for one, each in pairs]
-        values, low, high = self.finish(table, sums, offer.parts)
+        values, low, high = self.finish(table, sums, estimate.parts)
         rows = [
             [*label, plain_number(value), plain_number(least), plain_number(most)]
             for label, value, least, most in zip(cells.labels(), values, low, high, strict=True)
@@ -377,7 +417,10 @@ class Numeric(Linear):
         return replace(super().counted(table), ranges=ranges)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        return (*self.caution(table, "rows", (self.column,)), *super().cautions(table))
+        return (
+            *self.caution(table, "max_rows_per_group", (self.column,)),
+            *super().cautions(table),
+        )
 
     def present(self, table: Table) -> Any:
         """The rows that have a number there."""

@@ -43,20 +43,20 @@ from whosin.release.queries.base import Linear, Query
 from whosin.release.table import MOST_ROWS, Table
 from whosin.validation import read_whole
 
-# Counts: of entities, of rows, and histograms of a column.
+# Counts: of privacy units, of rows, and histograms of a column.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Linear):
-    """How many entities have a row that meets the condition; by cell, each in a few cells."""
+    """How many privacy units have a row that meets the condition; by cell, each in a few cells."""
 
     kind: ClassVar[str] = "count"
     label: ClassVar[str] = "how many people there are"
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         planned = planned_count(share.plan)
         if planned is None or self.where is not None or self.cells(table).columns:
-            return super().offer(table, share)
+            return super().estimate_cost(table, share)
         return self._as_planned(table, share, planned)
 
     def _as_planned(self, table: Table, share: Share, planned: NoisyAggregate) -> CostEstimate:
@@ -66,17 +66,17 @@ class Count(Linear):
         words = f"a count as planned against {share.plan.family.symbol}, {noise}"
         charge = self.charged_alone(table, share, words)
         expression = table.check(self.exact(table, self.cells(table)))
-        known = charge, noise, planned.error, planned.reach(), (planned,)
+        known = charge, noise, planned.error, planned.interval_radius(), (planned,)
         return CostEstimate(self, share, *known, expression=expression)
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
         return (PEOPLE_PART,)
 
     def bounds(self, table: Table) -> ContributionBounds:
-        return ContributionBounds(1, super().bounds(table).groups)
+        return ContributionBounds(1, super().bounds(table).max_groups)
 
     def counted(self, table: Table) -> ContributionPolicy:
-        return replace(super().counted(table), rows=None)
+        return replace(super().counted(table), max_rows_per_group=None)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         return contribution_bounds.count_people(
@@ -108,7 +108,7 @@ def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows(Linear):
-    """How many rows meet the condition, a few rows per entity."""
+    """How many rows meet the condition, a few rows per privacy unit."""
 
     kind: ClassVar[str] = "rows"
     label: ClassVar[str] = "how many rows there are"
@@ -119,7 +119,11 @@ class Rows(Linear):
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         result = super().cautions(table)
-        return (CostWarning("rows"), *result) if table.at_default("rows", self.rows) else result
+        return (
+            (CostWarning("max_rows_per_group"), *result)
+            if table.at_default("max_rows_per_group", self.max_rows_per_group)
+            else result
+        )
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         rows = eligible_rows(table, self.where)
@@ -128,7 +132,7 @@ class Rows(Linear):
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Count):
-    """How many entities are in each bin, or have each value, of one declared column.
+    """How many privacy units are in each bin, or have each value, of one declared column.
 
     Args:
         column: the column; a range needs edges.
@@ -145,17 +149,17 @@ class Histogram(Count):
         return GroupGrid.of(table, (*by, self.column))
 
 
-# Counts by keys that were not declared: a key shows only if many entities have it.
+# Counts by keys that were not declared: a key shows only if many privacy units have it.
 #
-# Each entity is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with
-# a
+# Each privacy unit is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys
+# with a
 # noisy count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where
-# q = a^(τ−1)/(1+a) is the chance that a key of one entity alone is shown.
+# q = a^(τ−1)/(1+a) is the chance that a key of one privacy unit alone is shown.
 #
 # *Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
-# with one entity; i and j are at most g. Take any set of answers. Those that show one of the i keys
-# have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first
-# and
+# with one privacy unit; i and j are at most g. Take any set of answers. Those that show one of the
+# i keys have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the
+# first and
 # at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
 # excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j;
 # so at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
@@ -163,11 +167,11 @@ class Histogram(Count):
 
 @dataclass(frozen=True, kw_only=True)
 class Keys(Query):
-    """How many entities have each value of a column whose values were not declared.
+    """How many privacy units have each value of a column whose values were not declared.
 
     Args:
         column: any column of texts or whole numbers.
-        groups: how many values of an entity count; the table's own bound by default.
+        max_groups: how many values of a privacy unit count; the table's own bound by default.
     """
 
     kind: ClassVar[str] = "keys"
@@ -175,9 +179,9 @@ class Keys(Query):
     column_takes: ClassVar[str] = "any"
     needs_delta: ClassVar[bool] = True
     column: str
-    groups: int | None = None
+    max_groups: int | None = None
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not share.delta:
             raise invalid_value("keys", "asked under a plan with a delta, which they need", "none")
         kind = table.type(table.column(self.column))
@@ -185,28 +189,28 @@ class Keys(Query):
             raise invalid_value(f"column {self.column}", "texts or whole numbers", str(kind))
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
-        reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
-        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", reach / share.epsilon))
-        threshold = _key_threshold(noisy.scale, bounds.groups, share.delta)
-        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.groups, threshold))
+        sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
+        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", sensitivity / share.epsilon))
+        threshold = _key_threshold(noisy.scale, bounds.max_groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.max_groups, threshold))
         costs = {
             relation: Cost.pure(
-                PEOPLE_PART.sensitivity(relation, bounds, True) / noisy.scale, failing
+                PEOPLE_PART.l1_sensitivity(relation, bounds, True) / noisy.scale, failing
             )
             for relation in NEIGHBOUR_RELATIONS
         }
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
-        known = Charge(self.asked(table), costs), words, noisy.error, noisy.reach(), parts
+        known = Charge(self.asked(table), costs), words, noisy.error, noisy.interval_radius(), parts
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        threshold: int = offer.details
-        result = table.engine.run(offer.expression, progress)
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        threshold: int = estimate.details
+        result = table.engine.run(estimate.expression, progress)
         counts = whole_numbers(result.column("people"))
-        noisy = counts + offer.parts[0].draw(len(counts))
+        noisy = counts + estimate.parts[0].draw(len(counts))
         published = np.flatnonzero(noisy >= threshold)
         keys = result.column("key").take(published).to_pylist()
-        within = offer.parts[0].within()
+        within = estimate.parts[0].within()
         # By the noisy counts, then by the keys: the engine's own order would say something about
         # the rows.
         pairs = sorted(
@@ -218,16 +222,16 @@ class Keys(Query):
 
     def counted(self, table: Table) -> ContributionPolicy:
         return ContributionPolicy(
-            table.entity, None, self._bounds(table).groups, by_row=table.by_row
+            table.privacy_unit, None, self._bounds(table).max_groups, by_row=table.by_row
         )
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         declared = self.column in table.domains
-        found = self.caution(table, "groups", (self.column,))
+        found = self.caution(table, "max_groups", (self.column,))
         return tuple(replace(each, declared=declared) for each in found)
 
     def _bounds(self, table: Table) -> ContributionBounds:
-        groups = table.bound("groups", self.groups)
+        groups = table.bound("max_groups", self.max_groups)
         return ContributionBounds(1, groups if may_vary(table.domains, (self.column,)) else 1)
 
     def _expression(self, table: Table) -> Any:
@@ -236,7 +240,7 @@ class Keys(Query):
         pairs = pairs.filter(pairs["key"].notnull())
         pairs = pairs if table.by_row else pairs.distinct()
         chosen = contribution_bounds.sample_rows(
-            pairs, [contribution_bounds.UNIT_COLUMN], self._bounds(table).groups
+            pairs, [contribution_bounds.UNIT_COLUMN], self._bounds(table).max_groups
         )
         return chosen.group_by("key").aggregate(people=chosen.count())
 
@@ -256,15 +260,15 @@ def _key_threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
     return result
 
 
-# The most frequent cells: OpenDP's noisy top-k on counts of entities.
+# The most frequent cells: OpenDP's noisy top-k on counts of privacy units.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Top(Query):
-    """Which k values, or combinations of values, most entities have, best first.
+    """Which k values, or combinations of values, most privacy units have, best first.
 
-    One entity moves each count by at most 1, whatever the number of cells it is in, and all counts
-    the same way when it is added or removed. Only the order is released, no counts.
+    One privacy unit moves each count by at most 1, whatever the number of cells it is in, and all
+    counts the same way when it is added or removed. Only the order is released, no counts.
 
     Args:
         by: declared columns.
@@ -278,7 +282,7 @@ class Top(Query):
     by: Sequence[str] | str
     k: int = 10
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells = self._cells(table)
         choices = len(self._named(cells))
         if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
@@ -288,7 +292,7 @@ class Top(Query):
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
         costs = {}
         for relation, monotonic in alike.items():
-            epsilon, rho = noise.price(1, self.k, monotonic=monotonic)
+            epsilon, rho = noise.cost(1, self.k, monotonic=monotonic)
             costs[relation] = Cost.pure(epsilon, rho=rho)
         within = float(noise.scale) * math.log(choices * self.k / (1 - CONFIDENCE_LEVEL))
         words, charge = f"selection among {choices} cells", Charge(self.asked(table), costs)
@@ -304,10 +308,10 @@ class Top(Query):
             expression=expression,
         )
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        noise: SelectionNoise = offer.details
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        noise: SelectionNoise = estimate.details
         cells = self._cells(table)
-        result = table.engine.run(offer.expression, progress)
+        result = table.engine.run(estimate.expression, progress)
         counts, named = cells.dense(result, ["people"])[0], self._named(cells)
         chosen = noise.select(counts[np.asarray(named)], self.k)
         labels = cells.labels()
@@ -318,7 +322,7 @@ class Top(Query):
         cells = self._cells(table)
         left = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(
-            table.entity,
+            table.privacy_unit,
             outside=left["outside"],
             by_row=table.by_row,
             unnamed=tuple(left["others"]),

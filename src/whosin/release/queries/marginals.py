@@ -63,8 +63,8 @@ class Marginals(Query):
         ranges: for each column that is asked as ranges(column) its ranges, which may overlap:
             {"age": [[18, 29], [30, 64]]}, from a declared value to another or, where there are
             bins, from an edge to another.
-        rows: how many rows of an entity count, in all; by default the table's own bound, and 1
-            where all columns are declared constant.
+        max_rows_per_group: how many rows of a privacy unit count, in all; by default the table's
+            own bound, and 1 where all columns are declared constant.
     """
 
     kind: ClassVar[str] = "marginals"
@@ -79,9 +79,9 @@ class Marginals(Query):
     goal: str = "mean"
     magnitudes: Sequence[object] | None = None
     ranges: Mapping[str, Sequence[object]] | None = None
-    rows: int | None = None
+    max_rows_per_group: int | None = None
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         asked = self.tables(table)
         cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
@@ -105,12 +105,12 @@ class Marginals(Query):
             ),
         )
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
-        scan: TableScan = offer.details["scan"]
-        values = measure_counts(noisy, scan.count(table, offer.expression, progress))
-        errors = [dict(each) for each in offer.tables]
-        return tables_answer(offer.details["asked"], noisy, values, errors)
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        noisy: tuple[NoisyTable, ...] = estimate.details["noisy"]
+        scan: TableScan = estimate.details["scan"]
+        values = measure_counts(noisy, scan.count(table, estimate.expression, progress))
+        errors = [dict(each) for each in estimate.tables]
+        return tables_answer(estimate.details["asked"], noisy, values, errors)
 
     def cells_in_all(self, table: Table) -> int:
         """How many cells the tables have in all."""
@@ -119,16 +119,16 @@ class Marginals(Query):
     def counted(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        return self.caution(table, "rows", self.workload(table)[0].columns)
+        return self.caution(table, "max_rows_per_group", self.workload(table)[0].columns)
 
     def rows_counted(self, table: Table) -> int:
-        """How many rows of an entity count: one says all where all are alike."""
-        most = table.bound("rows", self.rows)
+        """How many rows of a privacy unit count: one says all where all are alike."""
+        most = table.bound("max_rows_per_group", self.max_rows_per_group)
         alike = not may_vary(table.domains, self.workload(table)[0].columns)
-        return 1 if alike and self.rows is None else most
+        return 1 if alike and self.max_rows_per_group is None else most
 
     def workload(self, table: Table) -> tuple[GroupGrid, Workload]:
         """The columns that are measured with their domains, and the tables over them."""

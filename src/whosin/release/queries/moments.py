@@ -47,7 +47,7 @@ from whosin.release.table import Table
 # 1948), and Pr[|aX − bY| > t] is at most that of the continuous noises beyond t less ½ + 1/(8s)
 # times
 # a, and times b. For Gaussian noise see Canonne, Kamath and Steinke 2020, Proposition 25: a whole
-# unit of each. The reach is convex in μ and p (quantiles of log-concave symmetric vectors are
+# unit of each. The radius is convex in μ and p (quantiles of log-concave symmetric vectors are
 # norms:
 # Bobkov 2010), so that what is ruled out above the interval reaches up to the end of the range.
 
@@ -133,8 +133,8 @@ def _explains_noise(
     kind, units = noisy[0].kind, [float(each.part.unit) for each in noisy]
     if min(each.scale for each in noisy) < SMALL_SCALES[kind]:
         both = 1 - (1 - confidence) / 2
-        reach, slack = noisy[0].reach(both), noisy[1].reach(both)
-        return lambda distance, a, b: np.abs(distance) <= a * reach + b * slack
+        radius, slack = noisy[0].interval_radius(both), noisy[1].interval_radius(both)
+        return lambda distance, a, b: np.abs(distance) <= a * radius + b * slack
     scales = [float(each.scale * each.part.unit) for each in noisy]
     tail = _normal_tail if kind == "gaussian" else laplace_tail
     if kind == "laplace":

@@ -167,7 +167,7 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # quantile
 # a/b); where an interval is asked for, half of it does and the other half selects how wide an
 # interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
-# priced
+# accounted
 # in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
@@ -184,8 +184,8 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by
 # b
 # a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are the worst
-# case. In ρ, where prices go as squares, it is 2g cells or g cells of both, whichever costs more:
-# with some of both the price is linear in how many, and so between the two.
+# case. In ρ, where costs go as squares, it is 2g cells or g cells of both, whichever costs more:
+# with some of both the cost is linear in how many, and so between the two.
 
 
 MOST_POINTS = 10**7
@@ -201,8 +201,9 @@ class RankQuery(Query):
         points: how many points the grid has over the range, from which the answer comes; by
             default the multiples of a round step, at most 1,001.
         by: declared columns to group by; each cell has a value of its own.
-        rows: how many rows of an entity count, in each cell; the table's own bound by default.
-        groups: how many cells an entity may be in; likewise.
+        max_rows_per_group: how many rows of a privacy unit count, in each cell; the table's own
+            bound by default.
+        max_groups: how many cells a privacy unit may be in; likewise.
         interval: whether half of the budget goes into an interval that holds the value with 95%
             probability; the value has twice the noise then.
     """
@@ -212,8 +213,8 @@ class RankQuery(Query):
     column: str
     points: int | None = None
     by: Sequence[str] | str = ()
-    rows: int | None = None
-    groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_groups: int | None = None
     interval: bool = False
 
     def __post_init__(self) -> None:
@@ -226,14 +227,14 @@ class RankQuery(Query):
     def below(self) -> Fraction:
         """The share of the rows below the answer."""
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
         expression = table.check(self._expression(table))
         selections = 2 if self.interval else 1
         noise = max(
             (
-                SelectionNoise.from_share(share, reach, selections * times)
-                for times, reach in self.moved(table, share.relation)
+                SelectionNoise.from_share(share, sensitivity, selections * times)
+                for times, sensitivity in self.score_sensitivities(table, share.relation)
             ),
             key=lambda each: each.scale,
         )
@@ -259,16 +260,16 @@ class RankQuery(Query):
     def _cost(self, table: Table, relation: str, noise: SelectionNoise) -> Cost:
         """One selection, or two, in each cell that someone moves."""
         prices = []
-        for times, reach in self.moved(table, relation):
-            epsilon, rho = noise.price(reach)
+        for times, sensitivity in self.score_sensitivities(table, relation):
+            epsilon, rho = noise.cost(sensitivity)
             number = times * (2 if self.interval else 1)
             prices.append((number * epsilon, number * rho))
         epsilons, rhos = zip(*prices, strict=True)
         return Cost.pure(max(epsilons), rho=max(rhos))
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         points, cells = self.grid(table), self.cells(table)
-        result = table.engine.run(offer.expression, progress)
+        result = table.engine.run(estimate.expression, progress)
         code = np.zeros(result.num_rows, np.int64)
         for name, domain in zip(cells.names, cells.domains, strict=True):
             code = code * len(domain.labels) + whole_numbers(result.column(name))
@@ -279,7 +280,7 @@ class RankQuery(Query):
         for label, start, stop in zip(cells.labels(), starts, starts[1:], strict=False):
             own = order[start:stop]
             rounded = points.rounded(positions[own], counts[own])
-            selected = self._select(points, rounded, offer.details)
+            selected = self._select(points, rounded, estimate.details)
             rows.append([*label, *(plain_number(float(each)) for each in selected)])
         names = ("value", "low", "high") if self.interval else ("value",)
         return {"columns": [*cells.headings(*names), *names], "rows": rows}
@@ -298,14 +299,14 @@ class RankQuery(Query):
         width = int(noise.select(scores)[0])
         return value, points.value(centre - width), points.value(centre + width)
 
-    def moved(self, table: Table, relation: str) -> list[tuple[int, int]]:
-        """The worst cases of (how many cells one entity can move, by how much the scores of
+    def score_sensitivities(self, table: Table, relation: str) -> list[tuple[int, int]]:
+        """The worst cases of (how many cells one privacy unit can move, by how much the scores of
         each)."""
         if not self.cells(table).columns:
-            return [(1, self.reach(table, relation))]
-        groups, apart = self.bounds(table).groups, self.reach(table, "add-remove")
+            return [(1, self.score_sensitivity(table, relation))]
+        groups, apart = self.bounds(table).max_groups, self.score_sensitivity(table, "add-remove")
         if relation == "replace":
-            return [(2 * groups, apart), (groups, self.reach(table, relation))]
+            return [(2 * groups, apart), (groups, self.score_sensitivity(table, relation))]
         return [(groups, apart)]
 
     def cells(self, table: Table) -> GroupGrid:
@@ -317,12 +318,12 @@ class RankQuery(Query):
         return cells
 
     def bounds(self, table: Table) -> ContributionBounds:
-        """How much of an entity counts."""
-        groups = min(table.bound("groups", self.groups), self.cells(table).most)
+        """How much of a privacy unit counts."""
+        groups = min(table.bound("max_groups", self.max_groups), self.cells(table).most)
         return ContributionBounds(self._rows(table), groups)
 
-    def reach(self, table: Table, relation: str) -> int:
-        """How far one entity can move a score: of one cell, where its rows are."""
+    def score_sensitivity(self, table: Table, relation: str) -> int:
+        """How far one privacy unit can move a score: of one cell, where its rows are."""
         below, all_rows = self.below.numerator, self.below.denominator
         one = all_rows if relation == "replace" else max(below, all_rows - below)
         return self._rows(table) * one
@@ -335,20 +336,20 @@ class RankQuery(Query):
     def counted(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
         return ContributionPolicy(
-            table.entity,
-            bounds.rows,
-            bounds.groups if cells.columns else None,
+            table.privacy_unit,
+            bounds.max_rows_per_group,
+            bounds.max_groups if cells.columns else None,
             ranges={self.column: clamp_ends(table.range(self.column))},
             **outside_values(cells.columns, cells.domains),
             by_row=table.by_row,
         )
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        by_rows = self.caution(table, "rows", (self.column,))
-        return (*by_rows, *self.caution(table, "groups", self.cells(table).columns))
+        by_rows = self.caution(table, "max_rows_per_group", (self.column,))
+        return (*by_rows, *self.caution(table, "max_groups", self.cells(table).columns))
 
     def _rows(self, table: Table) -> int:
-        return table.bound("rows", self.rows)
+        return table.bound("max_rows_per_group", self.max_rows_per_group)
 
     def _expression(self, table: Table) -> Any:
         rows, cells = eligible_rows(table, self.where), self.cells(table)
@@ -410,10 +411,11 @@ ONE_HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Maximum(Query):
-    """The largest value among entities that are in the data, off by up to k places.
+    """The largest value among privacy units that are in the data, off by up to k places.
 
     Args:
-        universe: everyone who could be in, with a public value each: a list of (entity, value).
+        universe: everyone who could be in, with a public value each: a list of (privacy unit,
+            value).
     """
 
     kind: ClassVar[str] = "maximum"
@@ -421,7 +423,7 @@ class Maximum(Query):
     scale: ClassVar[str] = NAME
     universe: Sequence[Sequence[Any]]
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not isinstance(share.plan.family, families.Uninformed):
             accepted = "asked under a plan against uninformed adversaries only"
             raise invalid_value("maximum", accepted, share.plan.family.symbol)
@@ -435,7 +437,9 @@ class Maximum(Query):
         ratio = share.plan.target.one_sided_ratio(ONE_HALF, ONE_HALF)
         k = _kmax_width((exact_fraction(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
-            raise invalid_value("universe", f"at least {2 * k} entities for this γ", len(ranked))
+            raise invalid_value(
+                "universe", f"at least {2 * k} privacy units for this γ", len(ranked)
+            )
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
@@ -443,53 +447,55 @@ class Maximum(Query):
             self, share, charge, f"one of {k} places", details=k, expression=expression
         )
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        k: int = offer.details
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        k: int = estimate.details
         ranked = self.ranked()
-        top = table.engine.run(offer.expression, progress).column("rank")[0].as_py()
+        top = table.engine.run(estimate.expression, progress).column("rank")[0].as_py()
         lowest = min(max(1 if top is None else top, k), len(ranked) - k + 1)
         rank = lowest + uniform(k)
         value = plain_number(float(ranked[rank - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
 
     def counted(self, table: Table) -> ContributionPolicy:
-        return ContributionPolicy(table.entity)
+        return ContributionPolicy(table.privacy_unit)
 
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
         if not isinstance(self.universe, list | tuple):
-            raise invalid_value("universe", "a list of (entity, value)", repr(self.universe)[:80])
+            raise invalid_value(
+                "universe", "a list of (privacy unit, value)", repr(self.universe)[:80]
+            )
         pairs = []
         for each in self.universe:
             if not isinstance(each, list | tuple) or len(each) != 2:
-                raise invalid_value("universe", "a list of (entity, value)", repr(each)[:80])
+                raise invalid_value("universe", "a list of (privacy unit, value)", repr(each)[:80])
             if type(each[0]) not in (str, int) or (
                 isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
             ):
-                accepted = "of entities that are texts or whole numbers"
+                accepted = "of privacy units that are texts or whole numbers"
                 raise invalid_value("universe", accepted, repr(each[0])[:80])
             pairs.append((each[0], rational(each[1], "value in the universe")))
-        if len({str(entity) for entity, _ in pairs}) != len(pairs):
-            raise invalid_value("universe", "a list of different entities", "one twice")
+        if len({str(unit) for unit, _ in pairs}) != len(pairs):
+            raise invalid_value("universe", "a list of different privacy units", "one twice")
         return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
 
     def _expression(self, table: Table) -> Any:
         import ibis
 
         rows = eligible_rows(table, None)
-        kind = table.type(table.entity)
-        names = [entity for entity, _ in self.ranked()]
+        kind = table.type(table.privacy_unit)
+        names = [unit for unit, _ in self.ranked()]
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
         ):
-            raise invalid_value("universe", f"entities of the column's type, {kind}", "others")
+            raise invalid_value("universe", f"privacy units of the column's type, {kind}", "others")
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
             {"name": known, "rank": list(range(1, len(known) + 1))},
             schema={"name": "string" if kind.is_string() else "int64", "rank": "int64"},
         )
-        # Only the entity is joined: a column of the table may be called like one of ours.
-        present = rows.select(who=rows[table.entity]).join(ranks, [("who", "name")])
+        # Only the privacy unit is joined: a column of the table may be called like one of ours.
+        present = rows.select(who=rows[table.privacy_unit]).join(ranks, [("who", "name")])
         return present.aggregate(rank=present["rank"].max())
 
 

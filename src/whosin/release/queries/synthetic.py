@@ -46,7 +46,7 @@ from whosin.validation import read_whole
 # prior (T21): randomised response among the likeliest cells; a row of another cell is answered by
 # any
 # of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
-# ε + ε_X, and at the price of that level it changes more rows than E_d does.
+# ε + ε_X, and at the cost of that level it changes more rows than E_d does.
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ def _epsilon_below(epsilon: Fraction) -> float:
 
 # A synthetic table, by one of two methods.
 #
-# "responses": one randomised row for each entity. Its length is the number of entities, so
-# it exists only where that is known: between neighbours that replace one entity. Each row is
-# answered
+# "responses": one randomised row for each privacy unit. Its length is the number of privacy units,
+# so it exists only where that is known: between neighbours that replace one privacy unit. Each row
+# is answered
 # on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1
 # others;
 # with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
@@ -143,7 +143,7 @@ def _epsilon_below(epsilon: Fraction) -> float:
 
 MARGINALS_METHOD = "marginals"
 SYNTHETIC_METHODS = ("responses", MARGINALS_METHOD)
-LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "rows")
+LEARNED_KEYS = ("order", "sets", "choose", "choosing", "length", "max_rows_per_group")
 FILE_SAYS = ("method", "chosen", "quality", "promise")
 """Those of the answer's details that a learned file has in its own metadata, under "whosin"."""
 BATCH_ROWS = 1_000_000
@@ -158,8 +158,8 @@ class Synthetic(Query):
     Args:
         columns: declared columns.
         path: the file to write.
-        method: "responses" for one randomised row for each entity, where their number is known;
-            "marginals" for rows drawn from a model that was learned from noisy tables.
+        method: "responses" for one randomised row for each privacy unit, where their number is
+            known; "marginals" for rows drawn from a model that was learned from noisy tables.
         prior: for "responses", what is publicly believed about a row: the probability of each
             combination of values, in the order of the declared domains, "other" last in each
             column. Fewer rows change if it is right; cells that it thinks rare may not be shown at
@@ -173,7 +173,8 @@ class Synthetic(Query):
             tables.
         choosing: the part of the budget for choosing; 1/10 by default, 1/6 with "tree".
         length: how many rows to draw; the noisy number of rows that count by default.
-        rows: how many rows of an entity count, in all; the table's own bound by default.
+        max_rows_per_group: how many rows of a privacy unit count, in all; the table's own bound by
+            default.
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -197,13 +198,13 @@ class Synthetic(Query):
     choose: bool | str = False
     choosing: object = None
     length: int | None = None
-    rows: int | None = None
+    max_rows_per_group: int | None = None
 
     @property
     def takes_gaussian(self) -> bool:
         return self.method == MARGINALS_METHOD
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if self.method not in SYNTHETIC_METHODS:
             raise UnknownName("method", str(self.method), SYNTHETIC_METHODS)
         self._require_own_keys()
@@ -224,13 +225,13 @@ class Synthetic(Query):
             self, share, charge, response.words(), details=response, expression=expression
         )
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         if self.method == MARGINALS_METHOD:
-            return self._drawn(table, offer, progress)
-        response: RandomizedRow = offer.details
+            return self._drawn(table, estimate, progress)
+        response: RandomizedRow = estimate.details
         cells = self._cells(table)
-        redrawn = RedrawnFile(offer.expression, cells.count, response.draw, cells.batch)
-        written = table.engine.write_rows(redrawn, self.path, progress, offer.owner)
+        redrawn = RedrawnFile(estimate.expression, cells.count, response.draw, cells.batch)
+        written = table.engine.write_rows(redrawn, self.path, progress, estimate.owner)
         return {
             "columns": list(FILE_COLUMNS),
             "rows": [[Path(self.path).name, written.rows, written.digest]],
@@ -241,7 +242,7 @@ class Synthetic(Query):
             return self._asked().counted(table)
         cells = self._cells(table)
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, 1, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, 1, **outside, by_row=table.by_row)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return self._asked().cautions(table) if self.method == MARGINALS_METHOD else ()
@@ -284,7 +285,13 @@ class Synthetic(Query):
         order = self.order
         if self.choose and order is not None:
             order = read_whole(order, "order", 2, 20)
-        return Marginals(columns=columns, order=order, sets=sets, rows=self.rows, where=self.where)
+        return Marginals(
+            columns=columns,
+            order=order,
+            sets=sets,
+            max_rows_per_group=self.max_rows_per_group,
+            where=self.where,
+        )
 
     def _learned(self, table: Table, share: Share) -> CostEstimate:
         require_extras("synthetic")
@@ -309,15 +316,15 @@ class Synthetic(Query):
             if (each.name not in names and each.root in names) or each.cells is None:
                 raise invalid_value(field, "columns as they are in the rows", repr(each.name))
 
-    def _drawn(self, table: Table, offer: CostEstimate, progress: Progress | None) -> Any:
-        learned: SynthesisPlan = offer.details
+    def _drawn(self, table: Table, estimate: CostEstimate, progress: Progress | None) -> Any:
+        learned: SynthesisPlan = estimate.details
         scan = learned.scan
-        counts = dict(zip(scan.sets, scan.count(table, offer.expression, progress), strict=True))
+        counts = dict(zip(scan.sets, scan.count(table, estimate.expression, progress), strict=True))
         drawn = learned.draw(counts, self.length)
         order = [learned.cells.columns.index(name) for name in self.columns]
         cells = GroupGrid(tuple(self.columns), tuple(learned.cells.domains[at] for at in order))
         numbers = [drawn.numbers[at] for at in order]
-        details = learned.details(drawn, offer.share)
+        details = learned.details(drawn, estimate.share)
         about = {key: details[key] for key in FILE_SAYS if key in details}
         schema = cells.labelled([each[:0] for each in numbers]).schema.with_metadata(
             {"whosin": json.dumps(about, ensure_ascii=False)}
@@ -326,7 +333,7 @@ class Synthetic(Query):
         batches = (
             cells.labelled([each[at : at + BATCH_ROWS] for each in numbers]) for at in starts
         )
-        written = table.engine.write_batches(batches, schema, self.path, progress, offer.owner)
+        written = table.engine.write_batches(batches, schema, self.path, progress, estimate.owner)
         return {
             "columns": list(FILE_COLUMNS),
             "rows": [[Path(self.path).name, written.rows, written.digest]],

@@ -1,10 +1,10 @@
 """Counts of the same people that are measured at once, each with an answer of its own (F20).
 
 Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
-tables of one workload: the same condition, the same number of rows of an entity, the same rows left
-out by closed domains, and an entity in one cell at most. The rows of an entity that count are
-chosen once, the same for all of them. There is one charge, one scan, one draw of noise and one
-stored answer, which holds the answers of all; their price is divided evenly among them.
+tables of one workload: the same condition, the same number of rows of a privacy unit, the same rows
+left out by closed domains, and a privacy unit in one cell at most. The rows of a privacy unit that
+count are chosen once, the same for all of them. There is one charge, one scan, one draw of noise
+and one stored answer, which holds the answers of all; their cost is divided evenly among them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class JointMeasurement(Query):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns of the tables, by name: what the budget's binding looks at."""
+        """All columns of the tables, by name: what the budget's registration looks at."""
         named = [(each.by,) if isinstance(each.by, str) else each.by for each in self.members]
         extra = [each.column for each in self.members if hasattr(each, "column")]
         return tuple(sorted({name for names in named for name in names} | set(extra)))
@@ -100,16 +100,20 @@ class JointMeasurement(Query):
 
     def bounds(self, table: Table) -> ContributionBounds:
         own = [each.bounds(table) for each in self.members]
-        return ContributionBounds(max(each.rows for each in own), max(each.groups for each in own))
+        return ContributionBounds(
+            max(each.max_rows_per_group for each in own), max(each.max_groups for each in own)
+        )
 
     def counted(self, table: Table) -> ContributionPolicy:
-        cells, rows = self.workload(table)[0], self.bounds(table).rows
+        cells, rows = self.workload(table)[0], self.bounds(table).max_rows_per_group
         outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(table.entity, rows, **outside, by_row=table.by_row)
+        return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
     def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
-        return replace(member.counted(table), rows=self.bounds(table).rows)
+        return replace(
+            member.counted(table), max_rows_per_group=self.bounds(table).max_rows_per_group
+        )
 
     def asked(self, table: Table) -> dict[str, Any]:
         counted = [self.counted_of(table, each).to_dict() for each in self.members]
@@ -139,9 +143,9 @@ class JointMeasurement(Query):
         workload = Workload(sizes, tuple(worths), tuple(worths.values()))
         return GroupGrid(tuple(names), tuple(domains.values())), workload, axes
 
-    def offer(self, table: Table, share: Share) -> CostEstimate:
+    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
-        rows = self.bounds(table).rows
+        rows = self.bounds(table).max_rows_per_group
         noise = "gaussian" if share.rho else "laplace"
         spending = _spend(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
@@ -162,14 +166,14 @@ class JointMeasurement(Query):
             ),
         )
 
-    def parts(self, table: Table, offer: CostEstimate) -> list[CostEstimate]:
-        """An offer for each member, whose prices add up to that of all."""
+    def parts(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
+        """A cost estimate for each member, whose costs add up to that of all."""
         _, workload, axes = self.workload(table)
-        costs = offer.charge.costs.items()
+        costs = estimate.charge.costs.items()
         shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
-            error = offer.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
+            error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
             asked = member.question() | {COUNTED_NOTION: self.counted_of(table, member).to_dict()}
             charge = Charge(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
@@ -177,21 +181,21 @@ class JointMeasurement(Query):
             result.append(
                 CostEstimate(
                     member,
-                    offer.share,
+                    estimate.share,
                     charge,
-                    offer.noise,
+                    estimate.noise,
                     expected,
                     standard_error=error,
-                    joint=offer,
+                    joint=estimate,
                 )
             )
         return result
 
-    def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
-        noisy: tuple[NoisyTable, ...] = offer.details["noisy"]
-        scan: TableScan = offer.details["scan"]
-        values = measure_counts(noisy, scan.count(table, offer.expression, progress))
-        return self._answers(table, noisy, values, offer.details["errors"])
+    def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
+        noisy: tuple[NoisyTable, ...] = estimate.details["noisy"]
+        scan: TableScan = estimate.details["scan"]
+        values = measure_counts(noisy, scan.count(table, estimate.expression, progress))
+        return self._answers(table, noisy, values, estimate.details["errors"])
 
     def _answers(
         self,
@@ -207,7 +211,7 @@ class JointMeasurement(Query):
         tables = estimate_tables(
             workload, estimate_residuals(workload, measurements, variances, values)
         )
-        reaches = interval_radii(
+        radii_by_table = interval_radii(
             workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
         )
         answers = []
@@ -217,7 +221,7 @@ class JointMeasurement(Query):
                 tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _member_rows(member.cells(table), own.ravel(), reaches[index])
+                _member_rows(member.cells(table), own.ravel(), radii_by_table[index])
                 | {"details": {"standard_error": errors[index]}}
             )
         measured = [
@@ -232,7 +236,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if not isinstance(query, Count | Rows) or planned_count(plan) is not None:
         return None
     cells, bounds = query.cells(table), query.bounds(table)
-    if cells.columns and bounds.groups > 1:
+    if cells.columns and bounds.max_groups > 1:
         return None
     if isinstance(query, Rows) and not table.by_row and may_vary(table.domains, cells.columns):
         return None  # rows of one cell count, which are not those of another table
@@ -240,7 +244,7 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if any(len(domain.labels) < 2 for _, domain in pairs):
         return None
     drops = frozenset(name for name, each in pairs if each.drops)
-    return query.where, bounds.rows, table.of_people, drops
+    return query.where, bounds.max_rows_per_group, table.of_people, drops
 
 
 def apportion_cost(cost: Cost, count: int) -> list[Cost]:
@@ -267,9 +271,9 @@ def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _member_rows(cells: GroupGrid, values: Array, reach: IntervalRadii) -> dict[str, Any]:
+def _member_rows(cells: GroupGrid, values: Array, radii: IntervalRadii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -reach.cell, reach.cell)]
+    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radii.cell, radii.cell)]
     rows = [
         [*label, *map(plain_number, numbers)]
         for label, *numbers in zip(cells.labels(), *sides, strict=True)

@@ -20,10 +20,10 @@ const eachRow = () => (named("row") ? "each row" : "row");
 
 export const columns = () => tableColumns;
 export const problemOfTable = () => broken;
-export const entityChosen = () => $("entity").value !== "";
-export const byRow = () => entityChosen() && $("entity").value === eachRow();
-export const entityColumn = () =>
-  tableColumns.map((column) => column.name).find((name) => spelled(name) === $("entity").value) ?? null;
+export const unitChosen = () => $("privacy_unit").value !== "";
+export const byRow = () => unitChosen() && $("privacy_unit").value === eachRow();
+export const unitColumn = () =>
+  tableColumns.map((column) => column.name).find((name) => spelled(name) === $("privacy_unit").value) ?? null;
 
 // What is declared about a column is complete enough to be used.
 const complete = ({ kind, values, lower, upper }) =>
@@ -57,7 +57,7 @@ const FUNCTIONS = { dates: ["year", "quarter", "month", "isoweek"], numbers: ["d
 export const declaredColumns = (kind) =>
   tableColumns.map((column) => column.name).filter((name) => {
     const domain = declared.get(name)?.kind ?? "none";
-    return name !== entityColumn() && domain !== "none" && (!kind || domain === kind);
+    return name !== unitColumn() && domain !== "none" && (!kind || domain === kind);
   });
 export const unfinished = (name) => {
   const domain = declared.get(columnOf(name));
@@ -80,9 +80,9 @@ export const summable = () =>
     .flatMap((name) => [`cumulative(${name})`, `ranges(${name})`]);
 
 export function tableKeys() {
-  const keys = { source: $("source").value, entity: $("entity").value };
+  const keys = { source: $("source").value, privacy_unit: $("privacy_unit").value };
   if (byRow()) return keys;
-  for (const id of ["rows", "groups"]) {
+  for (const id of ["max_rows_per_group", "max_groups"]) {
     const text = $(id).value.trim();
     if (text) keys[id] = /^\d+$/.test(text) ? Number(text) : text;
   }
@@ -172,7 +172,7 @@ export async function loadRelated({ table, domains: given = {}, tables = [], fea
 function renderRelated() {
   const { tables = [], features = [] } = related;
   const table = (each) =>
-    `${each.name}: ${each.source}, ${each.public ? `public, looked up by ${each.key}` : `the same people, at most ${each.rows ?? 1} ${each.rows > 1 ? "rows" : "row"} of each`}`;
+    `${each.name}: ${each.source}, ${each.public ? `public, looked up by ${each.key}` : `the same people, at most ${each.max_rows ?? 1} ${each.max_rows > 1 ? "rows" : "row"} of each`}`;
   const feature = (each) =>
     `${each.name}: ${each.kind}${each.column ? ` of ${each.column}` : ""}${each.table ? ` in ${each.table}` : ""}${each.where ? ` where ${each.where}` : ""}`;
   const list = (heading, items) =>
@@ -184,13 +184,13 @@ function renderRelated() {
   $("related").hidden = !tables.length && !features.length;
 }
 
-export function loadTable({ entity, rows, groups }) {
-  const each = EACH.includes(entity) && !named(entity);
-  const column = entity.startsWith("column:") && !named(entity) ? entity.slice(7) : entity;
-  $("entity").value = each ? eachRow() : spelled(column);
-  $("rows").value = rows ?? "";
-  $("groups").value = groups ?? "";
-  chosenEntity();
+export function loadTable({ privacy_unit: unit, max_rows_per_group: rows, max_groups: groups }) {
+  const each = EACH.includes(unit) && !named(unit);
+  const column = unit.startsWith("column:") && !named(unit) ? unit.slice(7) : unit;
+  $("privacy_unit").value = each ? eachRow() : spelled(column);
+  $("max_rows_per_group").value = rows ?? "";
+  $("max_groups").value = groups ?? "";
+  chosenUnit();
 }
 
 function field(name, key, label, placeholder, more = {}) {
@@ -290,8 +290,8 @@ function same(name, domain) {
 }
 
 export function renderColumns() {
-  const entity = entityColumn();
-  const described = tableColumns.filter((column) => column.name !== entity);
+  const unit = unitColumn();
+  const described = tableColumns.filter((column) => column.name !== unit);
   $("columns").replaceChildren(
     ...described.map((column) => {
       const domain = declared.get(column.name);
@@ -326,15 +326,15 @@ export function renderColumns() {
 }
 
 // Whose row it is decides what else there is to say.
-function chosenEntity() {
+function chosenUnit() {
   const each = byRow();
-  for (const id of ["rows", "groups"]) $(id).disabled = each;
-  $("entity-note").textContent = each
+  for (const id of ["max_rows_per_group", "max_groups"]) $(id).disabled = each;
+  $("privacy_unit-note").textContent = each
     ? "Each row counts as a person of its own: right only if nobody has two rows."
-    : entityChosen()
+    : unitChosen()
       ? ""
       : "Choose the column that says whose row it is. The promise is made to the people that it names.";
-  $("declare").hidden = !entityChosen();
+  $("declare").hidden = !unitChosen();
   renderColumns();
   renderQueries();
 }
@@ -365,15 +365,15 @@ export async function useTable(name) {
   }
   for (const column of tableColumns) declared.set(column.name, { ...EMPTY });
   const option = (value, text) => h("option", { value }, text);
-  $("entity").replaceChildren(
+  $("privacy_unit").replaceChildren(
     option("", "choose …"),
     option(eachRow(), "each row is one person"),
     ...tableColumns.map((column) => option(spelled(column.name), column.name)),
   );
-  $("entity").value = "";
-  $("rows").value = $("groups").value = "";
+  $("privacy_unit").value = "";
+  $("max_rows_per_group").value = $("max_groups").value = "";
   $("table").hidden = false;
-  chosenEntity();
+  chosenUnit();
   return true;
 }
 
@@ -383,7 +383,7 @@ async function look() {
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
     const seen = await post("/api/check", { table: tableKeys(), domains: domains(), ...related });
-    const words = (what) => what.replace(/\ban entity\b/g, "a person").replace(/\bentities\b/g, "people").replace(/\bentity\b/g, "person");
+    const words = (what) => what.replace(/\bprivacy units\b/g, "people").replace(/\bprivacy unit\b/g, "person");
     const line = ({ what, rows }) =>
       h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));
     $("look").replaceChildren(
@@ -433,12 +433,12 @@ export function startData(register, curator) {
     changed();
   });
   onFile("upload", upload);
-  $("entity").dataset.field = "table.entity";
-  $("entity").addEventListener("change", () => {
-    chosenEntity();
+  $("privacy_unit").dataset.field = "table.privacy_unit";
+  $("privacy_unit").addEventListener("change", () => {
+    chosenUnit();
     changed();
   });
-  for (const id of ["rows", "groups"]) {
+  for (const id of ["max_rows_per_group", "max_groups"]) {
     $(id).dataset.field = `table.${id}`;
     $(id).addEventListener("input", changed);
   }

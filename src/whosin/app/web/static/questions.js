@@ -1,10 +1,10 @@
 // Step 4: the questions, each with its cost and expected error before anything runs.
 
-import { columns, declaredColumns, domains, entityChosen, entityColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
+import { columns, declaredColumns, domains, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
 import { $, allowed, atMost, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
-import { gain, tablesOffered } from "./offers.js";
+import { gain, tableEstimates } from "./estimates.js";
 import { changed } from "./release.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
@@ -39,7 +39,7 @@ export function reset() {
 const choices = (kind) => {
   const about = KINDS[kind].column;
   if (about === "cells") return groupable();
-  if (about === "any") return columns().map((column) => column.name).filter((name) => name !== entityColumn());
+  if (about === "any") return columns().map((column) => column.name).filter((name) => name !== unitColumn());
   return declaredColumns(about);
 };
 
@@ -232,13 +232,13 @@ function card(query, index) {
     fields.more,
     h("p", { class: "error", "data-error": `queries.${index}` }),
     h("p", { class: "cost", id: `cost-${index}` }),
-    h("div", { id: `offered-${index}` }),
+    h("div", { id: `estimate-${index}` }),
     h("div", { id: `cautions-${index}` }),
   );
 }
 
 export function renderQueries() {
-  const ready = columns().length > 0 && entityChosen();
+  const ready = columns().length > 0 && unitChosen();
   $("ask-hint").hidden = ready && asked.length > 0;
   $("ask-hint").textContent = ready
     ? "Nothing is asked yet."
@@ -262,44 +262,44 @@ function caution({ about, columns: several, words }) {
   const one = several[0];
   const are = several.length > 1 ? "are" : "is";
   const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";
-  return about === "groups"
-    ? `A person counts in one cell only, though ${several.join(" and ")} may differ between their rows. Say in step 3 how many cells a person may be in${same}.`
+  return about === "max_groups"
+    ? `A person counts in one group only, though ${several.join(" and ")} may differ between their rows. Say in step 3 how many groups a person counts in${same}.`
     : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
 }
 
-export function showPrice(price) {
+export function showEstimate(batch) {
   const asking = askable();
   for (const [index, query] of asked.entries()) {
-    const offer = price?.offers[asking.indexOf(index)];
+    const estimate = batch?.estimates[asking.indexOf(index)];
     const line = $(`cost-${index}`);
     if (!line) continue;
     const lack = missing(query);
-    const offered = $(`offered-${index}`);
-    const open = offered.querySelector("details")?.open ?? false;
-    offered.replaceChildren(...[offer && lack === null ? tablesOffered(offer, open) : null].filter(Boolean));
+    const shown = $(`estimate-${index}`);
+    const open = shown.querySelector("details")?.open ?? false;
+    shown.replaceChildren(...[estimate && lack === null ? tableEstimates(estimate, open) : null].filter(Boolean));
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(
-      ...(offer?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
+      ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
     );
-    if (lack !== null) line.textContent = `Not finished, and not in the price: ${lack}.`;
-    else if (!offer) line.textContent = "";
+    if (lack !== null) line.textContent = `Not finished, and not in the cost: ${lack}.`;
+    else if (!estimate) line.textContent = "";
     else {
-      const error = offer.error === null ? "" : `, expected error ± ${number(offer.error, 3)}`;
-      const within = offer.within === null || offer.within_words ? "" : `, 95% within ± ${atMost(offer.within, 3)}`;
-      line.textContent = `Costs ${offer.cost}${error}${within}. ${offer.noise}.${sentence(offer.within_words)}${gain(offer)}`;
+      const error = estimate.error === null ? "" : `, expected error ± ${number(estimate.error, 3)}`;
+      const within = estimate.within === null || estimate.within_words ? "" : `, 95% within ± ${atMost(estimate.within, 3)}`;
+      line.textContent = `Costs ${estimate.cost}${error}${within}. ${estimate.noise}.${sentence(estimate.within_words)}${gain(estimate)}`;
     }
   }
   const open = asked.length - asking.length;
-  const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this price.` : "";
-  if (!price) {
+  const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this cost.` : "";
+  if (!batch) {
     $("total").textContent = rest.trim();
     return;
   }
-  const left = price.remaining === null
-    ? `“${price.dataset}” is new to the ledger: this plan becomes its whole budget.`
-    : `The ledger has ε = ${allowed(price.remaining, 5)} left for “${price.dataset}”.`;
-  const unused = price.offers.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").textContent = `In all ${price.total} of ε = ${number(price.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`;
+  const left = batch.remaining === null
+    ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
+    : `The ledger has ε = ${allowed(batch.remaining, 5)} left for “${batch.dataset}”.`;
+  const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
+  $("total").textContent = `In all ${batch.total} of ε = ${number(batch.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`;
 }
 
 export async function startQuestions() {
@@ -318,7 +318,7 @@ export async function startQuestions() {
   $("add-sql").addEventListener("click", addSql);
 }
 
-// A SELECT becomes questions, which are shown, changed and priced like others.
+// A SELECT becomes questions, which are shown, changed and estimated like others.
 async function addSql() {
   clearErrors("sql");
   try {

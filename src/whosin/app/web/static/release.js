@@ -3,15 +3,15 @@
 import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
-import { columns, domains, entityChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
+import { columns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
 import { $, allowed, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
-import { allFinished, askable, loadQueries, queries, renderQueries, showPrice } from "./questions.js";
+import { allFinished, askable, loadQueries, queries, renderQueries, showEstimate } from "./questions.js";
 import { profileEditor } from "./profile.js";
 import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
-const price = latest();
+const estimate = latest();
 let planned = null;
 let profile = null; // the editor of that target
 
@@ -176,24 +176,24 @@ async function cost() {
   clearErrors("queries");
   for (const step of ["budget", "release"]) clearErrors(step);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
-  const ready = columns().length > 0 && entityChosen() && askable().length > 0 && planned !== null;
+  const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
   $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
-    showPrice(null);
+    showEstimate(null);
     return;
   }
   const asking = askable();
   try {
-    const priced = await price("/api/price", scenario());
-    showPrice(priced);
-    $("go").disabled = Boolean(priced.refusal) || !allFinished();
-    if (priced.refusal) {
-      showError({ field: "budget", message: `The ledger would refuse this: ${priced.refusal}.` }, "budget");
+    const batch = await estimate("/api/estimate", scenario());
+    showEstimate(batch);
+    $("go").disabled = Boolean(batch.refusal) || !allFinished();
+    if (batch.refusal) {
+      showError({ field: "budget", message: `The ledger would refuse this: ${batch.refusal}.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    showPrice(null);
+    showEstimate(null);
     showError(inPageWords(error, asking), "budget");
   }
 }

@@ -236,8 +236,8 @@ async function showLedger() {
       return;
     }
     $("datasets").replaceChildren(
-      ...datasets.map(({ dataset, card, standing, amend }) => {
-        const share = Math.min(1, Number(standing.spent_epsilon) / Number(standing.budget_epsilon) || 0);
+      ...datasets.map(({ dataset, card, budget_state, amend }) => {
+        const share = Math.min(1, Number(budget_state.spent_epsilon) / Number(budget_state.budget_epsilon) || 0);
         const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
         bar.style.setProperty("--share", `${share * 100}%`);
         const entries = h("div", {});

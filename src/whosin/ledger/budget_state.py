@@ -10,8 +10,8 @@ from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.exact import exp_up, probability, rational, round_down, round_up
 from whosin.ledger import encoding
-from whosin.ledger.binding import RegisteredTable
 from whosin.ledger.budget import Budget, Cost, best_accounting
+from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
 
 # Where a dataset stands: what was spent, what is left, what it all allows anyone to believe.
@@ -23,13 +23,13 @@ class BudgetState(Displayed):
 
     Attributes:
         state: "open", "closed" (by hand) or "complete" (a release of its own was made).
-        halted: whether an engine failed after a debit, and the curator has not looked yet.
-        halts: how often that happened.
+        suspended: whether an engine failed after a debit, and the curator has not looked yet.
+        suspensions: how often that happened.
         spent: the total cost so far, in units.
         debits: how many answers were paid for.
         entries: how many entries the history has.
         head: the digest that ends the history; print it, and a rewritten history will show.
-        bound: the table that the budget is for; None where none was named.
+        registered: the table that the budget is for; None where none was named.
     """
 
     dataset: str
@@ -41,9 +41,9 @@ class BudgetState(Displayed):
     entries: int
     head: str
     last: str
-    bound: RegisteredTable | None = None
-    halted: bool = False
-    halts: int = 0
+    registered: RegisteredTable | None = None
+    suspended: bool = False
+    suspensions: int = 0
 
     @property
     def epsilon(self) -> float:
@@ -149,8 +149,8 @@ class BudgetState(Displayed):
         """Return the fields as plain data for JSON."""
         return {
             "dataset": self.dataset,
-            "state": "halted" if self.halted else self.state,
-            "halts": self.halts,
+            "state": "suspended" if self.suspended else self.state,
+            "suspensions": self.suspensions,
             "relation": self.budget.relation,
             "budget_epsilon": _float_down(self.budget.epsilon),
             "budget_delta": self.plan.dp_delta,
@@ -165,7 +165,7 @@ class BudgetState(Displayed):
             "last": self.last,
             "head": self.head,
             "plan": self.plan.to_dict(),
-            "binding": None if self.bound is None else self.bound.public(),
+            "registration": None if self.registered is None else self.registered.public(),
         }
 
 
@@ -193,18 +193,18 @@ def _float_down(value: int) -> float:
 #
 # Contract: a dataset is open, complete (it had a release that allows no other) or closed, and on
 # top
-# of that it may be halted: an engine failed after a debit, and nothing is drawn until the curator
-# has
-# looked. Halting and resuming never change the state underneath.
+# of that it may be suspended: an engine failed after a debit, and nothing is drawn until the
+# curator has
+# looked. Suspending and resuming never change the state underneath.
 
 
-SUSPENDED_MARK = "halted"
+SUSPENDED_MARK = "suspended"
 BASIC_STATES = ("open", "complete", "closed")
 
 
 def state_after_suspension(state: str) -> str:
-    """The state after a halt."""
-    if is_halted(state):
+    """The state after a suspension."""
+    if is_suspended(state):
         return state
     return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
 
@@ -215,11 +215,11 @@ def state_after_resuming(state: str) -> str:
 
 
 def state_after_closing(state: str) -> str:
-    """The state after closing; a halt stays."""
-    return state_after_suspension("closed") if is_halted(state) else "closed"
+    """The state after closing; a suspension stays."""
+    return state_after_suspension("closed") if is_suspended(state) else "closed"
 
 
-def is_halted(state: str) -> bool:
+def is_suspended(state: str) -> bool:
     """Whether nothing is drawn."""
     return state.startswith(SUSPENDED_MARK)
 

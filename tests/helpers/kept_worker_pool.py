@@ -1,4 +1,4 @@
-"""A nursery whose process works on many tasks, for tests that send tens of thousands of them.
+"""A worker pool whose process works on many tasks, for tests that send tens of thousands of them.
 
 As `whosin.isolation.WorkerPool`, except that a task does not begin in a process of its own: to fork
 and to warm up takes longer than most tasks. Deadlines and limits of memory hold as there, and a
@@ -35,7 +35,7 @@ UNLIMITED = TaskLimits(1e6, 1 << 40)
 
 
 def serve(address: str) -> None:
-    """The task that works on tasks, in a process of the nursery."""
+    """The task that works on tasks, in a process of the worker pool."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         connection.sendall(PID_STRUCT.pack(os.getpid()))
@@ -56,11 +56,13 @@ def _frame(connection: socket.socket) -> bytes:
     return bytes(received[isolation.LENGTH_STRUCT.size :])
 
 
-class KeptNursery:
+class KeptWorkerPool:
     """Runs one task at a time; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._nursery = WorkerPool([*chain.from_iterable(WORKER_MODULES.values()), "kept_nursery"])
+        self._worker_pool = WorkerPool(
+            [*chain.from_iterable(WORKER_MODULES.values()), "kept_worker_pool"]
+        )
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0
@@ -68,12 +70,12 @@ class KeptNursery:
         """Most bytes that a process held, most seconds that a task computed, tasks stopped."""
 
     def start(self) -> None:
-        self._nursery.start()
+        self._worker_pool.start()
 
     def close(self) -> None:
         with self._lock:
             self._end()
-        self._nursery.close()
+        self._worker_pool.close()
 
     def run(self, function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
         with work_folder() as folder:
@@ -98,7 +100,7 @@ class KeptNursery:
 
     def _serve(self, address: str) -> None:
         with suppress(Crashed):  # whoever waited for its answer was told
-            self._nursery.run(serve, address, limits=UNLIMITED)
+            self._worker_pool.run(serve, address, limits=UNLIMITED)
 
     def _end(self) -> None:
         if self._connection is not None:

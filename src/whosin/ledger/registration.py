@@ -1,10 +1,10 @@
 """What a dataset's budget is about: whose rows, of which table, within which bounds.
 
 Contract: it is fixed when a budget is registered, and every debit records what it was asked of. A
-debit about another entity, another table, other domains or wider bounds is refused. What does not
-change the promise may be amended by the curator, as an entry of its own; the entity and the
-universe of a `maximum` never change. Digests of rows are kept under a key that no entry holds, so
-that nobody who reads a history can test a guess at the table.
+debit about another privacy unit, another table, other domains or wider bounds is refused. What does
+not change the promise may be amended by the curator, as an entry of its own; the privacy unit and
+the universe of a `maximum` never change. Digests of rows are kept under a key that no entry holds,
+so that nobody who reads a history can test a guess at the table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 LONGEST_SHOWN = 60
 LATER_KEYS = ("tables", "features")
-"""Keys that bindings of older ledgers do not have. They are left out where they are empty."""
+"""Keys that registrations of older ledgers do not have. They are left out where they are empty."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Registration:
     """A table as a budget knows it.
 
     Attributes:
-        entity: the column that says whose row it is.
-        rows, groups: how many rows and cells of an entity count, at most.
+        privacy_unit: the column that says whose row it is.
+        max_rows_per_group, max_groups: the contribution bounds.
         domains: what declared columns may hold, as plain data.
         schema: names and kinds of all columns.
         source: fingerprints of the source by kind: "bytes" of its files, "rows" whatever holds
@@ -47,12 +47,12 @@ class Registration:
         universe: digest of the universe of a `maximum`, where one may be asked.
         tables: further tables by name: whose rows they have, how many count, their columns. Their
             fingerprints are in `source`, under "bytes:visits".
-        features: what is computed for each entity, by name.
+        features: what is computed for each privacy unit, by name.
     """
 
-    entity: str
-    rows: int = 1
-    groups: int = 1
+    privacy_unit: str
+    max_rows_per_group: int = 1
+    max_groups: int = 1
     domains: Mapping[str, Any] = field(default_factory=dict)
     schema: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
@@ -76,47 +76,54 @@ class Registration:
 
 @dataclass(frozen=True)
 class RegisteredTable:
-    """A binding that a ledger keeps, its fingerprints sealed under the dataset's own key."""
+    """A registration that a ledger keeps, its fingerprints sealed under the dataset's own key."""
 
-    binding: Registration
+    registration: Registration
     key: str
 
     @classmethod
-    def of(cls, binding: Registration, key: str | None = None) -> RegisteredTable:
-        """Seal a table's binding."""
+    def of(cls, registration: Registration, key: str | None = None) -> RegisteredTable:
+        """Seal a table's registration."""
         chosen = secrets.token_hex(32) if key is None else key
-        return cls(replace(binding, source=_seal_fingerprints(binding.source, chosen)), chosen)
+        return cls(
+            replace(registration, source=_seal_fingerprints(registration.source, chosen)), chosen
+        )
 
     @classmethod
     def read(cls, text: str) -> RegisteredTable:
         """What a ledger keeps of it."""
         data = json.loads(text)
-        return cls(Registration(**data["binding"]), str(data["key"]))
+        return cls(Registration(**data["registration"]), str(data["key"]))
 
     def text(self) -> str:
         """What a ledger keeps of it; `read` takes it back."""
-        return encoding.canonical_json({"binding": self.binding.to_dict(), "key": self.key})
+        return encoding.canonical_json(
+            {"registration": self.registration.to_dict(), "key": self.key}
+        )
 
     def public(self) -> dict[str, Any]:
         """Without fingerprints: what anyone who may ask may see."""
-        return {key: value for key, value in self.binding.to_dict().items() if key != "source"}
+        return {key: value for key, value in self.registration.to_dict().items() if key != "source"}
 
     def entry(self) -> dict[str, Any]:
         """What an entry of the history says of it."""
-        return {**self.public(), "source": _commit_fingerprints(self.binding.source, self.key)}
+        return {**self.public(), "source": _commit_fingerprints(self.registration.source, self.key)}
 
-    def asked(self, binding: Registration) -> dict[str, Any]:
-        """A question's binding, once checked, as its debit records it: the schema by its digest,
-        and the source by that of the dataset, which it is."""
-        data = {**binding.to_dict(), "source": _commit_fingerprints(self.binding.source, self.key)}
+    def asked(self, registration: Registration) -> dict[str, Any]:
+        """A question's registration, once checked, as its debit records it: the schema by its
+        digest, and the source by that of the dataset, which it is."""
+        data = {
+            **registration.to_dict(),
+            "source": _commit_fingerprints(self.registration.source, self.key),
+        }
         data["schema"] = encoding.digest_text(encoding.canonical_json(data["schema"]))
         return data
 
-    def holds_rows_of(self, binding: Registration) -> bool:
+    def holds_rows_of(self, registration: Registration) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
-        mine = _fingerprints_by_table(self.binding)
+        mine = _fingerprints_by_table(self.registration)
         others = _fingerprints_by_table(
-            replace(binding, source=_seal_fingerprints(binding.source, self.key))
+            replace(registration, source=_seal_fingerprints(registration.source, self.key))
         )
         return any(
             _same_rows(one, each, known=False)
@@ -131,39 +138,40 @@ class RegisteredTable:
 
     def has_table(self, name: str, public: bool, source: Mapping[str, str]) -> bool:
         """Whether a further table of this name has these rows, as far as fingerprints tell."""
-        known = self.binding.tables.get(name)
+        known = self.registration.tables.get(name)
         if known is None or known["public"] is not public:
             return False
         return _same_rows(
-            _table_fingerprints(self.binding.source, name),
+            _table_fingerprints(self.registration.source, name),
             _seal_fingerprints(source, self.key),
             known=False,
         )
 
-    def difference(self, binding: Registration) -> str | None:
+    def difference(self, registration: Registration) -> str | None:
         """What a table asks beyond this, in words; None where it keeps within."""
-        mine = self.binding
-        if binding.entity != mine.entity:
-            return f"the entity {mine.entity!r}, and this is about {binding.entity!r}"
-        if binding.universe not in (None, mine.universe):
+        mine = self.registration
+        if registration.privacy_unit != mine.privacy_unit:
+            asked = registration.privacy_unit
+            return f"the privacy unit {mine.privacy_unit!r}, and this is about {asked!r}"
+        if registration.universe not in (None, mine.universe):
             kept = "another universe" if mine.universe else "no universe for a maximum"
             return f"{kept}, and this has one of its own"
-        if binding.schema != mine.schema:
-            return f"other columns: {_describe_columns(mine.schema, binding.schema)}"
-        for name, domain in binding.domains.items():
+        if registration.schema != mine.schema:
+            return f"other columns: {_describe_columns(mine.schema, registration.schema)}"
+        for name, domain in registration.domains.items():
             if name not in mine.domains:
                 return f"no domain for {name!r}, and this declares {_domain_words(domain)}"
             if domain != mine.domains[name]:
                 declared = _domain_words(mine.domains[name])
                 return f"{name!r} as {declared}, and this has {_domain_words(domain)}"
-        for name in ("rows", "groups"):
-            if getattr(binding, name) > getattr(mine, name):
-                return f"{name} = {getattr(mine, name)}, and this has {getattr(binding, name)}"
-        return self._difference_in_tables(binding)
+        for name in ("max_rows_per_group", "max_groups"):
+            if getattr(registration, name) > getattr(mine, name):
+                return f"{name} = {getattr(mine, name)}, and this has {getattr(registration, name)}"
+        return self._difference_in_tables(registration)
 
-    def _difference_in_tables(self, binding: Registration) -> str | None:
-        mine = self.binding
-        for name, feature in binding.features.items():
+    def _difference_in_tables(self, registration: Registration) -> str | None:
+        mine = self.registration
+        for name, feature in registration.features.items():
             if name not in mine.features:
                 return f"no feature {name!r}, and this computes one"
             if feature != mine.features[name]:
@@ -171,16 +179,18 @@ class RegisteredTable:
                     f"another feature {name!r}: "
                     f"{_describe_difference(feature, mine.features[name])}"
                 )
-        for name, table in binding.tables.items():
+        for name, table in registration.tables.items():
             if name not in mine.tables:
                 return f"no further table {name!r}, and this has one"
             known = mine.tables[name]
-            if {**table, "rows": 1} != {**known, "rows": 1}:
+            if {**table, "max_rows": 1} != {**known, "max_rows": 1}:
                 return f"another table {name!r}: {_describe_difference(table, known)}"
-            if table.get("rows", 1) > known.get("rows", 1):
-                return f"rows = {known['rows']} of {name!r}, and this has {table['rows']}"
-        sealed = _seal_fingerprints(binding.source, self.key)
-        for name in ("", *binding.tables):
+            if table.get("max_rows", 1) > known.get("max_rows", 1):
+                return (
+                    f"max_rows = {known['max_rows']} of {name!r}, and this has {table['max_rows']}"
+                )
+        sealed = _seal_fingerprints(registration.source, self.key)
+        for name in ("", *registration.tables):
             if not _same_rows(
                 _table_fingerprints(mine.source, name),
                 _table_fingerprints(sealed, name),
@@ -190,41 +200,43 @@ class RegisteredTable:
                 return f"{what}: the source has changed, or is not the one it was"
         return None
 
-    def check(self, dataset: str, binding: Registration | None) -> None:
+    def check(self, dataset: str, registration: Registration | None) -> None:
         """A question keeps within what was registered.
 
         Raises:
             BudgetRefused: it does not; the reason says what differs.
         """
-        if binding is None:
+        if registration is None:
             raise BudgetRefused(
                 f"dataset {dataset!r} is bound to a table: a debit must say which table it is about"
             )
-        result = self.difference(binding)
+        result = self.difference(registration)
         if result is not None:
             raise BudgetRefused(
                 f"dataset {dataset!r} was registered with {result}; {_describe_way(result)}"
             )
 
-    def amended(self, dataset: str, binding: Registration) -> RegisteredTable:
+    def amended(self, dataset: str, registration: Registration) -> RegisteredTable:
         """Another table, other domains or bounds under the same promise.
 
         Raises:
-            BudgetRefused: the entity or the universe would change, and with it the promise.
+            BudgetRefused: the privacy unit or the universe would change, and with it the promise.
         """
-        mine = self.binding
-        universe = binding.universe if binding.universe is not None else mine.universe
+        mine = self.registration
+        universe = registration.universe if registration.universe is not None else mine.universe
         fixed = mine.universe is not None and universe != mine.universe
-        if binding.entity != mine.entity or fixed:
-            self.check(dataset, binding)
-        return RegisteredTable.of(replace(binding, universe=universe), self.key)
+        if registration.privacy_unit != mine.privacy_unit or fixed:
+            self.check(dataset, registration)
+        return RegisteredTable.of(replace(registration, universe=universe), self.key)
 
 
-def read_binding(binding: object) -> Registration | None:
-    """A binding, or none."""
-    if binding is not None and not isinstance(binding, Registration):
-        raise invalid_value("binding", "a Binding, such as binding_of(table)", repr(binding)[:80])
-    return binding
+def read_registration(registration: object) -> Registration | None:
+    """Check that it is a registration, or none."""
+    if registration is not None and not isinstance(registration, Registration):
+        raise invalid_value(
+            "registration", "a Registration, such as register_table(table)", repr(registration)[:80]
+        )
+    return registration
 
 
 def _seal_fingerprints(source: Mapping[str, str], key: str) -> dict[str, str]:
@@ -242,10 +254,10 @@ def _table_fingerprints(source: Mapping[str, str], table: str) -> dict[str, str]
     return {kind: print_ for kind, name, print_ in parts if name == table}
 
 
-def _fingerprints_by_table(binding: Registration) -> list[dict[str, str]]:
+def _fingerprints_by_table(registration: Registration) -> list[dict[str, str]]:
     """The fingerprints of each table of people: public ones may be beside any."""
-    private = [name for name, table in binding.tables.items() if not table["public"]]
-    return [_table_fingerprints(binding.source, name) for name in ("", *private)]
+    private = [name for name, table in registration.tables.items() if not table["public"]]
+    return [_table_fingerprints(registration.source, name) for name in ("", *private)]
 
 
 def _describe_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -303,6 +315,6 @@ def _flatten(value: Any) -> str:
 
 
 def _describe_way(difference: str) -> str:
-    if difference.startswith(("the entity", "another universe")):
+    if difference.startswith(("the privacy unit", "another universe")):
         return "whom a budget protects is set once and for all"
     return "its curator can record the change with whosin ledger amend, or release --amend"

@@ -19,7 +19,7 @@ from whosin.release.scenario import load_scenario
 BASE = {
     "adversary": {"prior": "0.05..0.5"},
     "target": {"posterior": "0.6"},
-    "table": {"source": "hospital.parquet", "entity": "patient"},
+    "table": {"source": "hospital.parquet", "privacy_unit": "patient"},
     "domains": {"ward": ["surgery", "medicine", "maternity", "children"]},
     "queries": [{"kind": "count", "name": "patients"}],
     "budget": {"share": "1/10"},
@@ -52,13 +52,16 @@ def edited(scenario, old: str, new: str):
 def test_the_command_binds_amends_and_warns(run, hospital, tmp_path) -> None:
     ledger = tmp_path / "books.db"
     code, out, _ = run("ledger", "create", ledger, "hospital", "--scenario", hospital)
-    assert code == 0 and "Protects each 'patient'" in out
+    assert code == 0 and "Privacy unit: 'patient'" in out
     code, _, err = run("ledger", "create", ledger, "copy", "--scenario", hospital)
     assert code == 0 and "warning: the rows of 'copy' are those of dataset 'hospital'" in err
-    other = edited(hospital, 'entity = "patient"', 'entity = "ward"')
+    other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')
     for options in ((), ("--amend",)):
         code, out, err = run("release", other, "--ledger", ledger, *options)
-        assert (code, out) == (1, "") and "the entity 'patient', and this is about 'ward'" in err
+        assert (code, out) == (
+            1,
+            "",
+        ) and "the privacy unit 'patient', and this is about 'ward'" in err
     wider = edited(hospital, "groups = 2 ", "groups = 9 ")
     code, _, err = run("release", wider, "--ledger", ledger)
     assert code == 1 and "and this has 9" in err
@@ -94,7 +97,7 @@ def test_a_full_disk_names_the_request(run, hospital, tmp_path, monkeypatch) -> 
     code, _, _ = run("release", hospital, "--request", request, "--save", tmp_path / "x.json")
     assert code == 0
     kept = json.loads((tmp_path / "x.json").read_text())
-    assert kept["request"] == request and kept["standing"]["debits"] == len(kept["answers"])
+    assert kept["request"] == request and kept["budget_state"]["debits"] == len(kept["answers"])
 
 
 def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
@@ -112,7 +115,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
     )
     found = load_scenario(scenario)
     with wi.Ledger(hospital.ledger) as ledger:
-        from whosin.release.registration import register_table
+        from whosin.release.table_registration import register_table
 
         ledger.register("hospital", found.plan, register_table(found.open_table(), rows=True))
     body: dict[str, Any] = {"scenario": BASE, "request": "by-ann-first"}
@@ -133,8 +136,8 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
             rows = client.get("/api/ledger/history", params=shown, headers=headers(token)).json()
             assert len(rows["entries"]) == seen
         assert client.post("/api/release/csv", json=marked, headers=headers(eve)).status_code == 200
-        # Another entity, another adversary with a maximum of its own.
-        ward = BASE | {"table": {"source": "hospital.parquet", "entity": "ward"}}
+        # Another privacy unit, another adversary with a maximum of its own.
+        ward = BASE | {"table": {"source": "hospital.parquet", "privacy_unit": "ward"}}
         refused = client.post(
             "/api/release", json={"scenario": ward, "request": "by-bob-001"}, headers=headers(bob)
         )
@@ -152,10 +155,10 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
             headers=headers(bob),
         )
         assert refused.status_code == 409, refused.text
-        price = client.post("/api/price", json=ward, headers=headers(bob)).json()
+        price = client.post("/api/estimate", json=ward, headers=headers(bob)).json()
         assert "about 'ward'" in price["refusal"]
     with wi.Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == 1
+        assert ledger.budget_state("hospital").debits == 1
     remove_user(hospital.users, "Eve")
     assert read_curators(hospital.users) == set()
 
@@ -163,7 +166,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
 def test_a_server_refuses_a_second_budget_for_the_same_rows(tmp_path) -> None:
     hospital = served(tmp_path)
     shutil.copy(tmp_path / "hospital.parquet", tmp_path / "january.parquet")
-    copy = BASE | {"table": {"source": "january.parquet", "entity": "patient"}}
+    copy = BASE | {"table": {"source": "january.parquet", "privacy_unit": "patient"}}
     with running(hospital) as url, program(url) as client:
         first = client.post("/api/release", json={"scenario": BASE, "request": "the-first-1"})
         assert first.status_code == 200, first.text

@@ -17,8 +17,8 @@ from whosin.app.web.bodies import RequestRefused
 from whosin.app.web.server import running
 from whosin.app.web.tasks import TaskQueue
 from whosin.ledger import Entry, Ledger, verify
-from whosin.release.registration import register_table
 from whosin.release.scenario import read_scenario
+from whosin.release.table_registration import register_table
 
 SECRET = "patient 4711 is Ann"
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
@@ -35,17 +35,19 @@ def server(hospital):
         yield client
 
 
-def is_halted(client: httpx.Client, hospital: Settings) -> None:
+def is_suspended(client: httpx.Client, hospital: Settings) -> None:
     """It refuses everything that is not stored, on every route, and nothing more is debited."""
     for request in (BODY["request"], "another-one"):
         words = problem(client.post("/api/release", json={**BODY, "request": request}), 409)
-        assert words.startswith("dataset 'hospital' is halted")
-    assert client.post("/api/price", json=BODY["scenario"]).json()["refusal"] == words
+        assert words.startswith("dataset 'hospital' is suspended")
+    assert client.post("/api/estimate", json=BODY["scenario"]).json()["refusal"] == words
     [shown] = client.get("/api/ledger").json()["datasets"]
-    assert shown["standing"]["state"] == "halted" and shown["standing"]["halts"] == 1
-    assert any(line.startswith("Halted: ") for line in shown["card"][0]["lines"])
+    assert (
+        shown["budget_state"]["state"] == "suspended" and shown["budget_state"]["suspensions"] == 1
+    )
+    assert any(line.startswith("Suspended: ") for line in shown["card"][0]["lines"])
     history = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
-    assert history["whole"] and history["entries"][-1][3] == "halted"
+    assert history["whole"] and history["entries"][-1][3] == "suspended"
     with Ledger(hospital.ledger) as ledger:
         assert f"{BODY['request']}/0" in verify(ledger, "hospital").unanswered
 
@@ -55,7 +57,7 @@ def goes_on(client: httpx.Client, hospital: Settings) -> None:
         before = ledger.resume("hospital").debits
     assert client.post("/api/release", json=BODY).status_code == 200
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").debits == before
+        assert ledger.budget_state("hospital").debits == before
         assert verify(ledger, "hospital").unanswered == ()
 
 
@@ -103,22 +105,24 @@ def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
         fault(patch, hospital.folder)
         words = problem(server.post("/api/release", json=BODY), 503)
     assert words == (
-        "the engine failed: the debit stands; dataset 'hospital' is halted until its curator lets "
-        "it go on with whosin ledger resume, and request will-fail then continues without paying "
-        "again"
+        "the engine failed: the debit stands; dataset 'hospital' is suspended until its curator "
+        "lets it go on with whosin ledger resume, and request will-fail then continues without "
+        "paying again"
     )
     if fault is crashed:
-        is_halted(server, hospital)
+        is_suspended(server, hospital)
         goes_on(server, hospital)
     with Ledger(hospital.ledger) as ledger:
-        standing = ledger.standing("hospital")
-    assert (standing.halts, standing.debits) == (1, 1) and standing.halted == (fault is not crashed)
+        budget_state = ledger.budget_state("hospital")
+    assert (budget_state.suspensions, budget_state.debits) == (1, 1) and budget_state.suspended == (
+        fault is not crashed
+    )
     said = "".join(capfd.readouterr())
-    assert SECRET not in said and ("is halted: " in said) == (fault is not failed)
+    assert SECRET not in said and ("is suspended: " in said) == (fault is not failed)
 
 
 def test_a_full_queue_does_not_keep_a_failure_uncounted(server, hospital, monkeypatch):
-    """Whoever has used up all turns cannot get around the halt."""
+    """Whoever has used up all turns cannot get around the suspension."""
     real, priced = TaskQueue.quick, []
 
     def busy(self, *given):
@@ -131,7 +135,7 @@ def test_a_full_queue_does_not_keep_a_failure_uncounted(server, hospital, monkey
         with_fault(patch, crashing_scan)
         patch.setattr(TaskQueue, "quick", busy)
         problem(server.post("/api/release", json=BODY), 503)
-    is_halted(server, hospital)
+    is_suspended(server, hospital)
 
 
 def test_what_is_stored_is_still_shown(server, hospital, monkeypatch):
@@ -142,25 +146,25 @@ def test_what_is_stored_is_still_shown(server, hospital, monkeypatch):
         problem(server.post("/api/release", json=BODY), 503)
     again = server.post("/api/release", json=answered)
     assert again.status_code == 200 and again.json()["answers"] == made.json()["answers"]
-    is_halted(server, hospital)
+    is_suspended(server, hospital)
 
 
-def test_a_crash_before_any_debit_halts_nothing(server, hospital, monkeypatch):
+def test_a_crash_before_any_debit_suspends_nothing(server, hospital, monkeypatch):
     with monkeypatch.context() as patch:
         with_fault(patch, crashing_scan)
         patch.setattr(TaskQueue, "scan", lambda *_: limits_reached())
         assert "memory" in problem(server.post("/api/release", json=BODY), 413)
     assert server.post("/api/release", json=BODY).status_code == 200
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").halts == 0
+        assert ledger.budget_state("hospital").suspensions == 0
 
 
 def limits_reached() -> None:
     raise isolation.TaskLimits(1, 1 << 30).too_large()
 
 
-def test_a_users_failure_halts_too(hospital, monkeypatch):
-    """A user's request has a name of its own in the ledger, and the halt finds it."""
+def test_a_users_failure_suspends_too(hospital, monkeypatch):
+    """A user's request has a name of its own in the ledger, and the suspension finds it."""
     user = add_user(hospital.users, "Ann")
     with running(hospital) as url, program(url) as client:
         add_user(hospital.users, "Eve", curator=True)
@@ -172,12 +176,12 @@ def test_a_users_failure_halts_too(hospital, monkeypatch):
         with monkeypatch.context() as patch:
             with_fault(patch, crashing_scan)
             words = problem(client.post("/api/release", json=BODY, headers=headers), 503)
-        assert "dataset 'hospital' is halted" in words
+        assert "dataset 'hospital' is suspended" in words
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.standing("hospital").halted
+        assert ledger.budget_state("hospital").suspended
 
 
 def test_a_user_is_not_told_whose_scan_failed():
-    entry = Entry("d", 2, "halted", None, {"who": "Ann", "request": "r/0"}, "")
+    entry = Entry("d", 2, "suspended", None, {"who": "Ann", "request": "r/0"}, "")
     assert Visitor("Ann", False).sees(entry) and Visitor("Boss").sees(entry)
     assert not Visitor("Bob", False).sees(entry)

@@ -1,4 +1,4 @@
-"""An engine that fails after a debit halts its dataset: it counts, and what is not stored yet
+"""An engine that fails after a debit suspends its dataset: it counts, and what is not stored yet
 gets the same refusal until the curator lets it go on. Whether it fails can depend on one person's
 rows, so nobody may try it twice."""
 
@@ -17,15 +17,15 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
-from halting_checks import (
-    HALTED,
+from suspending_checks import (
     PLAN,
     PRICE,
+    SUSPENDED,
     check_a_release_of_its_own,
-    check_halting,
+    check_suspending,
 )
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import standing, verify
+from whosin.ledger import budget_state, verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -35,15 +35,15 @@ def ledger(tmp_path):
         yield opened
 
 
-def test_a_failure_after_a_debit_halts_the_dataset(ledger):
-    check_halting(ledger)
+def test_a_failure_after_a_debit_suspends_the_dataset(ledger):
+    check_suspending(ledger)
 
 
 def test_a_release_of_its_own_stays_the_only_one(ledger):
     check_a_release_of_its_own(ledger)
 
 
-def test_whoever_stops_the_work_and_a_replaced_source_halt_nothing(ledger):
+def test_whoever_stops_the_work_and_a_replaced_source_suspend_nothing(ledger):
     def stop() -> object:
         raise KeyboardInterrupt
 
@@ -54,22 +54,22 @@ def test_whoever_stops_the_work_and_a_replaced_source_halt_nothing(ledger):
     for draw, error in ((stop, KeyboardInterrupt), (replaced, SourceChanged)):
         with pytest.raises(error):
             ledger.answer("d", PRICE, draw, "r")
-    assert not ledger.standing("d").halted and ledger.answer("d", PRICE, lambda: 1, "r") == 1
+    assert not ledger.budget_state("d").suspended and ledger.answer("d", PRICE, lambda: 1, "r") == 1
 
 
 @pytest.mark.parametrize(
     "forgery",
     [
         "UPDATE whosin_datasets SET state = 'open'",
-        "UPDATE whosin_datasets SET state = 'halted closed'",
+        "UPDATE whosin_datasets SET state = 'suspended closed'",
         "UPDATE whosin_datasets SET state = 'stopped'",
-        "DELETE FROM whosin_entries WHERE kind = 'halted'",
+        "DELETE FROM whosin_entries WHERE kind = 'suspended'",
     ],
 )
-def test_a_halt_cannot_be_wiped_off(ledger, tmp_path, forgery):
+def test_a_suspension_cannot_be_wiped_off(ledger, tmp_path, forgery):
     ledger.register("d", PLAN)
     ledger.debit("d", "r", PRICE)
-    ledger.halt("d", "r")
+    ledger.suspend("d", "r")
     with sqlite3.connect(tmp_path / "ledger.db") as base:
         base.execute(forgery)
     with pytest.raises(BrokenHistory):
@@ -78,29 +78,31 @@ def test_a_halt_cannot_be_wiped_off(ledger, tmp_path, forgery):
         ledger.debit("d", "s", PRICE)
 
 
-def test_a_history_that_answers_while_it_is_halted_is_broken(ledger, monkeypatch):
+def test_a_history_that_answers_while_it_is_suspended_is_broken(ledger, monkeypatch):
     """Someone patched the refusal away: the entries still show it."""
     from whosin.ledger import registry
 
     ledger.register("d", PLAN)
     debit = ledger.debit("d", "r", PRICE)
-    ledger.halt("d", "r")
+    ledger.suspend("d", "r")
     monkeypatch.setattr(registry, "refuse_suspended", lambda _: None)
     ledger.store(debit, 1)
-    with pytest.raises(BrokenHistory, match="while it was halted"):
+    with pytest.raises(BrokenHistory, match="while it was suspended"):
         verify(ledger, "d")
 
 
-def test_states_are_what_they_were_before_a_halt():
-    for state in standing.BASIC_STATES:
-        assert standing.state_after_resuming(standing.state_after_suspension(state)) == state
-        assert standing.state_after_suspension(
-            standing.state_after_suspension(state)
-        ) == standing.state_after_suspension(state)
-        assert len(standing.state_after_suspension(state)) <= 16  # the column's width
+def test_states_are_what_they_were_before_a_suspension():
+    for state in budget_state.BASIC_STATES:
         assert (
-            standing.state_after_resuming(
-                standing.state_after_closing(standing.state_after_suspension(state))
+            budget_state.state_after_resuming(budget_state.state_after_suspension(state)) == state
+        )
+        assert budget_state.state_after_suspension(
+            budget_state.state_after_suspension(state)
+        ) == budget_state.state_after_suspension(state)
+        assert len(budget_state.state_after_suspension(state)) <= 24  # the column's width
+        assert (
+            budget_state.state_after_resuming(
+                budget_state.state_after_closing(budget_state.state_after_suspension(state))
             )
             == "closed"
         )
@@ -138,7 +140,7 @@ def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger) -
     for thread in threads:
         thread.join()
     assert outcomes.count(BudgetRefused) == 9 and outcomes.count(MemoryError) == 1
-    assert len(ledger.unanswered("d")) == 10 and ledger.standing("d").halts == 1
+    assert len(ledger.unanswered("d")) == 10 and ledger.budget_state("d").suspensions == 1
     ledger.resume("d")
     assert ledger.answer("d", PRICE, lambda: 7, "r7") == 7
     verify(ledger, "d")
@@ -157,8 +159,8 @@ def die(*_):
 def draw():
     if moment == "drawing":
         die()
-    if moment == "halting":
-        ledger._store._settle = die    # the halt is committed, and nothing after it happens
+    if moment == "suspending":
+        ledger._store._settle = die    # the suspension is committed, and nothing after it happens
     else:
         ledger._turn = die
     raise MemoryError
@@ -167,23 +169,23 @@ ledger.answer("d", price, draw, "r")
 
 
 @pytest.mark.parametrize(
-    ("moment", "halted"), [("drawing", False), ("before", False), ("halting", True)]
+    ("moment", "suspended"), [("drawing", False), ("before", False), ("suspending", True)]
 )
-def test_a_kill_between_the_debit_and_the_halt(ledger, tmp_path, moment, halted):
+def test_a_kill_between_the_debit_and_the_suspension(ledger, tmp_path, moment, suspended):
     """A process that dies tells nobody: its debit stands, and the same request continues. Once the
-    halt is committed, it is."""
+    suspension is committed, it is."""
     ledger.register("d", PLAN)
     command = [sys.executable, "-c", KILLED, moment, str(tmp_path / "ledger.db")]
     done = subprocess.run(command, env=os.environ, capture_output=True, timeout=120)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert ledger.standing("d").halted is halted
+    assert ledger.budget_state("d").suspended is suspended
     assert verify(ledger, "d").unanswered == ("r",)
-    if halted:
-        with pytest.raises(BudgetRefused, match=HALTED):
+    if suspended:
+        with pytest.raises(BudgetRefused, match=SUSPENDED):
             ledger.answer("d", PRICE, lambda: 1, "r")
         ledger.resume("d")
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
-    assert ledger.standing("d").debits == 1
+    assert ledger.budget_state("d").debits == 1
 
 
 # Sessions
@@ -194,10 +196,10 @@ class Failing(Count):
 
     error: BaseException | None = None
 
-    def answer(self, table, offer, progress=None):
+    def answer(self, table, estimate, progress=None):
         if type(self).error is not None:
             raise type(self).error
-        return super().answer(table, offer, progress)
+        return super().answer(table, estimate, progress)
 
 
 @pytest.fixture
@@ -229,7 +231,7 @@ def test_the_same_words_whatever_failed(people, ledger):
             with pytest.raises(BudgetRefused) as caught:
                 again.ask(Count(), share="1/10")
             refused.add(str(caught.value))
-        assert ledger.standing("people").halts == place + 1
+        assert ledger.budget_state("people").suspensions == place + 1
         ledger.resume("people")
     assert len(said) == len(refused) == 1
 
@@ -241,11 +243,11 @@ def test_a_failed_batch_goes_on_where_it_was(people, ledger):
     with pytest.raises(ScanFailed):
         session.release(batch)
     for _ in range(2):
-        with pytest.raises(BudgetRefused, match="is halted"):
+        with pytest.raises(BudgetRefused, match="is suspended"):
             session.release(batch)
     ledger.resume("people")
     Failing.error = None
-    assert len(session.release(batch)) == 3 and ledger.standing("people").debits == 3
+    assert len(session.release(batch)) == 3 and ledger.budget_state("people").debits == 3
 
 
 def test_another_batch_after_a_refusal_does_not_take_the_paid_ones_place(people, ledger):
@@ -257,7 +259,7 @@ def test_another_batch_after_a_refusal_does_not_take_the_paid_ones_place(people,
         session.ask(Failing(), share="1/4")
     ledger.resume("people")
     session.ask(Rows(), share="1/4")
-    assert ledger.standing("people").debits == 2
+    assert ledger.budget_state("people").debits == 2
 
 
 def test_a_ledger_that_cannot_be_told_is_said(people, ledger, monkeypatch):
@@ -267,7 +269,7 @@ def test_a_ledger_that_cannot_be_told_is_said(people, ledger, monkeypatch):
     def full(*_: object) -> None:
         raise StoreFailed("the disk is full")
 
-    monkeypatch.setattr(wi.Ledger, "halt", full)
+    monkeypatch.setattr(wi.Ledger, "suspend", full)
     with pytest.raises(ScanFailed, match=r"request r continues .*; the ledger could not be told"):
         session.ask(Failing())
 
@@ -284,7 +286,7 @@ def test_a_replaced_source_keeps_its_words(ledger, tmp_path):
         "the table has other columns than when it was opened: column 1 of the header is another "
         "one; the debit stands; request r continues without paying again"
     )
-    assert not ledger.standing("t").halted
+    assert not ledger.budget_state("t").suspended
 
 
 # Commands
@@ -294,16 +296,18 @@ def test_the_command_shows_and_resumes(ledger, tmp_path, run):
     where = str(tmp_path / "ledger.db")
     ledger.register("d", PLAN)
     ledger.debit("d", "r", PRICE)
-    ledger.halt("d", "r")
+    ledger.suspend("d", "r")
     code, out, _ = run("ledger show", where, "d", "--entries")
-    assert code == 0 and "State: open." in out and "halted" in out
-    assert "Halted: nothing is answered until its curator has looked" in " ".join(out.split())
+    assert code == 0 and "State: open." in out and "suspended" in out
+    assert "Suspended: nothing is answered until its curator has looked" in " ".join(out.split())
     assert "An engine failed after a debit once." in " ".join(out.split())
-    assert json.loads(run("ledger show", where, "d", "--json")[1])["datasets"][0]["halts"] == 1
+    assert (
+        json.loads(run("ledger show", where, "d", "--json")[1])["datasets"][0]["suspensions"] == 1
+    )
     code, out, _ = run("ledger resume", where, "d")
-    assert code == 0 and "It was halted; its curator let it go on." in " ".join(out.split())
+    assert code == 0 and "It was suspended; its curator let it go on." in " ".join(out.split())
     code, out, err = run("ledger resume", where, "d")
-    assert (code, out) == (1, "") and err == "whosin: dataset 'd' is not halted\n"
+    assert (code, out) == (1, "") and err == "whosin: dataset 'd' is not suspended\n"
     assert run("ledger verify", where)[0] == 0
     code, out, _ = run("ledger export", where, "d", "--json")
     assert [e["kind"] for e in json.loads(out)["datasets"][0]["history"]][-1] == "resumed"
@@ -318,7 +322,7 @@ def test_a_release_that_failed_is_refused_until_it_is_resumed(tmp_path, run, mon
 epsilon = 1
 [table]
 source = "{path}"
-entity = "who"
+privacy_unit = "who"
 [ledger]
 url = "{tmp_path / "books.db"}"
 [budget]
@@ -333,6 +337,6 @@ kind = "count"
     assert (code, out) == (3, "") and "request r then continues" in err
     for request in ("r", "s"):
         code, out, err = run("release", str(scenario), "--request", request)
-        assert (code, out) == (1, "") and "'visits' is halted" in err
+        assert (code, out) == (1, "") and "'visits' is suspended" in err
     assert run("ledger resume", str(tmp_path / "books.db"), "visits")[0] == 0
     assert run("release", str(scenario), "--request", "r")[0] == 0

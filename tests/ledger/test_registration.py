@@ -1,4 +1,4 @@
-"""What a budget is for: one entity, one table, one promise; and the ways around it."""
+"""What a budget is for: one privacy unit, one table, one promise; and the ways around it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from amounts import cases
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, StoreFailed
 from whosin.ledger import Charge, Cost, verify
-from whosin.ledger.binding import RegisteredTable, Registration, _same_rows
+from whosin.ledger.registration import RegisteredTable, Registration, _same_rows
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
-from whosin.release.registration import fingerprint_table, register_table
+from whosin.release.table_registration import fingerprint_table, register_table
 
 PLAN = oracle.PLANS["add-remove"]
 ROWS = "patient,visit,days\n" + "".join(f"p{n % 7},v{n},{n % 9}\n" for n in range(60))
@@ -42,16 +42,16 @@ def ledger(tmp_path):
         yield found
 
 
-def table(path, entity="patient", days="0..30", **options) -> wi.Table:
+def table(path, privacy_unit="patient", days="0..30", **options) -> wi.Table:
     domains = {} if days is None else {"days": days}
-    return wi.Table(path, entity, domains, **options)
+    return wi.Table(path, privacy_unit, domains, **options)
 
 
 def entries(ledger, kind, dataset="visits"):
     return [entry for entry in ledger.history(dataset) if entry.kind == kind]
 
 
-# One entity, domains, bounds, columns
+# One privacy unit, domains, bounds, columns
 
 
 def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
@@ -69,46 +69,48 @@ def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
     path.write_text(ROWS)
     Session(table(path), PLAN, ledger, share="1/10").ask(Count())
     again = Session(table(path), PLAN, ledger, share="1/10", curator=False)
-    assert again.dataset == "Zo\u00eb" and again.standing.debits == 1
+    assert again.dataset == "Zo\u00eb" and again.budget_state.debits == 1
 
 
 def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     for amend in (False, True):
-        with pytest.raises(BudgetRefused, match="the entity 'patient', and this is about 'visit'"):
+        with pytest.raises(
+            BudgetRefused, match="the privacy unit 'patient', and this is about 'visit'"
+        ):
             Session(table(visits, "visit"), PLAN, ledger, amend=amend)
     other = Session(table(visits), PLAN, ledger)
     other.table = table(visits, "visit")
-    other.binding = register_table(other.table)
+    other.registration = register_table(other.table)
     with pytest.raises(BudgetRefused, match="set once and for all"):  # in the debit's own turn
         other.ask(Count(), share="1/10")
-    assert ledger.standing("visits").debits == 1
+    assert ledger.budget_state("visits").debits == 1
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"days": "0..3"}, "'days' as 0..30, and this has 0..3;"),
-        ({"rows": 3}, "rows = 2, and this has 3;"),
-        ({"groups": 2}, "groups = 1, and this has 2;"),
+        ({"max_rows_per_group": 3}, "max_rows_per_group = 2, and this has 3;"),
+        ({"max_groups": 2}, "max_groups = 1, and this has 2;"),
     ],
 )
 def test_other_domains_and_wider_bounds_are_amended_or_refused(
     visits, ledger, options, words
 ) -> None:
-    Session(table(visits, rows=2), PLAN, ledger).ask(Count(), share="1/10")
+    Session(table(visits, max_rows_per_group=2), PLAN, ledger).ask(Count(), share="1/10")
     with pytest.raises(BudgetRefused) as caught:
-        Session(table(visits, **({"rows": 2} | options)), PLAN, ledger)
+        Session(table(visits, **({"max_rows_per_group": 2} | options)), PLAN, ledger)
     assert words in str(caught.value) and "amend" in str(caught.value)
-    changed = table(visits, **({"rows": 2} | options))
+    changed = table(visits, **({"max_rows_per_group": 2} | options))
     Session(changed, PLAN, ledger, amend=True).ask(Count(), share="1/10")
     assert len(entries(ledger, "amended")) == 1
-    assert ledger.standing("visits").debits == 2
+    assert ledger.budget_state("visits").debits == 2
     verify(ledger, "visits")
 
 
 def test_fewer_columns_and_tighter_bounds_are_within(visits, ledger) -> None:
-    Session(table(visits, rows=2), PLAN, ledger)
+    Session(table(visits, max_rows_per_group=2), PLAN, ledger)
     Session(table(visits, days=None), PLAN, ledger).ask(Count(), share="1/10")
     with pytest.raises(BudgetRefused, match="no domain for 'visit'"):
         Session(wi.Table(visits, "patient", {"visit": ["v1"]}), PLAN, ledger)
@@ -122,14 +124,17 @@ def test_domains_are_compared_by_what_they_mean(visits, ledger) -> None:
 
 
 def test_debits_record_what_they_were_asked_of(visits, ledger) -> None:
-    session = Session(table(visits, rows=2), PLAN, ledger)
+    session = Session(table(visits, max_rows_per_group=2), PLAN, ledger)
     session.release([Count(), Sum(column="days")], share="1/2")
-    count, total = (entry.body["binding"] for entry in entries(ledger, "debit"))
-    assert count["entity"] == "patient" and (count["rows"], count["groups"]) == (1, 1)
-    assert (total["rows"], total["groups"]) == (2, 1)
+    count, total = (entry.body["registration"] for entry in entries(ledger, "debit"))
+    assert count["privacy_unit"] == "patient" and (
+        count["max_rows_per_group"],
+        count["max_groups"],
+    ) == (1, 1)
+    assert (total["max_rows_per_group"], total["max_groups"]) == (2, 1)
     assert count["domains"] == {} and total["domains"] == {"days": {"lower": "0", "upper": "30"}}
     assert len(total["schema"]) == 64 and len(total["source"]) == 64
-    assert entries(ledger, "registered")[0].body["binding"]["schema"]["days"] == "string"
+    assert entries(ledger, "registered")[0].body["registration"]["schema"]["days"] == "string"
 
 
 VISITS = Histogram(column="visit")
@@ -139,36 +144,48 @@ BOTH = {"days": "0..30", "visit": ["v0", "v1", "v2"]}
 @pytest.mark.parametrize(
     ("within", "beyond", "words"),
     [
-        (Rows(rows=2), Rows(rows=3), "rows = 2, and this has 3"),
-        (Sum(column="days", rows=1), Sum(column="days", rows=50), "rows = 2, and this has 50"),
-        (Median(column="days"), Median(column="days", rows=9), "rows = 2, and this has 9"),
+        (
+            Rows(max_rows_per_group=2),
+            Rows(max_rows_per_group=3),
+            "max_rows_per_group = 2, and this has 3",
+        ),
+        (
+            Sum(column="days", max_rows_per_group=1),
+            Sum(column="days", max_rows_per_group=50),
+            "max_rows_per_group = 2, and this has 50",
+        ),
+        (
+            Median(column="days"),
+            Median(column="days", max_rows_per_group=9),
+            "max_rows_per_group = 2, and this has 9",
+        ),
         (
             Histogram(column="visit"),
-            Histogram(column="visit", groups=2),
-            "groups = 1, and this has 2",
+            Histogram(column="visit", max_groups=2),
+            "max_groups = 1, and this has 2",
         ),
     ],
 )
 def test_a_question_has_no_wider_bounds_than_the_registered(visits, ledger, within, beyond, words):
     """The noise would pay for them; but whose rows count, and how many, the curator has fixed."""
-    bounded = wi.Table(visits, "patient", BOTH, rows=2)
+    bounded = wi.Table(visits, "patient", BOTH, max_rows_per_group=2)
     session = Session(bounded, PLAN, ledger)
     session.ask(within, share="1/20")
     with pytest.raises(BudgetRefused, match=words):
         session.ask(beyond, share="1/20")
     with pytest.raises(BudgetRefused, match=words):  # someone who may not decide, at once
         Session(bounded, PLAN, ledger, curator=False, queries=[beyond])
-    assert ledger.standing("visits").debits == 1
+    assert ledger.budget_state("visits").debits == 1
     Session(bounded, PLAN, ledger, amend=True, queries=[beyond]).ask(beyond, share="1/20")
     verify(ledger, "visits")
 
 
 def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
-    asked = [Rows(rows=3), Histogram(column="visit", groups=50), Count()]
+    asked = [Rows(max_rows_per_group=3), Histogram(column="visit", max_groups=50), Count()]
     opened = wi.Table(visits, "patient", BOTH)
     Session(opened, PLAN, ledger, queries=asked).release(asked, share="1/2")
-    kept = ledger.standing("visits").bound.binding
-    assert kept.rows == 3 and 1 < kept.groups < 50, "no more cells than there are"
+    kept = ledger.budget_state("visits").registered.registration
+    assert kept.max_rows_per_group == 3 and 1 < kept.max_groups < 50, "no more cells than there are"
 
 
 def test_a_bound_dataset_takes_no_debit_of_nothing(visits, ledger) -> None:
@@ -202,13 +219,15 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
         Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
 
 
-def test_a_changed_binding_breaks_the_history(visits, ledger, tmp_path) -> None:
+def test_a_changed_registration_breaks_the_history(visits, ledger, tmp_path) -> None:
     Session(table(visits), PLAN, ledger).ask(Count(), share="1/10")
     verify(ledger, "visits")
-    bound = ledger.standing("visits").bound
-    forged = replace(bound, binding=replace(bound.binding, entity="visit"))
+    registered = ledger.budget_state("visits").registered
+    forged = replace(
+        registered, registration=replace(registered.registration, privacy_unit="visit")
+    )
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
-        connection.execute("UPDATE whosin_datasets SET binding = ?", [forged.text()])
+        connection.execute("UPDATE whosin_datasets SET registration = ?", [forged.text()])
     with pytest.raises(BrokenHistory):
         verify(ledger, "visits")
     with pytest.raises(BrokenHistory):
@@ -258,7 +277,7 @@ def test_next_month_goes_on_under_the_same_budget(visits, ledger) -> None:
     with pytest.raises(BudgetRefused, match="the source has changed"):
         Session(table(visits), PLAN, ledger)
     Session(table(visits), PLAN, ledger, amend=True).ask(Count(), share="1/2")
-    assert ledger.standing("visits").spendable == 0
+    assert ledger.budget_state("visits").spendable == 0
     verify(ledger, "visits")
 
 
@@ -267,15 +286,15 @@ def test_fingerprints_stay_with_the_curator(visits, ledger, tmp_path) -> None:
     session.ask(Count(), share="1/2")
     prints = register_table(session.table, rows=True).source
     assert set(prints) == {"bytes", "rows"}
-    standing, history, _ = ledger.record("visits")
-    kept = standing.bound
-    shown = json.dumps([standing.to_dict(), [entry.to_dict() for entry in history]])
-    for secret in (*prints.values(), *kept.binding.source.values(), kept.key):
+    budget_state, history, _ = ledger.record("visits")
+    kept = budget_state.registered
+    shown = json.dumps([budget_state.to_dict(), [entry.to_dict() for entry in history]])
+    for secret in (*prints.values(), *kept.registration.source.values(), kept.key):
         assert secret not in shown
     # Whoever guesses the whole table cannot test the guess against an entry without the key.
     other = RegisteredTable.of(register_table(session.table, rows=True))
-    assert other.entry()["source"] != history[0].body["binding"]["source"]
-    assert other.entry() | {"source": ""} == history[0].body["binding"] | {"source": ""}
+    assert other.entry()["source"] != history[0].body["registration"]["source"]
+    assert other.entry() | {"source": ""} == history[0].body["registration"] | {"source": ""}
 
 
 def test_large_files_are_sampled(tmp_path) -> None:
@@ -304,7 +323,7 @@ def test_an_uninformed_adversary_is_not_substituted(ledger) -> None:
     with pytest.raises(BudgetRefused, match="that very plan"):
         session.ask(query)
     session.ask(Count())  # costs world-level ε, whatever the words
-    assert ledger.standing("people").debits == 1
+    assert ledger.budget_state("people").debits == 1
     with pytest.raises(BudgetRefused):
         ledger.debits("people", {"x": Charge({}, {}, "my own promise", alone=True)})
 
@@ -356,9 +375,9 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
     data = table(visits)
     Session(data, PLAN, ledger)
     batch = [Count(), Rows(), Sum(column="days")]
-    offers = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
-    binding = register_table(data)
-    charges = [replace(offer.charge, binding=binding) for offer in offers]
+    estimates = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
+    registration = register_table(data)
+    charges = [replace(estimate.charge, registration=registration) for estimate in estimates]
     refused, lock = [], threading.Barrier(5)
 
     def race(number: int) -> None:
@@ -406,7 +425,7 @@ def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) ->
         raise StoreFailed("the ledger cannot be used: the disk is full; no answer was given")
 
     session = Session(table(visits), PLAN, ledger, request="friday")
-    for method in ("store", "standing"):
+    for method in ("store", "budget_state"):
         with monkeypatch.context() as patch:
             patch.setattr(wi.Ledger, method, failing)
             with pytest.raises(StoreFailed, match="request friday continues without paying again"):

@@ -13,7 +13,7 @@ from typing import Any
 from whosin.errors import at, invalid_value
 from whosin.exact import rational
 from whosin.ledger import encoding
-from whosin.ledger.binding import Registration
+from whosin.ledger.registration import Registration
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.engines import DuckDB
@@ -45,8 +45,6 @@ BLOCK, BLOCKS = 1 << 16, 64
 MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
 FINGERPRINT_MEMORY = "1GB"
-HEX_DIGITS = 8
-"""Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -158,30 +156,26 @@ def _digest_rows(table: Table, source: object) -> str | None:
             many = engine.run(count).column("rows")[0].as_py()
             if many * max(1, len(names)) > MOST_CELLS:
                 return None
-            row = engine.run(_sum_digests(data, names)).to_pylist()[0]
+            digests = engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
         return None
     header = "\x1f".join(name.lower() for name in names)
-    return _digest_text(f"{header}\n{row['rows']}\n{row['first']}\n{row['second']}")
+    return _digest_text("\n".join([header, *map(str, digests)]))
 
 
-def _sum_digests(data: Any, names: list[str]) -> Any:
+def _row_texts(data: Any, names: list[str]) -> Any:
+    """Each row as a text."""
     text = data[names[0]].cast("string").fill_null("")
     for name in names[1:]:
         text = text + "\x1f" + data[name].cast("string").fill_null("")
-    digests = data.select(digest=text.hexdigest("md5"))
-    parts = {
-        name: ("0x" + digests["digest"].substr(start, HEX_DIGITS)).cast("int64").sum()
-        for name, start in (("first", 0), ("second", HEX_DIGITS))
-    }
-    return digests.aggregate(rows=digests.count(), **parts)
+    return data.select(text=text)
 
 
 def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# A table as a budget is bound to it: see `whosin.ledger.binding`.
+# A table as a budget is bound to it: see `whosin.ledger.registration`.
 
 
 COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -202,14 +196,14 @@ def register_table(
     universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
         raise invalid_value("universe", "the same for every maximum", f"{len(universes)} of them")
-    most = [ContributionBounds(table.rows, table.groups)]
+    most = [ContributionBounds(table.max_rows_per_group, table.max_groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
             most.append(query.bounds(query.asked_of(table)))
     return Registration(
-        entity=_privacy_unit(table),
-        rows=max(bounds.rows for bounds in most),
-        groups=max(bounds.groups for bounds in most),
+        privacy_unit=_privacy_unit(table),
+        max_rows_per_group=max(bounds.max_rows_per_group for bounds in most),
+        max_groups=max(bounds.max_groups for bounds in most),
         domains={name: _plain_domain(domain) for name, domain in table.domains.items()},
         schema=_schema_kinds(table.own),
         source=fingerprint_table(table, rows=rows),
@@ -219,9 +213,9 @@ def register_table(
     )
 
 
-def register_question(binding: Registration, query: Query, table: Table) -> Registration:
+def register_question(registration: Registration, query: Query, table: Table) -> Registration:
     """What one question is about: the domains of its columns, its own bounds and universe."""
-    asked = binding.about(query.names(table), universe_digest(query))
+    asked = registration.about(query.names(table), universe_digest(query))
     return replace(asked, **vars(query.bounds(query.asked_of(table))))
 
 
@@ -233,8 +227,8 @@ def universe_digest(query: Query) -> str | None:
 
 def _privacy_unit(table: Table) -> str:
     """Whose rows they are: a column that is called like "each row" is not each row."""
-    mistakable = not table.by_row and table.entity in (ROW, EACH_ROW)
-    return COLUMN + table.entity if mistakable else table.entity
+    mistakable = not table.by_row and table.privacy_unit in (ROW, EACH_ROW)
+    return COLUMN + table.privacy_unit if mistakable else table.privacy_unit
 
 
 def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
@@ -242,7 +236,8 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     opened = table.database.opened[declared.name]
     data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):
-        return data | {"entity": declared.entity or table.entity, "rows": declared.rows}
+        unit = declared.privacy_unit or table.privacy_unit
+        return data | {"privacy_unit": unit, "max_rows": declared.max_rows}
     join = {"key": declared.key, "on": declared.on or declared.key, "to": declared.to}
     return data | {key: value for key, value in join.items() if value is not None}
 

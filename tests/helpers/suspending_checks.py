@@ -14,7 +14,7 @@ from whosin.ledger import Charge, Cost, verify
 PLAN = oracle.PLANS["add-remove"]
 ALONE = wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8))
 PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
-HALTED = "dataset 'd' is halted"
+SUSPENDED = "dataset 'd' is suspended"
 
 
 def fail() -> object:
@@ -24,48 +24,52 @@ def fail() -> object:
 # The ledger
 
 
-def check_halting(ledger: wi.Ledger) -> None:
+def check_suspending(ledger: wi.Ledger) -> None:
     """What holds on every store."""
     ledger.register("d", PLAN)
     ledger.answer("d", PRICE, lambda: 1, "stored")
     racing = ledger.debit("d", "racing", PRICE)
     with pytest.raises(MemoryError):
         ledger.answer("d", PRICE, fail, "failed")
-    standing = ledger.standing("d")
-    assert (standing.halted, standing.halts, standing.state) == (True, 1, "open")
-    assert standing.to_dict()["state"] == "halted"
+    budget_state = ledger.budget_state("d")
+    assert (budget_state.suspended, budget_state.suspensions, budget_state.state) == (
+        True,
+        1,
+        "open",
+    )
+    assert budget_state.to_dict()["state"] == "suspended"
     for request in ("failed", "racing", "new"):
-        with pytest.raises(BudgetRefused, match=HALTED):
+        with pytest.raises(BudgetRefused, match=SUSPENDED):
             ledger.debit("d", request, PRICE)
-    with pytest.raises(BudgetRefused, match=HALTED):
+    with pytest.raises(BudgetRefused, match=SUSPENDED):
         ledger.debits("d", {"stored": PRICE, "failed": PRICE})
-    with pytest.raises(BudgetRefused, match=HALTED):
+    with pytest.raises(BudgetRefused, match=SUSPENDED):
         ledger.store(racing, 2)
-    with pytest.raises(BudgetRefused, match=HALTED):
+    with pytest.raises(BudgetRefused, match=SUSPENDED):
         ledger.check("d", [PRICE])
-    with pytest.raises(BudgetRefused, match=HALTED):
+    with pytest.raises(BudgetRefused, match=SUSPENDED):
         ledger.admit("d", PLAN)
     assert ledger.answer("d", PRICE, fail, "stored") == 1
     assert ledger.unanswered("d") == {"failed", "racing"}
     assert verify(ledger, "d").unanswered == ("racing", "failed")
-    ledger.halt("d", "racing")
-    assert ledger.standing("d").halts == 2
+    ledger.suspend("d", "racing")
+    assert ledger.budget_state("d").suspensions == 2
     after = ledger.resume("d")
-    assert (after.halted, after.halts, after.debits) == (False, 2, 3)
-    with pytest.raises(BudgetRefused, match="is not halted"):
+    assert (after.suspended, after.suspensions, after.debits) == (False, 2, 3)
+    with pytest.raises(BudgetRefused, match="is not suspended"):
         ledger.resume("d")
     assert ledger.store(racing, 2) == 2
     assert ledger.answer("d", PRICE, lambda: 3, "failed") == 3
-    ledger.halt("d")
+    ledger.suspend("d")
     ledger.close("d")
-    assert ledger.standing("d").halted and ledger.standing("d").state == "closed"
+    assert ledger.budget_state("d").suspended and ledger.budget_state("d").state == "closed"
     with pytest.raises(BudgetRefused, match="closed already"):
         ledger.close("d")
     assert ledger.resume("d").state == "closed"
     with pytest.raises(BudgetRefused, match="is closed"):
         ledger.debit("d", "new", PRICE)
     kinds = [entry.kind for entry in ledger.history("d")][-4:]
-    assert kinds == ["answer", "halted", "closed", "resumed"]
+    assert kinds == ["answer", "suspended", "closed", "resumed"]
     verify(ledger, "d")
 
 
@@ -76,7 +80,7 @@ def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
     promised = replace(charge, promise=wi.ledger.budget.describe_promise(ALONE))
     with pytest.raises(MemoryError):
         ledger.answer("alone", promised, fail, "r")
-    with pytest.raises(BudgetRefused, match="is halted"):
+    with pytest.raises(BudgetRefused, match="is suspended"):
         ledger.answer("alone", promised, lambda: 1, "r")
     assert ledger.resume("alone").state == "complete"
     with pytest.raises(BudgetRefused, match="nothing more can be asked"):
