@@ -46,7 +46,7 @@ from typing import Any
 
 from whosin import errors
 from whosin.errors import Crashed, OutOfMemory, TookTooLong
-from whosin.plain_files import TASK, PrivateFolder, remove_abandoned
+from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = [
     "TaskLimits",
@@ -56,7 +56,7 @@ __all__ = [
 
 
 LENGTH_STRUCT = struct.Struct("!Q")
-PLAIN_TYPES = (type(None), bool, int, float, str, bytes)
+ANSWER_TYPES = (type(None), bool, int, float, str, bytes)
 
 
 def pack_call(
@@ -76,7 +76,7 @@ def run_call(call: bytes) -> bytes:
     except MemoryError:
         return _make_frame(("memory",))
     except errors.WhosinError as error:
-        known = {key: value for key, value in vars(error).items() if type(value) in PLAIN_TYPES}
+        known = {key: value for key, value in vars(error).items() if type(value) in ANSWER_TYPES}
         return _make_frame(("refusal", type(error).__name__, error.message, known))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
@@ -135,7 +135,7 @@ def _make_frame(answer: tuple[Any, ...]) -> bytes:
 
 def _plain_value(value: Any) -> Any:
     """A value without the classes that stand for a text or a number."""
-    if type(value) in PLAIN_TYPES:
+    if type(value) in ANSWER_TYPES:
         return value
     if isinstance(value, list | tuple):
         return type(value)(map(_plain_value, value)) if type(value) in (list, tuple) else value
@@ -165,7 +165,7 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
     return chosen(number, words, file)
 
 
-POLL_SECONDS = 0.025
+MEMORY_POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
 
@@ -199,12 +199,13 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        return TookTooLong(f"this takes longer than {most:g} seconds", hint=self.hint)
+        message = f"this takes longer than {most:g} seconds"
+        return TookTooLong(message, field="seconds", value=most, hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
-        most = f"{self.memory / (1 << 30):.2g} GiB"
-        return OutOfMemory(f"this needs more memory than {most}", hint=self.hint)
+        message = f"this needs more memory than {self.memory / (1 << 30):.2g} GiB"
+        return OutOfMemory(message, field="memory", value=self.memory, hint=self.hint)
 
 
 def wait_for_answer(
@@ -216,7 +217,7 @@ def wait_for_answer(
     before = process.held()
     received = bytearray()
     connection.settimeout(
-        POLL_SECONDS
+        MEMORY_POLL_SECONDS
     )  # not select, which fails where a process has a thousand files open
     try:
         while not is_complete(received):
@@ -306,7 +307,7 @@ def run_isolated(function: Callable[..., Any], *arguments: Any, limits: TaskLimi
 
 def work_folder() -> PrivateFolder:
     """Where a process keeps temporary files; it goes with the task."""
-    return PrivateFolder(TASK, Path(tempfile.gettempdir()))
+    return PrivateFolder(TASK_PREFIX, Path(tempfile.gettempdir()))
 
 
 def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subprocess.Popen[bytes]:
@@ -329,7 +330,7 @@ def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subpro
 
 JOB_STRUCT = struct.Struct("!cQ")
 """What a worker pool is told: start or kill, and the number of the job."""
-START, KILL = b"s", b"k"
+START_JOB, KILL_JOB = b"s", b"k"
 PID_STRUCT = struct.Struct("!q")
 PR_SET_PDEATHSIG = 1
 
@@ -370,7 +371,7 @@ def _handle_request(control: socket.socket, jobs: dict[int, int]) -> bool:
     if len(data) < JOB_STRUCT.size:
         return False
     kind, number = JOB_STRUCT.unpack(data)
-    if kind == KILL:
+    if kind == KILL_JOB:
         _reap_children(jobs)
         if number in jobs:
             os.kill(jobs[number], signal.SIGKILL)
@@ -420,7 +421,7 @@ def _dump_nothing() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-FIRST_SECONDS = 60.0
+POOL_START_SECONDS = 60.0
 """Seconds for the pool to import its modules."""
 
 
@@ -463,7 +464,7 @@ class WorkerPool:
             except OSError:  # no file left to open, or the pool has just ended
                 raise Crashed("no worker process could be started") from None
             try:
-                connection.settimeout(FIRST_SECONDS)
+                connection.settimeout(POOL_START_SECONDS)
                 pid = PID_STRUCT.unpack(_receive_exactly(connection, PID_STRUCT.size))[0]
                 connection.settimeout(limits.seconds)
                 connection.sendall(LENGTH_STRUCT.pack(len(call)) + call)
@@ -489,7 +490,9 @@ class WorkerPool:
         number = next(self._numbers)
         try:
             with theirs, self._lock:
-                socket.send_fds(self._ready(), [JOB_STRUCT.pack(START, number)], [theirs.fileno()])
+                socket.send_fds(
+                    self._ready(), [JOB_STRUCT.pack(START_JOB, number)], [theirs.fileno()]
+                )
         except OSError:
             ours.close()
             raise
@@ -499,7 +502,7 @@ class WorkerPool:
         with self._lock:
             if self._control is not None:
                 with contextlib.suppress(OSError):  # it is gone, and with it all that it forked
-                    self._control.sendall(JOB_STRUCT.pack(KILL, number))
+                    self._control.sendall(JOB_STRUCT.pack(KILL_JOB, number))
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:

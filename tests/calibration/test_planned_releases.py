@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
+from refusals import refused
 from web_server import ONE, problem, program, served
 from whosin import families as f
 from whosin import release
@@ -67,7 +68,7 @@ def test_a_maximum_holds_the_advantage_that_was_asked():
 def test_no_epsilon_holds_for_a_maximum(delta, tmp_path):
     plan = wi.calibrate(wi.Epsilon(1), f.Uninformed(), delta=delta)
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
-    with pytest.raises(InvalidInput, match="target must be a gamma, posterior, gain or advantage"):
+    with refused("target"):
         session.release(release.Maximum(universe=PEOPLE))
     assert session.budget_state.debits == 0
 
@@ -80,7 +81,7 @@ def scenario(folder, adversary: dict, target: dict, query: dict):
 
 def test_a_scenario_refuses_it_too(tmp_path):
     asked = {"kind": "maximum", "universe": [list(pair) for pair in PEOPLE]}
-    with pytest.raises(InvalidInput, match="no ε holds"):
+    with refused("target"):
         scenario(tmp_path, {"uninformed": True}, {"epsilon": 1}, asked).estimate_cost()
     assert scenario(tmp_path, {"uninformed": True}, {"gamma": 1.5}, asked).estimate_cost()
 
@@ -153,8 +154,9 @@ def test_a_scenario_draws_the_planned_count(tmp_path):
         ({"people": 1000}, wanted),
         (who | {"people": 1}, wanted),
     ]:
-        with pytest.raises(InvalidInput, match=r"people|entities"):
+        with pytest.raises(InvalidInput) as caught:
             read_plan(adversary, target)
+        assert caught.value.field in ("people", "entities")
 
 
 def test_the_page_draws_it_too(tmp_path):

@@ -125,7 +125,7 @@ class KeptWorkerPool:
                 self.largest = max(self.largest, held)
                 if held - before > allowed.memory:
                     raise allowed.too_large()
-                if not select.select([connection], [], [], isolation.POLL_SECONDS)[0]:
+                if not select.select([connection], [], [], isolation.MEMORY_POLL_SECONDS)[0]:
                     continue
                 part = connection.recv(1 << 20)
                 if not part:

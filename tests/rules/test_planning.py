@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from refusals import refused
 from whosin import families, rules
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported
 
 F = Fraction
 FAMILY = families.AtMostKnown(2, "0.1", "0.5")
@@ -182,42 +183,42 @@ def test_no_rule_may_be_enough():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "field"),
     [
-        (lambda: rules.plan_rule("hide", TARGET, FAMILY, 0.1, 9), "rule must be one of"),
+        (lambda: rules.plan_rule("hide", TARGET, FAMILY, 0.1, 9), "rule"),
         (
             lambda: rules.plan_rule("round", TARGET, FAMILY, 0, 9),
-            "delta must be strictly between 0 and",
+            "delta",
         ),
-        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1), "people must be given with a rule"),
-        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1, 1), "people must be a whole number"),
+        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1), "people"),
+        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1, 1), "people"),
         (
             lambda: rules.plan_rule("round", TARGET, families.AtMostKnown(9, "0.1", "0.5"), 0.1, 8),
-            "known must be at most the number of people, 8, not 9",
+            "known",
         ),
         (
             lambda: rules.plan_rule("round", TARGET, families.Independent("0.1", "0.5"), 0.1, 8),
-            "no rule keeps a promise against someone who may know everyone else",
+            "known",
         ),
         (
             lambda: rules.plan_rule("round", wi.Rho("0.6", 2), FAMILY, 0.1, 9),
-            "target must be a posterior",
+            "target",
         ),
         (
             lambda: rules.plan_rule("round", wi.Epsilon(1), FAMILY, 0.1, 9),
-            "target must be a posterior",
+            "target",
         ),
         (
             lambda: rules.plan_rule("suppress", TARGET, FAMILY, 0.1, 9, "no"),
-            "zeros must be shown or",
+            "zeros",
         ),
     ],
 )
-def test_plans_that_make_no_sense_are_refused(call, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_plans_that_make_no_sense_are_refused(call, field):
+    with refused(field):
         call()
 
 
 def test_other_families_are_refused():
-    with pytest.raises(Unsupported, match="a rule is planned against"):
+    with refused("family", kind=Unsupported):
         rules.plan_rule("round", wi.Gamma(2), families.OneOf(3), 0.1, 9)

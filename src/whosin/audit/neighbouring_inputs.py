@@ -62,7 +62,7 @@ from whosin.audit.sampling import (
     vectorise,
 )
 from whosin.audit.snapshots import Record
-from whosin.documents import MOST_STUDY, read_number, read_records, read_text
+from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
 from whosin.errors import InvalidInput, invalid_value
 
 # Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
@@ -456,7 +456,7 @@ def _read_sample_file(path: Path) -> Any:
             return np.load(path, allow_pickle=False)
         if kind == ".csv":
             return _read_csv_rows(path)
-        text = read_text(path, path.name, MOST_STUDY)
+        text = read_text(path, path.name, MAX_STUDY_BYTES)
         lines = [line for line in text.split("\n") if line.strip()]
         if kind == ".jsonl":
             return [json.loads(line) for line in lines]
@@ -472,7 +472,7 @@ def _read_sample_file(path: Path) -> Any:
 
 def _read_csv_rows(path: Path) -> list[Any]:
     """The rows of a CSV file, without a line of names."""
-    _lines, rows, separator = read_records(path, MOST_STUDY)
+    _lines, rows, separator = read_records(path, MAX_STUDY_BYTES)
     values = [tuple(_read_cell(text, separator) for text in row) for row in rows]
     if len(values) > 1 and _is_text(values[0]) and not _is_text(values[1]):
         values = values[1:]

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from whosin.documents import MOST_STUDY, read_text, read_words
+from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
@@ -216,7 +216,7 @@ def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
 
 
 def _read_columns(path: Path, columns: int) -> list[list[str]]:
-    rows = read_words(path, MOST_STUDY)
+    rows = read_words(path, MAX_STUDY_BYTES)
     if any(len(row) < columns for row in rows):
         raise InvalidInput(
             f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate "
@@ -283,7 +283,7 @@ def _plain_chromosome(chromosome: str) -> str:
 
 def read_bim(path: Path) -> Snps:
     """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
-    words = read_text(path, path.name, MOST_STUDY).split()
+    words = read_text(path, path.name, MAX_STUDY_BYTES).split()
     if not words:
         raise InvalidInput(f"{path.name} is empty", field=path.name)
     if len(words) != 6 * count_lines(path):

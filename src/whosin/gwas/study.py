@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from whosin import binary_readers, isolation
-from whosin.documents import MOST_STUDY, read_text
+from whosin.documents import MAX_STUDY_BYTES, read_text
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
@@ -254,7 +254,7 @@ def read_table(path: Path) -> Study:
     """Read a table of counts: a header line with CHR SNP BP A1 A2 and the six counts, in any order
     and among other columns; before it, perhaps, a line `# cases 500 controls 480`, which is needed
     where genotypes are missing."""
-    lines = read_text(path, path.name, MOST_STUDY).splitlines()
+    lines = read_text(path, path.name, MAX_STUDY_BYTES).splitlines()
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []

@@ -50,7 +50,7 @@ from whosin.marginals import (
     whole_tables,
 )
 from whosin.marginals.estimation import estimate_table
-from whosin.marginals.workload import MOST_CELLS, Attributes
+from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
 from whosin.noise import discrete_gaussian, discrete_laplace
 from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, MAX_NOISE_SCALE, Share, noise_variance
@@ -288,11 +288,11 @@ def asked_tables(
     domains = [_measured_column(by_root[root], parts[root]) for root in roots]
     sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
     for wanted in tables:
-        if (cells := prod(sizes[form.root] for form in wanted)) > MOST_CELLS:
+        if (cells := prod(sizes[form.root] for form in wanted)) > MAX_MARGINAL_CELLS:
             asked = ", ".join(form.name for form in wanted)
             raise InvalidInput(
-                f"{field} has a table with {cells:,} cells ({asked}); at most {MOST_CELLS:,} are "
-                "answered",
+                f"{field} has a table with {cells:,} cells ({asked}); at most "
+                f"{MAX_MARGINAL_CELLS:,} are answered",
                 field=field,
                 value=cells,
             )

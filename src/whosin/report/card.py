@@ -12,7 +12,7 @@ from whosin import beliefs, families
 from whosin.beliefs import format_percent
 from whosin.calibration import Plan, Process, ProcessPlan, Profile
 from whosin.calibration.base import Target
-from whosin.calibration.plan import SCALE_HEADROOM
+from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.errors import UnknownName
 from whosin.exact import (
     Number,
@@ -270,7 +270,7 @@ def plan_curves(plan: Plan) -> list[Curve]:
         name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
         name = f"{name}, but for a probability of {float(plan.failure):g}"
-        ratio = ratio / (1 - 1 / SCALE_HEADROOM)
+        ratio = ratio / (1 - 1 / FAILURE_FACTOR)
     result: list[Curve] = [("●", name, lambda p: _posterior_belief(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9

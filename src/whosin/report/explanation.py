@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from whosin import beliefs
 from whosin.calibration.base import Target
-from whosin.calibration.plan import SCALE_HEADROOM
+from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
 from whosin.exact import Number, exact_fraction, exp_up, log_down, rational, round_down, round_up
@@ -122,7 +122,7 @@ def explain_epsilon(
         raise invalid_value("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
         raise invalid_value("delta", "at least 0 and below 1", float(delta))
-    if delta * SCALE_HEADROOM >= 1:
+    if delta * FAILURE_FACTOR >= 1:
         hint = "a larger one promises nothing"
         raise invalid_value("delta", "below 0.1", float(delta), hint)
     if relation not in ("add-remove", "replace"):
@@ -132,7 +132,7 @@ def explain_epsilon(
     def held(times: int) -> float:
         if times * level >= 700:
             return math.inf
-        return round_up(exp_up(times * epsilon) / (1 - 1 / SCALE_HEADROOM if delta else 1))
+        return round_up(exp_up(times * epsilon) / (1 - 1 / FAILURE_FACTOR if delta else 1))
 
     if relation == "add-remove":
         readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
@@ -151,7 +151,7 @@ def explain_epsilon(
         level,
         float(delta),
         relation,
-        min(1.0, float(delta * SCALE_HEADROOM)),
+        min(1.0, float(delta * FAILURE_FACTOR)),
         _prior_grid(band),
         tuple(readings),
         curve,
@@ -289,7 +289,7 @@ def _sufficient_beliefs(
 ) -> Sufficiency:
     """By the likelihood ratio: e^ε, or with a δ e^ε/(1 − 1/10), except with probability 10 δ."""
     allowed = target.ratio(adversary.low, adversary.high)
-    room = exact_fraction(1 - 1 / SCALE_HEADROOM) if delta else Fraction(1)
+    room = exact_fraction(1 - 1 / FAILURE_FACTOR) if delta else Fraction(1)
     held = exp_up(epsilon * times) / room
     most = _largest_epsilon(allowed, room, times)
     return Sufficiency(
@@ -299,7 +299,7 @@ def _sufficient_beliefs(
         round_up(held),
         float(allowed),
         most,
-        min(1.0, float(delta * SCALE_HEADROOM)),
+        min(1.0, float(delta * FAILURE_FACTOR)),
     )
 
 

@@ -19,7 +19,7 @@ from whosin.report.terminal import columns_table, print_table, rounding_side, se
 from whosin.report.text import print_filled, print_reasons
 from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
 from whosin.rules.published import PRIVATE_NOTE
-from whosin.rules.rule_plans import MOST_BASE, MOST_PEOPLE
+from whosin.rules.rule_plans import MAX_ROUNDING_BASE, MAX_RULE_PEOPLE
 
 RULE_WORDS = {
     "suppress": "Suppress counts below {}",
@@ -74,8 +74,8 @@ def _no_rule(plan: RulePlan) -> str:
     """What was tried, where nothing keeps the promise."""
     if plan.kind == "population" and isinstance(plan.family, FixedProbability):
         return ALONE_SENTENCE
-    base = min(plan.people or MOST_BASE, MOST_BASE)
-    return NO_RULE_SENTENCES[plan.kind].format(base=base, population=MOST_PEOPLE)
+    base = min(plan.people or MAX_ROUNDING_BASE, MAX_ROUNDING_BASE)
+    return NO_RULE_SENTENCES[plan.kind].format(base=base, population=MAX_RULE_PEOPLE)
 
 
 def _people_text(plan: RulePlan) -> str:

@@ -409,10 +409,10 @@ def audit_synthetic(
     2ε. Singling out, linkability and inference are measured besides.
     """
     from whosin import audit as room
-    from whosin.documents import MOST_STUDY, columns_like, read_csv
+    from whosin.documents import MAX_STUDY_BYTES, columns_like, read_csv
 
     options = replace(options, claim=options.claim.restate("replace"))
-    files = [read_csv(path, MOST_STUDY) for path in (train, holdout, synthetic)]
+    files = [read_csv(path, MAX_STUDY_BYTES) for path in (train, holdout, synthetic)]
     first = files[0]
     tables = [columns_like(each, first.header, first.name) for each in files]
     bounds = room.synthetic(*tables, options.confidence, delta=options.claim.delta, seed=seed)

@@ -296,13 +296,13 @@ def _load_rows(options: TrainingOptions, module: ModuleType) -> Any:
 
 def _load_table(path: Path, label: str | None) -> Any:
     """A frame, or (frame, labels)."""
-    from whosin.documents import MOST_STUDY, read_csv
+    from whosin.documents import MAX_STUDY_BYTES, read_csv
 
     require_extras("frames")
     import pandas
 
     with at("--rows"):
-        table = read_csv(path, MOST_STUDY)
+        table = read_csv(path, MAX_STUDY_BYTES)
     frame = pandas.DataFrame({name: table.column(name) for name in table.header})
     if label is None:
         return frame
@@ -345,9 +345,9 @@ def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
     """A 0/1 column, scores, and people where there is a column of them."""
     import numpy as np
 
-    from whosin.documents import MOST_STUDY, read_csv, read_number
+    from whosin.documents import MAX_STUDY_BYTES, read_csv, read_number
 
-    table = read_csv(path, MOST_STUDY, (flag, "score"))
+    table = read_csv(path, MAX_STUDY_BYTES, (flag, "score"))
     places = [table.header.index(name) for name in (flag, "score")]
     flags, values = [], []
     for line, row in zip(table.lines, table.rows, strict=True):

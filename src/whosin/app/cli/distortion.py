@@ -71,9 +71,7 @@ def distortion(
         title = _chart_title(space, prior or "uniform")
     else:
         refuse_options({"--prior": prior}, "--prior-file")
-        belief, space = read_record_prior(
-            read_object(prior_file, prior_file.name, "a prior, in JSON"), rows, values
-        )
+        belief, space = read_record_prior(read_object(prior_file, prior_file.name), rows, values)
         title = _chart_title(space, prior_file.stem)
     matrix = _read_matrix(cost)
     if curve:

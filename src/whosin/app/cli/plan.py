@@ -156,7 +156,7 @@ def _plan_chain(
     from whosin.notions.reading import chain_file
     from whosin.report import charts, text
 
-    series = chain_file(read_object(path, path.name, "a chain file, in JSON"), query)
+    series = chain_file(read_object(path, path.name), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):

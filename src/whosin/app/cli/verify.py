@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
-_ACCEPTED_FILES = "a channel, chain or block file, in JSON"
 
 
 @add_options("notion_words", "mechanism_words")
@@ -89,7 +88,7 @@ def verify(
         refuse_options(_as_options(named, notion_words, mechanism_words), "--simulated-from")
         _compare_channels(file, simulated_from, json)
         return
-    document = None if file is None else read_object(file, file.name, _ACCEPTED_FILES)
+    document = None if file is None else read_object(file, file.name)
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}

@@ -19,7 +19,7 @@ from whosin.app.web.bodies import RequestRefused, ScenarioBody
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
 from whosin.extras import is_installed
 from whosin.ledger.registration import RegisteredTable, Registration
-from whosin.plain_files import PRIVATE_FOLDER, link_new, make_locked, remove_unlocked
+from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
 from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
 from whosin.release.table import dataset_name
@@ -255,7 +255,7 @@ def make_home(folder: Path) -> None:
     """
     for each in (folder.parent, folder):
         with suppress(OSError):
-            each.mkdir(PRIVATE_FOLDER, exist_ok=True)
+            each.mkdir(PRIVATE_FOLDER_MODE, exist_ok=True)
 
 
 def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> None:

@@ -282,7 +282,7 @@ def read_file(settings: Settings, visitor: Visitor, file: FileName) -> ScenarioV
     """Read a scenario file of the served folder."""
     with at("file"):
         path = folder.find_file(settings.folder, file, scenario=True, seen=visitor.tables(settings))
-        return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
+        return scenario_text(documents.read_text(path, "file", documents.MAX_TOML_LENGTH))
 
 
 def scenario_text(text: str) -> ScenarioView:

@@ -21,7 +21,7 @@ from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
-from whosin.plain_files import SPILL, PrivateFolder, check_plain
+from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines import files as engines_files
 from whosin.release.engines.base import (
     Engine,
@@ -60,7 +60,7 @@ class SpillFolder(PrivateFolder):
             raise InvalidInput(
                 f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
             )
-        super().__init__(SPILL, home)
+        super().__init__(SPILL_PREFIX, home)
 
 
 BATCH_ROWS = 1_000_000

@@ -31,7 +31,7 @@ import numpy as np
 from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
-from whosin.interrupts import POLL_SECONDS, run_interruptibly
+from whosin.interrupts import INTERRUPT_POLL_SECONDS, run_interruptibly
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
     Engine,
@@ -311,7 +311,7 @@ def silence_failures() -> None:
 def watch_progress(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
     """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
     share = 0.0
-    while not done.wait(POLL_SECONDS):
+    while not done.wait(INTERRUPT_POLL_SECONDS):
         with contextlib.suppress(Exception):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from whosin.plain_files import (
-    PRIVATE_FOLDER,
-    PRIVATE_MODE,
+    PRIVATE_FILE_MODE,
+    PRIVATE_FOLDER_MODE,
     lock_folder,
     remove_unlocked_folders,
 )
@@ -86,7 +86,7 @@ class SparkFolder:
             return
         remove_unlocked_folders(here.parent.glob(f".{glob.escape(self._name)}.*.partial"))
         begun = here.with_name(f".begun-{here.name}")
-        begun.mkdir(PRIVATE_FOLDER)
+        begun.mkdir(PRIVATE_FOLDER_MODE)
         self._lock = lock_folder(begun)
         begun.rename(here)  # one of this name without a lock was left behind
 
@@ -163,9 +163,9 @@ class SparkFolder:
 
 def _make_private(folder: Path) -> None:
     for home, _, names in os.walk(folder):
-        os.chmod(home, PRIVATE_FOLDER)
+        os.chmod(home, PRIVATE_FOLDER_MODE)
         for name in names:
-            os.chmod(Path(home, name), PRIVATE_MODE)
+            os.chmod(Path(home, name), PRIVATE_FILE_MODE)
 
 
 def change_batches(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
