@@ -66,7 +66,7 @@ def test_numbers_of_samples_may_have_separators(run, tmp_path, monkeypatch, samp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     code, out, _err = run(f"{AUDIT} --seed 1 --samples {samples}")
-    assert code == 0 and "1,000 of each world" in out
+    assert code == 0 and "1,000 of each input" in out
 
 
 @pytest.mark.parametrize("spelled", ["0.6", " 0.6", "60%", "60 %", "3/5", "6e-1", "+0.6", ".6"])

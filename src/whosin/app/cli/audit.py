@@ -444,7 +444,7 @@ def _finish(
         report.print_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
     if options.save is not None:
         charts.save_chart(report.audit_chart(bounds, claim.epsilon), options.save)
-    _exit_by(refuted, reason)
+    _exit_with_verdict(refuted, reason)
 
 
 def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
@@ -475,10 +475,10 @@ def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
         print_json(run.to_dict() | (told if claim.epsilon is not None else {}))
     else:
         report.print_curve_run(run, claim.epsilon, refuted, reason)
-    _exit_by(refuted, reason)
+    _exit_with_verdict(refuted, reason)
 
 
-def _exit_by(refuted: bool | None, reason: str | None) -> None:
+def _exit_with_verdict(refuted: bool | None, reason: str | None) -> None:
     if refuted:
         raise typer.Exit(1)
     if reason is not None:
