@@ -292,7 +292,7 @@ def test_external_debits_are_in_the_chain(tmp_path):
             debit_guarantee(ledger, "people", told, " ")
 
 
-def test_explain_from_another_tool(run, tmp_path, monkeypatch):
+def test_explain_from_another_tool(run, refused_at, tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(
         "import dp_accounting\n"
@@ -306,17 +306,15 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
     assert status == 0 and data["from"]["tool"] == "dp-accounting" and data["delta"] == 1e-6
     status, out, _ = run(f"explain --from {code}:event --delta 1e-6 --for resident")
     assert status == 0 and "of the 1,000" in " ".join(out.split())
-    for words, message in [
-        (f"explain --from {code}:wrong", "an object of OpenDP"),
-        (f"explain --from {code}:event", "--from: delta must be given"),
-        (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon must be left out"),
+    for words, place in [
+        (f"explain --from {code}:wrong", "--from"),
+        (f"explain --from {code}:event", "--from"),
+        (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon"),
         (f"explain --from {code}:event --delta 1e-6 --ledger {tmp_path}/l.db", "--dataset"),
         ("explain --epsilon 1 --ledger x.db", "--from"),
-        ("explain --epsilon 1 --for king", "--for must be one of"),
+        ("explain --epsilon 1 --for king", "--for"),
     ]:
-        status, out, err = run(words)
-        assert status == 2 and message in err and err.count("whosin: ") == 1, (words, err)
-        assert not out
+        assert refused_at(words) == place
 
 
 def test_the_same_numbers_for_three_audiences():

@@ -129,7 +129,7 @@ def test_the_command_counts_them(tmp_path: Path, capsys: Any) -> None:
         'kind = "count"\n',
         encoding="utf-8",
     )
-    assert main(["table", "check", str(tmp_path / "s.toml"), "--json"]) == 0
+    assert main(["inspect", str(tmp_path / "s.toml"), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["private"] is True
     what = "lines that are not UTF-8, which are dropped"

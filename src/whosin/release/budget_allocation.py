@@ -16,7 +16,6 @@ from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
-from whosin.release.queries.together import JointMeasurement, merge_key
 from whosin.release.table import Table
 
 # A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
@@ -268,6 +267,8 @@ def _merge_queries(
     queries: Sequence[Query], table: Table, plan: Plan, worths: Sequence[float | None]
 ) -> list[_Unit]:
     """The queries, those that can be measured at once put together, in the order of the first."""
+    from whosin.release.queries.together import JointMeasurement, merge_key
+
     groups: dict[object, list[int]] = {}
     for index, query in enumerate(queries):
         key = merge_key(query, query.asked_of(table), plan)
@@ -286,6 +287,8 @@ def _estimates_by_query(
     units: Sequence[_Unit], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
     """The estimates of each query, in the order of the queries."""
+    from whosin.release.queries.together import JointMeasurement
+
     estimates: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
