@@ -18,7 +18,7 @@ def add(*numbers: int) -> int:
 
 
 def refuse() -> None:
-    error = errors.InvalidInput("age", "at most 3", 7)
+    error = errors.invalid_value("age", "at most 3", 7)
     error.__dict__["place"] = "domains.age"
     raise error
 
