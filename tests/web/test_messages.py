@@ -161,7 +161,7 @@ def test_a_hint_comes_as_data(still):
 )
 def test_a_scenario_of_the_wrong_shape(still, text, field):
     whole = "[target]\ngamma = 2\n" if "target" not in text else ""
-    table = "[table]\nsource = 'x'\nentity = 'y'\n" if "[table]" not in text else ""
+    table = "[table]\nsource = 'x'\nprivacy_unit = 'y'\n" if "[table]" not in text else ""
     queries = "[[queries]]\nkind = 'count'\n"
     body = {"text": "\n".join([text, whole, table, queries])}
     assert refused_field(still.post("/api/scenario/read", json=body)) == (422, field)
