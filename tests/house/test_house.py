@@ -20,7 +20,7 @@ PREPOSITIONS = frozenset(
 )
 
 SINGLE_IMPORTERS = {
-    "whosin.app.cli.check": "a command a file",
+    "whosin.app.cli.rules": "a command a file",
     "whosin.app.cli.serve": "a command a file",
     "whosin.app.cli.distortion": "a command a file",
     "whosin.app.cli.verify": "a command a file",
