@@ -85,14 +85,14 @@ def verify(
 
     if simulated_from is not None:
         named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
-        refuse_options(_as_options(named, notion_words, mechanism_words), "--simulated-from")
+        refuse_options(_spell_options(named, notion_words, mechanism_words), "--simulated-from")
         _compare_channels(file, simulated_from, json)
         return
     document = None if file is None else read_object(file, file.name)
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        refuse_options(_as_options(named), "a chain or block file")
+        refuse_options(_spell_options(named), "a chain or block file")
         measured, subject, space = structured
     else:
         measured = read_notion(notion or "membership", notion_words)
@@ -133,7 +133,7 @@ def verify(
             raise typer.Exit(code)
 
 
-def _as_options(*given: Mapping[str, Any]) -> dict[str, Any]:
+def _spell_options(*given: Mapping[str, Any]) -> dict[str, Any]:
     return {f"--{word}": value for words in given for word, value in words.items()}
 
 
