@@ -491,6 +491,6 @@ def test_a_synthetic_table_is_audited(run, tmp_path):
     assert code == 4 and json.loads(out)["closest_passes"] is False
     (tmp_path / "made.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     code, _out, err = run("--synthetic train.csv holdout.csv made.csv")
-    assert code == 2 and "columns of made.csv must be those of train.csv" in err
+    assert code == 2 and "made.csv does not have the same columns as train.csv" in err
     code, _out, err = run("--synthetic train.csv holdout.csv made.csv --scores train.csv")
     assert code == 2 and "several" in err

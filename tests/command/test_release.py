@@ -199,10 +199,10 @@ def test_a_scenario_says_what_it_lacks(small, part):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"a": 1}', "plan must be what `whosin plan --json` writes, not an object without"),
-        (b"hello", "plan file must be JSON, not line 1: Expecting value"),
-        (b"\xff\xfe", "plan file must be UTF-8 text"),
-        (b"[1]", "plan must be a JSON object, not list"),
+        (b'{"a": 1}', "plan has no version"),
+        (b"hello", "plan file is not JSON: Expecting value"),
+        (b"\xff\xfe", "plan file is not UTF-8 text"),
+        (b"[1]", "plan is not a JSON object"),
     ],
 )
 def test_a_file_that_is_no_plan(run, tmp_path, content, words):

@@ -44,7 +44,7 @@ def test_a_cell_key_from_a_file(run, tmp_path):
     ("options", "message"),
     [
         ("--mechanism suppress --below 0 --entities 9", "--below must be a whole number"),
-        ("--mechanism suppress --entities 9", "--below must be given"),
+        ("--mechanism suppress --entities 9", "needs below"),
         ("--mechanism suppress --below 5 --zeros no --entities 9", "--zeros must be shown or"),
         ("--mechanism round --base 1 --entities 9", "--base must be a whole number of at least 2"),
         ("--mechanism exact --entities 9 --delta 2", "delta must be at least 0 and below 1"),
@@ -101,9 +101,9 @@ def test_plan_is_worded_for_an_attribute(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--rule round --delta 0.1 --people 9", "--known must be given with a rule: no rule keeps"),
+        ("--rule round --delta 0.1 --people 9", "--known is missing"),
         ("--rule round --known 2 --people 9", "--delta must be given with --rule"),
-        ("--rule round --known 2 --delta 0.1", "--people must be given with a rule"),
+        ("--rule round --known 2 --delta 0.1", "--people is missing"),
         ("--rule round --known 10 --delta 0.1 --people 9", "--known must be at most the number"),
         ("--rule hide --known 1 --delta 0.1 --people 9", "rule must be one of"),
         ("--rule round --zeros hidden --known 1 --delta 0.1 --people 9", "--zeros must be given"),
