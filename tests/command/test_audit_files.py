@@ -208,10 +208,10 @@ def test_files_of_a_folder_are_all_read_or_named(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("member,score\n1,0,5\n", "line 2 of told.csv must be 2 cells long"),
+        ("member,score\n1,0,5\n", "line 2 of told.csv has 3 cells"),
         ("member,score\nmaybe,1\n", "member in line 2 of told.csv must be 1 or 0"),
         ('member,score\n1,"0,5"\n', "score in line 2 of told.csv must be a number such as 0.5"),
-        ("1,0.5\n0,0.2\n", "columns of told.csv must be member and score"),
+        ("1,0.5\n0,0.2\n", "told.csv has no column 'member'"),
         ("member,score\n1,nan\n", "score in line 2 of told.csv must be a number such as 0.5"),
     ],
 )

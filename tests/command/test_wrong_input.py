@@ -12,15 +12,15 @@ AUDIT = "audit mine.py:noisy --with 1 --without 0"
 WRONG = [
     (
         "plan --posterior 0,6 --prior 0.1",
-        "--posterior must be a finite number, not '0,6' (write 0.6)",
+        "--posterior must be a finite number, not '0,6'; write 0.6",
     ),
     (
         "plan --posterior 0.6 --prior 0,05..0,5",
-        "--prior must be a finite number, not '0,05' (write 0.05)",
+        "--prior must be a finite number, not '0,05'; write 0.05",
     ),
-    ("plan --posterior 0.6 --prior 0.1-0.5", "not '0.1-0.5' (write 0.1..0.5)"),
-    ("plan --posterior 0.6 --prior 10%-50%", "not '10%-50%' (write 10%..50%)"),
-    ("plan --epsilon 1 --delta 10^-6", "--delta must be a finite number, not '10^-6' (write 1e-6)"),
+    ("plan --posterior 0.6 --prior 0.1-0.5", "write the range as 0.1..0.5"),
+    ("plan --posterior 0.6 --prior 10%-50%", "write the range as 10%..50%"),
+    ("plan --epsilon 1 --delta 10^-6", "--delta must be a finite number, not '10^-6'; write 1e-6"),
     ("plan --epsilon 1 --delta 2*10**-6", "write 2e-6"),
     ("plan --posterior half --prior 0.1", "not 'half'; write 0.5, 1/2, 50% or 1e-6"),
     ("plan --epsilon inf", "--epsilon must be a finite number, not 'inf'\n"),
