@@ -400,7 +400,7 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
         raise InvalidInput(
             f"{path.name} has no column {missing[0]!r}",
             field=f"columns of {path.name}",
-            value=header,
+            value=len(header),
         )
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
@@ -484,7 +484,7 @@ def columns_like(table: CsvTable, header: Sequence[str], other: str) -> dict[str
         raise InvalidInput(
             f"{table.name} does not have the same columns as {other}",
             field=f"columns of {table.name}",
-            value=table.header,
+            value=len(table.header),
             hint="their order does not matter",
         )
     return {name: list(table.column(name)) for name in header}

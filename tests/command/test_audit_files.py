@@ -129,13 +129,13 @@ def test_a_word_among_numbers_hides_no_leak():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n3\n", "line 3 of made.csv must be 2 cells long, as the header, not 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv must be 2 cells long, as the header, not 3"),
-        ("a,b\n", "made.csv must be CSV with a header and rows, not a header alone"),
-        ("", "made.csv must be CSV with a header and rows, not an empty file"),
-        ("a,a\n1,2\n", "columns of made.csv must be distinct, not 'a' more than once"),
-        ("a,c\n1,2\n", "columns of made.csv must be those of train.csv"),
-        ('a,b\n1,"secret\n', "made.csv must be CSV"),
+        ("a,b\n1,2\n3\n", "line 3 of made.csv has 1 cell"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv has 3 cells"),
+        ("a,b\n", "made.csv has a header and no rows"),
+        ("", "made.csv is empty"),
+        ("a,a\n1,2\n", "made.csv has the column 'a' more than once"),
+        ("a,c\n1,2\n", "made.csv does not have the same columns as train.csv"),
+        ('a,b\n1,"secret\n', "made.csv is not CSV"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_by_its_line(run, tmp_path, text, words):
@@ -213,10 +213,10 @@ def test_files_of_a_folder_are_all_read_or_named(run, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("member,score\n1,0,5\n", "line 2 of told.csv must be 2 cells long"),
+        ("member,score\n1,0,5\n", "line 2 of told.csv has 3 cells"),
         ("member,score\nmaybe,1\n", "line 2 of told.csv"),
         ('member,score\n1,"0,5"\n', "line 2 of told.csv"),
-        ("1,0.5\n0,0.2\n", "columns of told.csv must be member and score"),
+        ("1,0.5\n0,0.2\n", "told.csv has no column 'member'"),
         ("member,score\n1,nan\n", "line 2 of told.csv"),
     ],
 )
