@@ -174,9 +174,9 @@ def test_a_release_with_too_little_noise_is_caught(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noise for four times the price."""
-    priced = contribution_bounds.Aggregate.sensitivity
+    priced = contribution_bounds.Aggregate.l1_sensitivity
     monkeypatch.setattr(
-        contribution_bounds.Aggregate, "sensitivity", lambda *given: max(1, priced(*given) // 4)
+        contribution_bounds.Aggregate, "l1_sensitivity", lambda *given: max(1, priced(*given) // 4)
     )
     assert min(leaked(run, tmp_path).values()) > PRICE
 
