@@ -43,8 +43,9 @@ class WhosinError(Exception):
         name = path.rpartition(".")[2].lstrip("-")
         if not path:
             return message
-        if message.startswith(f"{name} "):
-            return f"{path}{message[len(name) :]}"
+        for spelled in (name, name.replace("-", "_"), name.replace("-", " ")):
+            if message.startswith(f"{spelled} "):
+                return f"{path}{message[len(spelled) :]}"
         return f"{path}: {message}" if isinstance(self, InvalidInput) else message
 
 

@@ -44,8 +44,6 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-import psutil
-
 from whosin import errors
 from whosin.errors import Crashed, OutOfMemory, TookTooLong
 from whosin.plain_files import TASK, PrivateFolder, remove_abandoned
@@ -247,8 +245,11 @@ class _Watched:
     """What a process takes, in all its threads; nothing if it is gone."""
 
     def __init__(self, pid: int) -> None:
-        self._process: psutil.Process | None = None
-        with suppress(psutil.Error, OSError):
+        import psutil
+
+        self._failures = (psutil.Error, OSError)
+        self._process: Any = None
+        with suppress(*self._failures):
             self._process = psutil.Process(pid)
 
     def computed(self) -> float:
@@ -259,8 +260,8 @@ class _Watched:
         """Return the bytes of memory that are held."""
         return self._ask(lambda process: process.memory_info().rss)
 
-    def _ask(self, question: Callable[[psutil.Process], float]) -> float:
-        with suppress(psutil.Error, OSError):
+    def _ask(self, question: Callable[[Any], float]) -> float:
+        with suppress(*self._failures):
             return question(self._process) if self._process is not None else 0
         return 0
 

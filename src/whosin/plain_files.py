@@ -1,7 +1,8 @@
 """Files that we write: plain ones, opened by their own name and through no link.
 
-Contract: nothing is written, emptied or given other permissions through a symbolic link. A pipe, a
-device or a folder in the place of a file is refused at once, without waiting for it.
+Contract: nothing is written, emptied or given other permissions through a symbolic link, nor
+through one of several names of a file (a hard link). A pipe, a device or a folder in the place of a
+file is refused at once, without waiting for it.
 What is private is made for its owner alone. A file that is replaced is replaced as a whole, and one
 that must not replace another gets its name by `link_new`, which fails where the name is taken.
 """
@@ -40,6 +41,17 @@ def check_plain(path: Path, field: str = "path") -> None:
         _require_plain(os.lstat(path), path, field)
 
 
+def check_output(path: Path, field: str = "path") -> None:
+    """Refuse what cannot be written to, before anything is spent or computed.
+
+    Raises:
+        InvalidInput: what is there is no plain file, or has another name as well, under which
+            somebody would find it changed.
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        _require_sole(os.lstat(path), path, field)
+
+
 def open_plain(path: Path, flags: int, mode: int = 0o666, field: str = "path") -> int:
     """The descriptor of a plain file; `flags` as for `os.open`, without O_TRUNC.
 
@@ -70,8 +82,10 @@ def create_file(
     Args:
         private: a new file is for its owner only; one that is there keeps its permissions.
     """
+    check_output(path, field)
     handle = open_plain(path, os.O_WRONLY | os.O_CREAT, PRIVATE_MODE if private else 0o666, field)
     try:
+        _require_sole(os.fstat(handle), path, field)
         os.ftruncate(handle, 0)
         return os.fdopen(handle, "wb" if binary else "w", encoding=None if binary else "utf-8")
     except BaseException:
@@ -187,6 +201,12 @@ def _require_plain(status: os.stat_result, path: Path, field: str) -> None:
     kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
     what = kinds.get(stat.S_IFMT(status.st_mode), "a device or a socket")
     raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which is {what}")
+
+
+def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
+    _require_plain(status, path, field)
+    if status.st_nlink > 1:
+        raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which has another name (a link)")
 
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.

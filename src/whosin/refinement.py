@@ -274,7 +274,7 @@ def simulates(source: object, target: object, space: Space | None = None) -> Com
 
     Raises:
         InvalidInput: they are on different spaces.
-        MissingExtra: whosin[tradeoff] is not installed, and a linear program is needed.
+        MissingExtra: whosin[distortion] is not installed, and a linear program is needed.
     """
     one, two = (read_channel(each, space).on_worlds() for each in (source, target))
     for channel in (one, two):
@@ -360,7 +360,7 @@ def _separate_negative(
 
 def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
     """Where outputs of the source are combinations of others: a linear program."""
-    require_extras("tradeoff")
+    require_extras("distortion")
     source, target = b[rows], a[rows]
     near, duals = solve_simulation(
         *(

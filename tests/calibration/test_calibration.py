@@ -430,7 +430,7 @@ def test_sensitivities(query, relation):
         (lambda: PlannedQuery("sum", 1, 1), "lower"),
         (lambda: PlannedQuery("sum", "x", 1), "lower"),
         (lambda: PlannedQuery(max_rows_per_group=0), "rows"),
-        (lambda: PlannedQuery(max_groups=1.5), "cells"),  # type: ignore[arg-type]
+        (lambda: PlannedQuery(max_groups=1.5), "max_groups"),  # type: ignore[arg-type]
         (lambda: PlannedQuery(max_rows_per_group=True), "rows"),
     ],
 )

@@ -149,7 +149,7 @@ def leaked(
         ]
         pair.append([np.concatenate(each) for each in zip(*found, strict=True)])
     return {
-        name: float(wi.audit.two_samples(one, other, seed=1, repeats=True).epsilon)
+        name: float(wi.audit.samples(one, other, seed=1, repeats=True).epsilon)
         for name, one, other in zip(ASKED, *pair, strict=True)
     }
 

@@ -77,7 +77,7 @@ def _call(write: Callable[[Path], object]) -> Callable[[Path, Path, Run], int]:
 
 def _state(folder: Path) -> None:
     rows = np.arange(200.0)
-    wi.audit.model(
+    wi.audit.training(
         lambda given: set(given.ravel().tolist()),
         rows,
         lambda fit, records: [float(each) in fit for each in np.ravel(records)],
@@ -122,6 +122,11 @@ def _link(path: Path, elsewhere: Path) -> None:
 
 def _loose_link(path: Path, elsewhere: Path) -> None:
     path.symlink_to(elsewhere)
+
+
+def _hard_link(path: Path, elsewhere: Path) -> None:
+    elsewhere.write_text("theirs")
+    path.hardlink_to(elsewhere)
 
 
 def _pipe(path: Path, _: Path) -> None:
@@ -176,6 +181,24 @@ def test_what_is_no_plain_file_is_refused(place: Path, tmp_path: Path, run: Run,
     mode = stat.S_IMODE((folder / name).stat().st_mode)
     assert mode == (0o600 if private else 0o644)
     assert not [each for each in folder.iterdir() if each.name.startswith(f".{name}.")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_name_of_a_file_is_not_written_through(
+    place: Path, tmp_path: Path, run: Run, way: str
+) -> None:
+    """It is refused, or the name gets a file of its own."""
+    name, _, write = WAYS[way]
+    elsewhere = tmp_path / "elsewhere"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    _hard_link(folder / name, elsewhere)
+    code = write(place, folder, run)
+    assert elsewhere.read_text() == "theirs"
+    if code == 0:
+        assert not (folder / name).samefile(elsewhere)
+    else:
+        assert (folder / name).samefile(elsewhere)
 
 
 def test_a_file_beside_is_not_followed_either(tmp_path: Path, run: Run) -> None:

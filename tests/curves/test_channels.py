@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -18,6 +19,10 @@ F = Fraction
 SIZES = [F(1, 10**e) for e in (0, 0, 0, 1, 3, 13, 16, 20, 40, 250)] + [F(1, 3), F(1, 7)]
 
 
+def norm(row: Sequence[F | int]) -> list[F]:
+    return [F(entry) / sum(row) for entry in row]
+
+
 def rows_of(rng: random.Random, worlds: int, outputs: int) -> list[list[F]]:
     """Rows of very unlike sizes: like ones again, nearly like ones, zeros, and a tiny change."""
     rows: list[list[F]] = []
@@ -31,7 +36,7 @@ def rows_of(rng: random.Random, worlds: int, outputs: int) -> list[list[F]]:
         else:
             row = [rng.choice([F(0), *SIZES]) for _ in range(outputs)]
             row[rng.randrange(outputs)] += 1
-            row = [entry / sum(row) for entry in row]
+            row = norm(row)
         rows.append(row)
     return rows
 
@@ -89,6 +94,39 @@ def test_the_curve_in_floats_is_a_bound_and_says_so(relation, monkeypatch):
             best = max(y - slope * x for x, y in truth)
             most = max(y - slope * x for x, y in curve.corners)
             assert best <= most <= best + F(1, 10**11) * max(best, min(1, slope))
+
+
+def test_a_bound_in_floats_is_not_below_a_test_that_accuses_nearly_everyone(monkeypatch):
+    """Rates of floats that add up to more than 1: the hull of such a bound falls at its end."""
+    monkeypatch.setattr(mechanism_curves, "MOST_PAIRS", 0)
+    third = F(18014398509481983, 54043195562000383)
+    rows = [
+        norm([1, 10**307, 2 * 10**307]),
+        norm([0, 1, 2]),
+        [F(0), third, 1 - third],
+        norm([1] * 3),
+    ]
+    channel = wi.Channel(wi.Subsets(2), rows)
+    curve = curves.tradeoff(channel)
+    assert not curve.exact
+    for fpr, tpr in true_corners(channel, rows, "add-remove"):
+        assert curve.tpr(fpr) >= tpr
+
+
+def test_the_bound_in_floats_is_as_near_as_documented(monkeypatch):
+    """At most 10⁻¹² of the rates for each output and ten more, as in docs/curves.md."""
+    monkeypatch.setattr(mechanism_curves, "MOST_PAIRS", 0)
+    rng = random.Random(31)
+    for outputs in (10, 1000):
+        weights = [F(rng.randint(1, 10**6)) for _ in range(outputs)]
+        nearly = [each * (1 + F(rng.randint(0, 3), 2**50)) for each in weights]
+        rows = [norm(weights), norm(nearly)]
+        channel = wi.Channel(wi.Subsets(1), rows)
+        curve = curves.tradeoff(channel)
+        assert isinstance(curve, curves.CornerCurve) and not curve.exact
+        for fpr, tpr in true_corners(channel, rows, "add-remove"):
+            off = curve.tpr(fpr) - tpr
+            assert 0 <= off <= F(outputs + 10, 10**12) * tpr
 
 
 def test_families_in_floats_have_a_bound_too(monkeypatch):

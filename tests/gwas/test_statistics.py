@@ -28,7 +28,7 @@ def threshold(text: str, people: int) -> Fraction:
 
 
 @pytest.mark.parametrize("relation", oracle.RELATIONS)
-@pytest.mark.parametrize(("cases", "controls"), some(SHAPES, 6, several=True))
+@pytest.mark.parametrize(("cases", "controls"), some(SHAPES, 3, several=True))
 def test_distance_scores_are_breadth_first_search(cases, controls, relation):
     for text in THRESHOLDS:
         c = threshold(text, cases + controls)

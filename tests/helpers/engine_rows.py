@@ -106,6 +106,36 @@ ALL: list[Query] = [
     Top(by=("ill", "level"), k=3),
 ]
 
+SELECTS = (
+    "SELECT COUNT(*) FROM rows WHERE CASE WHEN age > 40 THEN ward ELSE 'w1' END = 'w1'",
+    "SELECT SUM(age) FROM rows WHERE CASE level WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE 0 END = 1",
+    "SELECT AVG(age * 2) FROM rows WHERE COALESCE(level, 1) % 3 = 1",
+    "SELECT STDDEV_POP(cost / -4) FROM rows WHERE hour(CAST(seen AS TIMESTAMP)) < 12",
+    "SELECT VAR_POP(age) FROM rows WHERE EXTRACT(hour FROM CAST(seen AS TIMESTAMP)) > 5",
+    "SELECT ill, COUNT(*) FROM rows WHERE -level % 4 = -1 GROUP BY ALL",
+    "SELECT site, AVG(age) FROM rows WHERE cost % 0.5 = 0.25 GROUP BY ALL",
+    "SELECT COUNT(*) FROM rows WHERE date_trunc('month', CAST(seen AS TIMESTAMP)) = '2021-04-01'",
+    "SELECT COUNT(*) FROM rows WHERE date_trunc('week', CAST(day AS DATE)) >= '2021-01-04'",
+    "SELECT COUNT(DISTINCT person) FROM rows "
+    "WHERE date_trunc('hour', CAST(seen AS TIMESTAMP)) < '2021-03-20 05:00:00'",
+    "SELECT COUNT(*) FROM rows WHERE substr(ward, 1, 2) = 'w1' OR substr(ward, 2, 1) = 'ä'",
+    "SELECT COUNT(*) FROM rows WHERE CAST(CAST(seen AS TIMESTAMP) AS DATE) > CAST(day AS DATE)",
+    "SELECT COUNT(*) FROM rows "
+    "WHERE CAST(CAST(day AS DATE) AS TIMESTAMP) < CAST(seen AS TIMESTAMP)",
+    "SELECT COUNT(*) FROM rows WHERE COALESCE(ward, written, 'none') <> 'none' AND NOT ill",
+)
+"""One SELECT for each form that conditions and SQL have. SQLite keeps moments as texts."""
+REFUSED_SELECTS = (
+    "SELECT STDDEV(age) FROM rows",
+    "SELECT STDDEV_SAMP(age) FROM rows",
+    "SELECT AVG(age * level) FROM rows",
+    "SELECT COUNT(*) FROM rows WHERE date_trunc('century', seen) = '2021-04-01'",
+    "SELECT COUNT(*) FROM rows WHERE CAST(age AS VARCHAR) = '1'",
+    "SELECT COUNT(*) FROM rows WHERE substr(ward, level, 1) = 'w'",
+    "SELECT COUNT(*) FROM rows WHERE round(age) = 3",
+)
+"""What is refused, by the text and the schema alone."""
+
 
 def exact(query: Any, table: Table) -> Any:
     """The answer before noise, in one form whatever the order of the engine's rows."""

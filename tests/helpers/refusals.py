@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,3 +37,15 @@ def refused(
     if hint is not None:
         assert bool(error.hint) == hint
     assert "\n" not in str(error)
+
+
+def about(field: str, value: object = ANY_VALUE) -> Callable[[BaseException], bool]:
+    """A check for `pytest.raises`: the error's field, and its value where one is given."""
+
+    def check(error: BaseException) -> bool:
+        assert isinstance(error, WhosinError)
+        assert error.field == field, error
+        assert value is ANY_VALUE or error.value == value, error
+        return True
+
+    return check

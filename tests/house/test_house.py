@@ -19,13 +19,7 @@ PREPOSITIONS = frozenset(
     ["of", "on", "at", "in", "as", "by", "with", "without", "from", "to", "beside", "within"]
 )
 
-SINGLE_IMPORTERS = {
-    "whosin.app.cli.check": "a command a file",
-    "whosin.app.cli.serve": "a command a file",
-    "whosin.app.cli.tradeoff": "a command a file",
-    "whosin.app.cli.verify": "a command a file",
-    "whosin.app.web.ledger_routes": "a group of routes a file",
-}
+SINGLE_IMPORTERS = {"whosin.app.web.ledger_routes": "a group of routes a file"}
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
 
 TERSE_NAMES = {

@@ -156,7 +156,7 @@ def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
         "verify --notion di -m 100000000000000000000 --mechanism k-max -k 2 --entities 5",
         "verify --mechanism laplace --scale 1 --entities 5 --family one-of=1" + "0" * 40,
         "explain 1" + "0" * 400,
-        "tradeoff --rows 18446744073709551616 --values 2 --epsilon 1",
+        "distortion --rows 18446744073709551616 --values 2 --epsilon 1",
     ],
 )
 def test_numbers_beyond_all_measure_are_answered_at_once(line, capfd):

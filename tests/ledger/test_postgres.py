@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ import whosin as wi
 from ledger_programs import run_kills
 from refusals import refused
 from suspending_checks import check_a_release_of_its_own, check_suspending, fail
+from whosin.app.example_data import write_hospital
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
 from whosin.ledger import Charge, Cost, encoding, entries, registry, store, verify
 from whosin.ledger.store import format_moment, read_url
@@ -497,6 +500,17 @@ def test_the_functions_believe_nothing(as_role, ledger, forgery):
             turn.commit(after, entry)
         assert caught.value.sqlstate == "WH001"
     assert verify(ledger, "d").debits == 1
+
+
+def test_a_release_closes_its_connections(url, tmp_path):
+    """The command left the ledger's open until the process ended."""
+    scenario = write_hospital(tmp_path, 50)
+    command = [sys.executable, "-W", "always::ResourceWarning", "-m", "whosin", "release"]
+    done = subprocess.run(
+        [*command, str(scenario), "--ledger", url], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ResourceWarning" not in done.stderr
 
 
 def test_an_empty_database_is_not_a_ledger_yet(url):

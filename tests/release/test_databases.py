@@ -22,7 +22,17 @@ import postgres
 import related_oracle
 import whosin as wi
 from amounts import cases
-from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlite_file
+from engine_rows import (
+    ALL,
+    DOMAINS,
+    QUERIES,
+    REFUSED_SELECTS,
+    ROWS,
+    SELECTS,
+    exact,
+    fill_postgres,
+    sqlite_file,
+)
 from refusals import refused
 from whosin.errors import (
     BudgetRefused,
@@ -47,6 +57,7 @@ from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.engines.base import is_database
 from whosin.release.engines.database_tables import needed_columns, row_conditions
 from whosin.release.engines.databases import read_address
+from whosin.release.sql import parse_queries
 
 PLAN = wi.calibrate(wi.Epsilon(1))
 
@@ -108,6 +119,42 @@ def test_answers_before_noise_are_those_of_a_file(
         ]
         assert not [query for query, one, two in answers if one != two]
         assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+@pytest.mark.parametrize("source", ["on_server", "in_file"])
+def test_sql_means_the_same_as_on_a_file(
+    source: str, rows_file: str, request: pytest.FixtureRequest
+) -> None:
+    with DuckDB(threads=2) as engine:
+        file, other = (
+            Table(
+                each,
+                "person",
+                DOMAINS,
+                max_rows_per_group=2,
+                max_groups=2,
+                name="rows",
+                engine=engine,
+            )
+            for each in (rows_file, request.getfixturevalue(source))
+        )
+        for sql in SELECTS:
+            (query,) = parse_queries(sql, file)
+            assert (query,) == parse_queries(sql, other)
+            found = exact(query, file)
+            assert found == exact(query, other), sql
+            assert any(any(part) for part in found), sql
+        for sql in REFUSED_SELECTS:
+            assert _refusal(sql, file) == _refusal(sql, other) != "", sql
+
+
+def _refusal(sql: str, table: Table) -> str:
+    try:
+        for query in parse_queries(sql, table):
+            exact(query, table)
+    except InvalidInput as refused:
+        return str(refused)
+    return ""
 
 
 def test_any_driver_gives_the_same_answers(rows_file: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import os
 import signal
 import sqlite3
 import subprocess
@@ -18,11 +19,13 @@ import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+import postgres
 import whosin as wi
 from amounts import some
 from engine_rows import exact
@@ -579,7 +582,7 @@ with sqlite3.connect(folder / "t.sqlite") as made:
 made.close()
 names = ["t.parquet", "t.arrow", "t.csv", "t.duckdb::t", "t.duckdb::v", "t.sqlite::t"]
 sources = [frame, frame.to_pandas(), *(str(folder / name) for name in names)]
-sources.append(f"adbc:duckdb:{folder / 't.duckdb'}::t")
+sources += [f"adbc:duckdb:{folder / 't.duckdb'}::t", *sys.argv[2:]]
 opened = 0
 for source in sources:
     with DuckDB(views=True) as engine:
@@ -601,12 +604,18 @@ print(opened, len(sources))
 
 def test_no_opening_installs_or_loads_anything(tmp_path: Path) -> None:
     """Every kind of source has a column of shapes; a proxy of ours is all the network there is."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NETWORK, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    postgres.require()
+    with postgres.server() as server:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (who int8, shape point, flat polygon)")
+        on_server = f"postgresql://whosin@/postgres?host={server.folder}::t"
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_NETWORK, str(tmp_path), on_server],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=os.environ | {"PGPASSWORD": postgres.PASSWORD},
+        )
     assert done.returncode == 0, done.stderr
     opened, sources = done.stdout.split()
     assert opened == sources

@@ -233,9 +233,10 @@ def test_from_a_scenario_file(run, tmp_path) -> None:
     parquet.write_table(table(held), tmp_path / "p.parquet")
     path = tmp_path / "p.toml"
     path.write_text(
-        "[target]\nepsilon = 1\n[table]\nsource = 'p.parquet'\nentity = 'who'\ngroups = 1\n"
+        "[target]\nepsilon = 1\n[table]\nsource = 'p.parquet'\nprivacy_unit = 'who'\n"
+        "max_groups = 1\n"
         "[domains]\nx = '0..9'\nward = ['A', 'B']\n"
-        "[[queries]]\nkind = 'median'\ncolumn = 'x'\nby = ['ward']\nrows = 1\n",
+        "[[queries]]\nkind = 'median'\ncolumn = 'x'\nby = ['ward']\nmax_rows_per_group = 1\n",
         encoding="utf-8",
     )
     code, out, err = run("release", path, "--json")

@@ -137,7 +137,7 @@ def test_the_curator_looks_at_a_scenario_that_is_made_for_sql(tmp_path, run, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("who,days\np1,3\np1,40\np2,5\n")
     (tmp_path / "s.toml").write_text(SQL_ONLY)
-    code, out, _ = run("table check s.toml --json")
+    code, out, _ = run("inspect s.toml --json")
     assert code == 0 and '"findings"' in out
     assert run("release s.toml --dry-run")[0] == 2  # which has nothing to release
 

@@ -237,6 +237,26 @@ def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
     assert debits(ledger) == 1
 
 
+def test_a_default_share_above_what_is_left_is_refused(data, ledger) -> None:
+    """It took what was left, with more noise than the batches before, without a word."""
+    session = Session(data, PLAN, ledger, share="2/5")
+    costs = [session.ask(Count()).cost.epsilon for _ in range(2)]
+    assert costs[0] == costs[1]
+    for call in (session.ask, session.release, session.dry_run):
+        with pytest.raises(BudgetRefused, match=r"at most 0\.2"):
+            call(Count())
+    assert debits(ledger) == 2
+    session.ask(Count(), share="1/5")
+    assert spent(ledger) == pytest.approx(1)
+
+
+def test_a_default_share_of_all_is_all_that_is_left(data, ledger) -> None:
+    session = Session(data, PLAN, ledger, share=1)
+    session.ask(Count(), share="1/4")
+    session.ask(Count())
+    assert spent(ledger) == pytest.approx(1)
+
+
 def test_gaussian_noise_and_selections_share_a_session(ledger) -> None:
     data = oracle.table(DATA | {"w": ["A", "B", "A"]}, {"x": (0, 5), "w": ["A", "B"]})
     session = Session(data, oracle.WITH_DELTA["replace"], ledger, share=1)

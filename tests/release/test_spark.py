@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -28,12 +29,12 @@ import related_oracle
 import where_oracle
 import whosin as wi
 from amounts import cases
-from engine_rows import ALL, DOMAINS, QUERIES, ROWS, exact, fill_postgres, sqlite_file
+from engine_rows import ALL, DOMAINS, QUERIES, ROWS, SELECTS, exact, fill_postgres, sqlite_file
 from refusals import refused
 from spark_session import require_spark
 from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
-from whosin.plain_files import remove_unlocked_folders
+from whosin.plain_files import lock_folder, remove_unlocked_folders
 from whosin.release import (
     Count,
     DuckDB,
@@ -59,6 +60,7 @@ from whosin.release.engines.base import RedrawnFile
 from whosin.release.engines.spark import QUOTING_LOGGERS
 from whosin.release.engines.spark_workers import can_tally
 from whosin.release.groups import GroupGrid
+from whosin.release.sql import parse_queries
 
 pytestmark = [
     # PySpark leaves the closing of its sockets to the garbage collector.
@@ -170,10 +172,19 @@ def test_answers_before_noise_are_identical(
     spark: Spark, embedded: DuckDB, rows_file: str, request: pytest.FixtureRequest
 ) -> None:
     ours, theirs = (
-        Table(rows_file, "person", DOMAINS, max_rows_per_group=2, max_groups=2, engine=engine)
+        Table(
+            rows_file,
+            "person",
+            DOMAINS,
+            max_rows_per_group=2,
+            max_groups=2,
+            name="rows",
+            engine=engine,
+        )
         for engine in (embedded, spark)
     )
     asked = ALL if "4000000" in request.node.name else QUERIES[::3]
+    asked = [*asked, *(query for sql in SELECTS for query in parse_queries(sql, ours))]
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
     assert not [query for query, one, _ in answers if one in ([], [[0]])]
@@ -421,6 +432,9 @@ def test_a_draft_is_for_its_owner_only_and_replaces_nothing(
     (target / "theirs").write_text("theirs")
     assert not spark.publish(str(target), written.digest)
     assert (target / "theirs").read_text() == "theirs" and draft.exists()
+    lock = lock_folder(draft)
+    assert lock is not None, "the ledger knows it: this process need not hold it"
+    os.close(lock)
     (target / "theirs").unlink()
     target.rmdir()
     target.symlink_to(tmp_path / "nowhere")
@@ -711,6 +725,37 @@ def test_a_second_session_keeps_its_folder(tmp_path):
     *counts, refusal = done.stdout.split("\n")[:3]
     assert counts == ["2", "2"] and "first Spark session" in refusal
     assert not list(tmp_path.glob("whosin-spill-*"))
+
+
+LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
+"""127.0.0.1, the same in IPv6, and ::1, as Linux writes them."""
+
+
+def addresses_of(process: Path) -> list[tuple[str, str]]:
+    """The (local, remote) addresses of a process' sockets, without ports."""
+    own = set()
+    for each in (process / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            own.add(os.readlink(each))
+    lines = []
+    for name in ("tcp", "tcp6"):
+        lines += (process / "net" / name).read_text().splitlines()[1:]
+    fields = [line.split() for line in lines]
+    ends = [each[1:3] for each in fields if f"socket:[{each[9]}]" in own]
+    return [(one.partition(":")[0], two.partition(":")[0]) for one, two in ends]
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="Linux lists sockets there")
+def test_spark_listens_and_talks_on_this_machine_only(spark: Spark, tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"who": [1, 2], "x": [1, 2]}), path)
+    table = Table(path, "who", {"x": (0, 5)}, engine=spark)
+    assert exact(Count(), table) == [[2]]
+    running = int(spark.session.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
+    found = addresses_of(Path(f"/proc/{running}"))
+    assert found
+    for local, remote in found:
+        assert local in LOOPBACK and (remote in LOOPBACK or not remote.strip("0"))
 
 
 def test_features_and_joins_are_those_of_the_definitions_on_spark_too(

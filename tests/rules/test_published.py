@@ -438,7 +438,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def check(run: Callable[..., Result], folder: Path, *words: object) -> Result:
-    line = f"check table {folder}/published.csv --population {folder}/frame.csv"
+    line = f"rules check {folder}/published.csv --population {folder}/frame.csv"
     return run(line, *words)
 
 

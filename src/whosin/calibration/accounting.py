@@ -19,6 +19,7 @@ from whosin.calibration.failure import (
     gaussian_delta,
     gaussian_profile,
     hockey_stick_multiplier,
+    out_of_reach,
     rate_multiplier,
     smallest_multiplier,
 )
@@ -99,6 +100,8 @@ class LossDistribution:
 GRID_STEPS = (1e-2, 1e-3, 1e-4)
 MIN_MULTIPLIER = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
+BACKWARD_STEPS = 12
+"""How often noise is enlarged for the other direction, each time by twice as much."""
 MANY_STEPS = 100
 LEAST_GUESS = 0.2
 """With fewer steps, or noise, the central limit says little."""
@@ -293,13 +296,15 @@ def _plan_epsilon_delta(
         return measured(process.profile(multiplier, grid, reverse=True))
 
     multiplier, value, grid = _least_multiplier(measured, process, delta, grids)
-    while process.sample_rate != 1 and (other := back(multiplier, grid)) > value:
-        value = other
-        if other <= delta:
-            break
-        multiplier *= 1.001
+    if process.sample_rate == 1:
+        return ProcessPlan(process, target, multiplier, value, delta, grid, ())
+    for step in range(BACKWARD_STEPS):
+        worst = max(value, back(multiplier, grid))
+        if worst <= delta:
+            return ProcessPlan(process, target, multiplier, worst, delta, grid, ())
+        multiplier *= 1 + 0.001 * 2**step
         value = measured(process.profile(multiplier, grid))
-    return ProcessPlan(process, target, multiplier, value, delta, grid, ())
+    raise out_of_reach("its other direction, absence, was not seen to keep it")
 
 
 def _least_multiplier(

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import invalid_value
-from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction
+from whosin.errors import InvalidInput, invalid_value
+from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction, round_down
 from whosin.families import AtMostKnown
 from whosin.spaces.quotients import two_binomials
 
@@ -113,6 +113,12 @@ def gaussian_profile(
     return profile
 
 
+def out_of_reach(reason: str) -> InvalidInput:
+    """The end of a search for noise that found none."""
+    hint = "choose a weaker target, or another delta"
+    return InvalidInput(f"the target is out of reach: {reason}", field="target", hint=hint)
+
+
 def smallest_multiplier(
     bound: Callable[[float], float],
     goal: float,
@@ -129,9 +135,7 @@ def smallest_multiplier(
     while bound(high) > goal:
         low, high = high, high * 2
         if high > 1e9:
-            raise invalid_value(
-                "target", "within reach of noise below 10^9 sensitivities", "not so"
-            )
+            raise out_of_reach("no noise below 10^9 sensitivities was found to keep it")
     while low == high or bound(low) <= goal:
         high, low = low, low / 2
         if low < floor:
@@ -159,24 +163,33 @@ def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:
 
     Searched in floats, then enlarged until balls prove that δ(ε) ≤ δ.
     """
-    at = np.array([float(epsilon)])
+    at = np.array([round_down(epsilon)])
     multiplier = smallest_multiplier(
-        lambda m: float(gaussian_profile(m)(at)[0]), float(delta), accuracy=1e-10
+        lambda m: float(gaussian_profile(m)(at)[0]), round_down(delta), accuracy=1e-10
     )
-    while gaussian_delta(multiplier, epsilon) > delta:
-        multiplier *= 1 + 2**-40
-    return multiplier
+    return _enlarge_until(lambda m: gaussian_delta(m, epsilon) <= delta, multiplier)
 
 
 def rate_multiplier(target: RateTarget) -> float:
     """The least Gaussian noise that keeps a rate of all tests, certified in the same way."""
     limit = target.limit
     multiplier = smallest_multiplier(
-        lambda m: target.reached(gaussian_profile(m))[0], float(limit), accuracy=1e-10
+        lambda m: target.reached(gaussian_profile(m))[0], round_down(limit), accuracy=1e-10
     )
-    while certified_rate(target, multiplier) > limit:
-        multiplier *= 1 + 2**-40
-    return multiplier
+    return _enlarge_until(lambda m: certified_rate(target, m) <= limit, multiplier)
+
+
+def _enlarge_until(is_certified: Callable[[float], bool], multiplier: float) -> float:
+    """The multiplier, or one at most a few times as large that is certified.
+
+    Each step is twice the last one: floats that lost few digits cost hardly any noise, and the
+    search ends where they lost them all.
+    """
+    for step in range(-40, 2):
+        if is_certified(multiplier):
+            return multiplier
+        multiplier *= 1 + 2.0**step
+    raise out_of_reach("its numbers are too extreme for the search")
 
 
 def certified_rate(target: RateTarget, multiplier: float) -> Fraction:
@@ -256,7 +269,12 @@ def count_profile(
 
 def _ratio_tails(weights: Array) -> tuple[Array, Array, Array]:
     """For outputs in increasing order: ln of the ratio with over without, and the probabilities of
-    each upper tail with and without the person (one entry more, for the empty tail)."""
+    each upper tail with and without the person (one entry more, for the empty tail).
+
+    Weights that are 0 as floats, at either end, are cut off: `NUMERIC_SLACK` counts them, and the
+    ratio of two of them is no number.
+    """
+    weights = np.trim_zeros(weights)
     with_it = np.concatenate([[0.0], weights])
     without = np.concatenate([weights, [0.0]])
     with np.errstate(divide="ignore"):
@@ -271,8 +289,8 @@ def _geometric_weights(scale: float) -> Array:
     if scale == 0:
         return np.ones(1)
     if scale > MOST_SCALE:
-        accepted = f"within reach of geometric noise of a scale of at most {MOST_SCALE:,}"
-        raise invalid_value("target", accepted, "not so")
+        reason = f"no geometric noise of a scale of at most {MOST_SCALE:,} was found to keep it"
+        raise out_of_reach(reason)
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1
     weights = alpha ** np.abs(np.arange(-reach, reach + 1))

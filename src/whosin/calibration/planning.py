@@ -18,6 +18,7 @@ from whosin.calibration.failure import (
     gaussian_plan,
     hockey_stick_multiplier,
     least_scale,
+    out_of_reach,
     rate_multiplier,
     smallest_scale,
 )
@@ -56,6 +57,8 @@ ANY_BELIEFS = "any beliefs, everyone else known"
 SIZE_KNOWN = "any beliefs, and the size known"
 LINKED_PEOPLE = "anything, such as that all are in or none"
 NORMAL_95 = 1.959963984540054
+MAX_ENLARGEMENTS = 60
+"""How often the noise on a series is at least doubled before the search ends."""
 
 
 def calibrate(  # noqa: C901 (a case for each kind of target and family)
@@ -479,10 +482,14 @@ def _least_scale(
 ) -> tuple[float, Level]:
     """The least scale above `low` that keeps ε, by secants in logarithms inside a bracket."""
     high, at_high = low, at_low
-    while float(at_high.value) > epsilon:
+    for _ in range(MAX_ENLARGEMENTS):
+        if float(at_high.value) <= epsilon:
+            break
         low, at_low = high, at_high
-        high *= max(2.0, float(at_high.value) / epsilon)
+        high *= max(2.0, min(float(at_high.value) / epsilon, 1e6))
         at_high = leaks(high)
+    else:
+        raise out_of_reach("no Laplace noise was found whose leakage is below this epsilon")
     aim = math.log(epsilon) - accuracy / 4
     while high / low > 1 + accuracy and float(at_high.value) < epsilon * (1 - accuracy):
         drop = math.log(float(at_low.value)) - math.log(float(at_high.value))

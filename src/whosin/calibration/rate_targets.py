@@ -232,8 +232,8 @@ class Detection(RateTarget):
     @property
     def search_range(self) -> tuple[float, float]:
         # Elsewhere e^ε α alone, or 1 − e^ε (1 − α), is above the limit.
-        tpr, fpr = map(float, self.rates)
-        return math.log((1 - tpr) / (1 - fpr)), math.log(tpr / fpr)
+        tpr, fpr = self.rates
+        return log_down((1 - tpr) / (1 - fpr)), log_down(tpr / fpr)
 
     def rate(self, epsilons: Array, deltas: Array) -> Array:
         return np.asarray(np.exp(epsilons) * float(self.rates[1]) + deltas)

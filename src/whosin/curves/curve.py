@@ -260,11 +260,15 @@ def upper_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fracti
 def lower_envelope(
     one: Sequence[tuple[Fraction, Fraction]], two: Sequence[tuple[Fraction, Fraction]]
 ) -> list[tuple[Fraction, Fraction]]:
-    """The corners of a curve that stays below two curves and TPR = 1, each by its corners."""
+    """The corners of a curve that stays below two curves and TPR = 1, each by its corners.
+
+    Lines that fall are left out: a bound that has less FPR and more TPR than a test is not above
+    that test on them.
+    """
     lines = []
     for corners in (one, two):
         for (x0, y0), (x1, y1) in pairwise(corners):
-            if x1 > x0:
+            if x1 > x0 and y1 >= y0:
                 slope = (y1 - y0) / (x1 - x0)
                 lines.append((slope, y0 - slope * x0))
     return below_lines(lines).corners

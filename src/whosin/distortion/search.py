@@ -330,12 +330,12 @@ def best(
         cost: m × m, what showing b for a costs; Hamming by default.
 
     Raises:
-        MissingExtra: whosin[tradeoff] is not installed.
+        MissingExtra: whosin[distortion] is not installed.
         InvalidInput: a negative ε, a distortion outside [0, n], a prior that does not fit.
         ImpossibleTarget: identifiability below ε_X, which no mechanism reaches.
         Unsupported: a size beyond reach; the message says which structure would help.
     """
-    require_extras("tradeoff")
+    require_extras("distortion")
     if notion not in NOTION_NAMES:
         raise UnknownName("notion", str(notion), NOTION_NAMES)
     if (epsilon is None) == (distortion is None):
@@ -457,7 +457,7 @@ def best_at_distortion(known: Structure, cost: Array, notion: str, wanted: Fract
     return Optimum(space, notion, "distortion", *result, *bounds, theorems, note)
 
 
-# The three trade-offs of one prior: distortion against ε, identifiability and information.
+# The three curves of one prior: distortion against ε, identifiability and information.
 
 
 MIN_EPSILON = 0.04
@@ -488,7 +488,7 @@ def curves(
         points: how many to compute for each notion.
         progress: called with the notion, how many points are done and how many there are.
     """
-    require_extras("tradeoff")
+    require_extras("distortion")
     read_whole(points, "points", 2)
     for notion in read_list(notions, "notions", f"a list of {', '.join(NOTION_NAMES)}"):
         if notion not in NOTION_NAMES:

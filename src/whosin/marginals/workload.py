@@ -326,19 +326,15 @@ def _grow_set(
     one that completes most sets for its length; where none completes any, the one that is in most
     sets that are partly inside. Sets that are inside at the end are left no longer."""
     count, listed, left = len(lengths), wanted.listed, wanted.left
-    # Sets that miss one attribute are among those of one, and those that have one inside.
-    near = np.flatnonzero(missing == 1)
     added: Sequence[int] = first
     while True:
         for each in added:
             inside[each] = True
             missing[wanted.holders[each]] -= 1
-        near = np.unique(np.concatenate([near, *(wanted.holders[each] for each in added)]))
-        near = near[left[near]]
         fits = ~inside & (lengths + lengths[inside].sum() <= most + 1e-9)
         completed = np.zeros(count, np.int64)
         if fits.any():
-            last = listed[near[missing[near] == 1]]
+            last = listed[left & (missing == 1)]
             completed = np.bincount(last.ravel(), minlength=count + 1)[:count]
             if not completed[fits].any():
                 partly = listed[left & (missing > 1)]

@@ -29,7 +29,6 @@ from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
-from whosin.release.queries.together import JointMeasurement, merge_key
 from whosin.release.table import Table
 
 OPTIMAL_SPLIT = "optimal"
@@ -295,6 +294,8 @@ def _merge_queries(
     queries: Sequence[Query], table: Table, plan: Plan, worths: Sequence[float | None]
 ) -> list[_Unit]:
     """The queries, those that can be measured at once put together, in the order of the first."""
+    from whosin.release.queries.together import JointMeasurement, merge_key
+
     groups: dict[object, list[int]] = {}
     for index, query in enumerate(queries):
         key = merge_key(query, query.asked_of(table), plan)
@@ -312,7 +313,9 @@ def _merge_queries(
 def _estimates_by_query(
     units: Sequence[_Unit], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The cost estimates of each query, in the order of the queries."""
+    """The estimates of each query, in the order of the queries."""
+    from whosin.release.queries.together import JointMeasurement
+
     estimates: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
@@ -382,7 +385,7 @@ def estimate_batch_cost(
         split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
             `least_error`).
         noise: "laplace" or "gaussian".
-        capped: whether a share above what is left means what is left.
+        capped: whether a share of all means all that is left.
 
     Raises:
         BudgetRefused: the share is more than what is left.
@@ -456,8 +459,9 @@ def _read_unspent(
         part = budget.part(share)
         wanted = (part.epsilon, part.rho, part.delta)
         by_rho = noise == "gaussian" or not left[0]  # after Gaussian noise ε counts by its ρ
-        if not capped and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
-            whole = budget.rho if by_rho else budget.epsilon
+        whole = budget.rho if by_rho else budget.epsilon
+        means_rest = capped and wanted[by_rho] == whole
+        if not means_rest and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
             most = format_figures(Fraction(left[by_rho], whole), 4, "down")
             raise BudgetRefused(
                 f"share is {share}, and {most} of the plan's budget is left in this session",

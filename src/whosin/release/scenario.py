@@ -34,7 +34,6 @@ from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
 SECTION_KEYS = {
@@ -95,6 +94,8 @@ class Scenario:
 
     def asking(self, sql: str) -> Scenario:
         """The same scenario with the queries that a SELECT asks, and no others."""
+        from whosin.release.sql import parse_queries
+
         table = self.open_table()
         try:
             known = (self.dataset,) if self.dataset else ()
@@ -129,16 +130,17 @@ class Scenario:
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> Session:
-        """A session for the scenario's one batch, in its ledger or another one. Its cost is
-        estimated before a new request, so that what is wrong is found before a budget is opened."""
-        table = self.open_table()
+        """A session for the scenario's one batch, in its ledger or another one. The cost of the
+        batch is estimated before a new request, so that what is wrong with it is found before a
+        budget is opened."""
+        table, estimates = self.open_table(), None
         if request is None:
-            self.estimate_cost(table)
+            estimates = self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
         with self.at_budget():
-            return Session(
+            session = Session(
                 table,
                 self.plan,
                 ledger if ledger is not None else self.ledger,
@@ -148,6 +150,9 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
+        if estimates is not None:
+            session.expect(self.queries, estimates, **self.budget)
+        return session
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value
@@ -31,8 +31,6 @@ from whosin.release.cost import CostEstimate, apportion_cost
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.queries.together import paid_questions
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 from whosin.release.table_registration import register_question, register_table
 
@@ -47,9 +45,12 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
     """
     what, cost = paid["what"], paid["costs"].get(relation)
     whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
-    several = "answers" in stored
-    asked = paid_questions(what) if several else [dict(what)]
-    answers = stored["answers"] if several else [stored]
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
     return [
         Answer(
             question.get("name") or question["query"],
@@ -60,9 +61,7 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
             own,
             answer.get("details"),
         )
-        for question, answer, own in zip(
-            asked, answers, apportion_cost(whole, len(asked)), strict=True
-        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
 
 
@@ -120,13 +119,30 @@ class Session:
         if not isinstance(plan, Plan):
             raise invalid_value("plan", "a Plan, such as calibrate(…) makes", type(plan).__name__)
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
+        self._opens_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
         self.request = uuid.uuid4().hex if request is None else _read_request(request)
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
-        self._open(queries, amend, copies)
+        self._expected: tuple[object, list[CostEstimate]] | None = None
+        try:
+            self._open(queries, amend, copies)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger if this session opened it; one that was handed over stays open."""
+        if self._opens_ledger:
+            self.ledger.dispose()
 
     def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
         known = self.dataset in self.ledger.datasets()
@@ -194,8 +210,8 @@ class Session:
 
         Args:
             share: the part of the plan's budget for this batch, such as "1/10"; more than what is
-                left is refused. By default the session's own, or what is left of it. A plan for one
-                query (`calibrate(…, query=…)`) needs none.
+                left is refused. By default the session's own, of which 1 means all that is left. A
+                plan for one query (`calibrate(…, query=…)`) needs none.
             split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
@@ -221,6 +237,19 @@ class Session:
             capped=own,
         )
 
+    def expect(
+        self,
+        queries: Sequence[Query],
+        estimates: list[CostEstimate],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+    ) -> None:
+        """Take the estimates of a batch on this session's table for those of its first release, if
+        that asks for the same: a scenario is priced before its session is opened."""
+        self._expected = (list(queries), share, split, noise), estimates
+
     def release(
         self,
         queries: Query | Sequence[Query],
@@ -240,7 +269,10 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
+        expected, self._expected = self._expected, None
         estimates = self._resumed(asked, share, split, noise)
+        if estimates is None and expected and expected[0] == (asked, share, split, noise):
+            estimates = expected[1]
         if estimates is None:
             estimates = self.dry_run(asked, share=share, split=split, noise=noise)
         paid = paid_estimates(estimates)
@@ -335,6 +367,8 @@ class Session:
 
     def queries_in(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
+        from whosin.release.sql import parse_queries
+
         return parse_queries(sql, self.table, (self.dataset,))
 
     def sql(

@@ -40,8 +40,6 @@ BLOCK, BLOCKS = 1 << 16, 64
 MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
 FINGERPRINT_MEMORY = "1GB"
-HEX_DIGITS = 8
-"""Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -153,23 +151,19 @@ def _digest_rows(table: Table, source: object) -> str | None:
             many = engine.run(count).column("rows")[0].as_py()
             if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
                 return None
-            row = engine.run(_sum_digests(data, names)).to_pylist()[0]
+            digests = engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
         return None
     header = "\x1f".join(name.lower() for name in names)
-    return _digest_text(f"{header}\n{row['rows']}\n{row['first']}\n{row['second']}")
+    return _digest_text("\n".join([header, *map(str, digests)]))
 
 
-def _sum_digests(data: Any, names: list[str]) -> Any:
+def _row_texts(data: Any, names: list[str]) -> Any:
+    """Each row as a text."""
     text = data[names[0]].cast("string").fill_null("")
     for name in names[1:]:
         text = text + "\x1f" + data[name].cast("string").fill_null("")
-    digests = data.select(digest=text.hexdigest("md5"))
-    parts = {
-        name: ("0x" + digests["digest"].substr(start, HEX_DIGITS)).cast("int64").sum()
-        for name, start in (("first", 0), ("second", HEX_DIGITS))
-    }
-    return digests.aggregate(rows=digests.count(), **parts)
+    return data.select(text=text)
 
 
 def _digest_text(text: str) -> str:

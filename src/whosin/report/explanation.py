@@ -19,8 +19,6 @@ from whosin.report.terminal import Curve, format_short
 if TYPE_CHECKING:
     from whosin.curves import TradeOff
 
-# What an ε means: for each prior belief the largest posterior, adversary by adversary.
-
 
 SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
 
@@ -125,7 +123,8 @@ def explain_epsilon(
     if not 0 <= delta < 1:
         raise invalid_value("delta", "at least 0 and below 1", float(delta))
     if delta * SCALE_HEADROOM >= 1:
-        raise invalid_value("delta", "below 0.1: beyond that nothing is promised", float(delta))
+        hint = "a larger one promises nothing"
+        raise invalid_value("delta", "below 0.1", float(delta), hint)
     if relation not in ("add-remove", "replace"):
         raise UnknownName("relation", relation, ("add-remove", "replace"))
     level = float(epsilon)
@@ -168,9 +167,6 @@ def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
     if low == high:
         return (low,)
     return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
-
-
-# Whether an ε, an (ε, δ) or a process is enough for a target, and which ε would be.
 
 
 @dataclass(frozen=True)
@@ -252,10 +248,19 @@ def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
     replaced = adversary.relation == "replace" and relation != "replace"
     times = adversary.group * (2 if replaced else 1)
     if adversary.relation != "replace" and relation == "replace":
-        raise invalid_value("target", "about someone who knows the size, with replace", "another")
+        raise InvalidInput(
+            "an ε under replace says nothing about someone who does not know the size",
+            field="target",
+            hint="state it under add-remove, or choose a target about someone who does",
+        )
     if delta and times > 1:
-        who = "people who replace each other" if replaced else "groups"
-        raise invalid_value("delta", f"0 here: this target compares {who}", float(delta))
+        who = "people who replace each other" if replaced else "groups of people"
+        raise InvalidInput(
+            f"this target compares {who}, of which a δ says nothing",
+            field="delta",
+            value=float(delta),
+            hint="leave δ out",
+        )
     return times
 
 

@@ -221,12 +221,15 @@ def write_draft(batches: Iterable[Any], schema: Any, path: Path, owner: str = ""
 
 def publish_draft(path: Path, digest: str) -> bool:
     """Give a draft its public name, if nothing has it; whether the file of this digest is there
-    now. A draft whose name is taken stays."""
+    now. A draft whose name is taken stays, for whoever asks again: the ledger has stored its
+    digest, so that it needs no lock."""
     draft = _find_draft(path, digest)
     if draft is not None:
         with contextlib.suppress(FileExistsError):
             link_new(draft, path)
     if _file_digest(path) != digest:
+        if draft in _LOCKED_FOLDERS:
+            os.close(_LOCKED_FOLDERS.pop(draft))
         return False
     discard_draft(path, digest)
     return True

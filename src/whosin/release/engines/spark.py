@@ -517,6 +517,7 @@ class Spark(Engine):
         except Exception:  # whatever has the name cannot be read as a table of ours
             there = None
         if there != digest:
+            folder.unlock(digest)
             return False
         folder.discard(digest)
         return True

@@ -123,6 +123,13 @@ class SparkFolder:
         self.discard(digest)
         return True
 
+    def unlock(self, digest: str) -> None:
+        """Leave a draft whose name is taken: the ledger has stored its digest."""
+        draft = self._draft(digest)
+        kept = None if draft is None else self._here(draft)
+        if kept in _LOCKED_FOLDERS:
+            os.close(_LOCKED_FOLDERS.pop(kept))
+
     def discard(self, digest: str) -> None:
         """Remove a draft that was not stored, or what is left of one that is published."""
         draft = self._draft(digest)

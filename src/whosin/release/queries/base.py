@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -219,6 +220,40 @@ class Query(ABC):
             if field.name not in ("weight", "magnitude") and value != field.default:
                 data[field.name] = _plain_json(value)
         return data
+
+
+class QueryKinds(Mapping[str, type[Query]]):
+    """Queries by their kinds, each imported when it is looked up."""
+
+    classes: ClassVar[Mapping[str, str]] = {
+        "count": "Count",
+        "rows": "Rows",
+        "sum": "Sum",
+        "mean": "Mean",
+        "variance": "Variance",
+        "deviation": "Deviation",
+        "histogram": "Histogram",
+        "keys": "Keys",
+        "quantile": "Quantile",
+        "median": "Median",
+        "top": "Top",
+        "maximum": "Maximum",
+        "synthetic": "Synthetic",
+        "marginals": "Marginals",
+    }
+
+    def __getitem__(self, kind: str) -> type[Query]:
+        found: type[Query] = getattr(import_module("whosin.release.queries"), self.classes[kind])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+
+QUERIES = QueryKinds()
 
 
 def scenario_keys(query: Query) -> dict[str, Any]:
