@@ -299,7 +299,7 @@ def test_a_column_called_row_makes_it_ambiguous() -> None:
     assert oracle.table(ROWS, privacy_unit="column:who").privacy_unit == "who"
     both = named | {"each row": [1, 2, 3]}
     for given in ("row", "each row"):
-        with refused("entity"):
+        with refused("privacy_unit"):
             oracle.table(both, privacy_unit=given)
     literal = oracle.table({"column:x": [1, 1], "x": [1, 2]}, privacy_unit="column:x")
     assert literal.privacy_unit == "column:x", "a column's whole name comes first"

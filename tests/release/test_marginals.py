@@ -389,7 +389,7 @@ def test_refusals(tmp_path, query, field: str) -> None:
         (Marginals(columns=["long", "longer"]), "queries[0].columns"),
         (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "queries[0].sets"),
         (Marginals(columns=["sex"], order=2), "queries[0].order"),
-        (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].rows"),
+        (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].max_rows_per_group"),
         (Marginals(columns=["sex"], weight="1e-15"), "queries[0].weight"),
     ],
 )

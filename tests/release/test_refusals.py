@@ -53,7 +53,7 @@ def quiet(call, *arguments, **options) -> None:
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"privacy_unit": "whoo"}, "entity"),
+        ({"privacy_unit": "whoo"}, "privacy_unit"),
         ({"privacy_unit": None}, "privacy_unit"),
         ({"privacy_unit": "deep"}, "privacy_unit"),
         ({"domains": {"agee": (0, 1)}}, "column"),
