@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +34,6 @@ from whosin.errors import InvalidInput
 if TYPE_CHECKING:
     from whosin.audit import Audit, AuditBounds, CurveRun
     from whosin.calibration import Plan
-    from whosin.exact import Rational
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -107,7 +107,7 @@ class AuditOptions:
     """What every audit is told: the claim, the confidence, and how to show the result."""
 
     claim: Claim
-    confidence: Rational
+    confidence: Fraction
     prior: float
     save: Path | None
     json: bool
@@ -414,8 +414,9 @@ def audit_synthetic(
     options = replace(options, claim=options.claim.restate("replace"))
     files = [read_csv(path, MAX_STUDY_BYTES) for path in (train, holdout, synthetic)]
     first = files[0]
-    tables = [columns_like(each, first.header, first.name) for each in files]
-    bounds = room.synthetic(*tables, options.confidence, delta=options.claim.delta, seed=seed)
+    rows, others, made = (columns_like(each, first.header, first.name) for each in files)
+    terms: dict[str, Any] = {"delta": options.claim.delta, "seed": seed}
+    bounds = room.synthetic(rows, others, made, options.confidence, **terms)
     _finish(bounds, "the synthetic table", options, seed=seed)
 
 
