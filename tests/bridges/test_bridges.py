@@ -300,8 +300,8 @@ def test_explain_from_another_tool(run, tmp_path, monkeypatch):
     status, out, _ = run(f"explain --from {code}:event --delta 1e-6 --for resident")
     assert status == 0 and "of the 1,000" in " ".join(out.split())
     for words, message in [
-        (f"explain --from {code}:wrong", "an object of OpenDP"),
-        (f"explain --from {code}:event", "--from: delta must be given"),
+        (f"explain --from {code}:wrong", "give one of OpenDP"),
+        (f"explain --from {code}:event", "--from: an accountant needs a delta"),
         (f"explain --from {code}:event --delta 1e-6 --epsilon 1", "--epsilon must be left out"),
         (f"explain --from {code}:event --delta 1e-6 --ledger {tmp_path}/l.db", "--dataset"),
         ("explain --epsilon 1 --ledger x.db", "--from"),
