@@ -604,7 +604,7 @@ def is_coupling(pairs: dict, prior: dict, t: int) -> bool:
 
 
 def test_coupling_has_the_margins_and_is_nested():
-    """Lemma 4.9 holds for every uncertain entity; a certain one is certain."""
+    """Lemma 4.9 holds for every uncertain entity; a certain one is refused."""
     coupled = certain = 0
     for _rng, n, p, size, prior in fixed_size_priors(49, 2 * Amount.cases):
         space, stated = wi.Subsets(n), wi.priors.FixedSize(p, size)
