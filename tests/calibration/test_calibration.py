@@ -572,7 +572,7 @@ def plan_data() -> dict:
         ({"version": 2}, "version of the plan"),
         ({"version": None}, "version of the plan"),
         ({"epsilom": 1}, "key of the plan"),
-        ({"target": {"name": "posterior", "posterior": "0.9"}}, "noise of the plan"),
+        ({"target": {"name": "posterior", "posterior": "0.9"}}, "epsilon of the plan"),
         ({"target": {"name": "posterior"}}, "target"),
         ({"target": {"name": "posteriors", "posterior": "0.6"}}, "target"),
         ({"target": "posterior"}, "target"),

@@ -478,7 +478,7 @@ BAD_TABLES = [
     ([[Fraction(3, 2), Fraction(-1, 2)], [1, 0]], "probability in row 0 (world {}), column 1"),
     ([[1, 0], [math.nan, 1]], "probability in row 1 (world {0}), column 0"),
     ([[HALF, HALF], [math.nan, HALF]], "probability in row 1, column 0"),
-    ([[1, 0], [math.inf, 0]], "probability in row 1 (world {0}), column 0"),
+    ([[1, 0], [math.inf, 0]], "sum of row 1 (world {0})"),
     ([[1, 0], ["nan", 0]], "number"),
     ([[1, 0], ["x", 0]], "number"),
     ([[1, 0], [None, 0]], "number"),

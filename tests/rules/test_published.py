@@ -498,7 +498,7 @@ def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
         ("", FRAME, "has nothing"),
         (TABLE.splitlines()[0], FRAME, "has 1 line"),
         (TABLE.replace("\n", "\n\n", 1).replace("12,15", "x1,15"), FRAME, "line 3 column old"),
-        (TABLE + '"D,1', FRAME, "not CSV from line 5 on"),
+        (TABLE + '"D,1', FRAME, "not CSV from line 6 on"),
         (TABLE, FRAME.replace("60", "6"), "published[0][1]"),
     ],
 )

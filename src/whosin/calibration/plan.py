@@ -288,7 +288,7 @@ class Plan(Displayed):
             entities=data.get("entities"),
         )
         again = plan.to_dict()
-        for key in data.keys() - {"target", "family", "query"}:
+        for key in sorted(data.keys() - {"target", "family", "query"}):
             if not _values_agree(data[key], again[key]):
                 raise InvalidInput(
                     f"{key} of the plan is {shorten_value(data[key])}, and its target and family "
