@@ -19,13 +19,15 @@ PREPOSITIONS = frozenset(
     ["of", "on", "at", "in", "as", "by", "with", "without", "from", "to", "beside", "within"]
 )
 
-SINGLE_IMPORTERS = {"whosin.app.web.ledger_routes": "a group of routes a file"}
+SINGLE_IMPORTERS = {
+    "whosin.app.cli.plan": "a command a file",
+    "whosin.app.web.ledger_routes": "a group of routes a file",
+}
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
 
 TERSE_NAMES = {
     "find_requests_by": "whose requests",
     "numbers_at": "at a place",
-    "check_only_with": "options that go with others only",
     "sample_with_without": "both sides at once",
     "as_count_lattice": "a conversion",
     "translate_in": "the IN operator",
