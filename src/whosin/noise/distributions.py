@@ -1,0 +1,215 @@
+"""Noise as value objects: what it is drawn from, how far it strays, and what it costs.
+
+Contract: `LaplaceNoise`, `GaussianNoise` and `GeometricNoise` are distributions on the integers,
+drawn exactly. Their parameters are rationals, and so are their costs: an ε or a ρ at a sensitivity
+in steps of the statistic. Floats (variances, tails, quantiles) are for people and err towards more
+noise. The trade-off curve of a noise is `whosin.curves.noise_curve`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import ClassVar
+
+import numpy as np
+
+from whosin.errors import invalid_value
+from whosin.exact import Array, round_up
+from whosin.noise.additive import discrete_gaussian, discrete_laplace, geometric
+from whosin.noise.source import PARAMETERS_LARGEST, Shape
+
+MIN_VARIANCE = 1e-12
+"""The variance of noise that is always 0, so that it can be divided by."""
+MAX_SUMMED_VARIANCE = 4
+"""Above it the variance of a discrete Gaussian is its parameter, to within 1e-30 of it."""
+MIN_SCALE_FOR_SINH = Fraction(1, 700)
+"""Below it 1/sinh(1/scale) is 0 in floats."""
+TAIL_SLACK = 1 + 1e-12
+"""More than what floats round in a tail."""
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """The discrete Laplace distribution, P(k) ∝ e^(−|k|/scale): the two-sided geometric one.
+
+    Attributes:
+        scale: s, in steps of the statistic; 0 for no noise.
+    """
+
+    scale: Fraction
+    kind: ClassVar[str] = "laplace"
+
+    @classmethod
+    def at_epsilon(cls, sensitivity: int | Fraction, epsilon: Fraction) -> LaplaceNoise:
+        """The noise that makes a statistic of this L1 sensitivity ε-differentially private."""
+        return cls(Fraction(sensitivity) / epsilon)
+
+    def draw(self, size: Shape) -> Array:
+        """Exact noise from the secure source."""
+        if not self.scale:
+            return np.zeros(size, np.int64)
+        return discrete_laplace(self.scale, size)
+
+    @property
+    def variance(self) -> float:
+        """2a/(1 − a)², where a = e^(−1/scale); just above 0 where there is no noise."""
+        if self.scale <= Fraction(1, 1000):
+            return MIN_VARIANCE
+        return max(1 / (2 * math.sinh(1 / (2 * float(self.scale))) ** 2), MIN_VARIANCE)
+
+    @property
+    def mean_error(self) -> float:
+        """The expected distance from 0, 1/sinh(1/scale)."""
+        if self.scale <= MIN_SCALE_FOR_SINH:
+            return 0.0
+        return 1 / math.sinh(1 / float(self.scale))
+
+    def tail(self, distance: float) -> float:
+        """Pr[|X| > distance] = 2a^(⌊distance⌋+1)/(1 + a), rounded up."""
+        if not self.scale:
+            return 0.0 if distance >= 0 else 1.0
+        if distance < 0:
+            return 1.0
+        rate = 1 / float(self.scale)
+        tail = 2 * math.exp(-rate * (math.floor(distance) + 1)) / (1 + math.exp(-rate))
+        return min(1.0, tail * TAIL_SLACK)
+
+    def quantile(self, confidence: float) -> int:
+        """The noise is at most this far from 0 with this probability: the least such distance."""
+        a = math.exp(-1 / max(float(self.scale), 1e-300))
+        needed = -float(self.scale) * math.log((1 - confidence) * (1 + a) / 2) - 1
+        return max(0, math.ceil(needed))
+
+    def cost(self, sensitivity: int | Fraction) -> Fraction:
+        """ε for a statistic of this L1 sensitivity."""
+        return Fraction(sensitivity) / self.scale
+
+    def check_drawable(self, hint: str) -> LaplaceNoise:
+        """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
+        _check_width(self.scale, PARAMETERS_LARGEST, float(self.scale), hint)
+        return self
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """The discrete Gaussian distribution, P(k) ∝ e^(−k²/(2σ²)) (Canonne, Kamath, Steinke 2020).
+
+    Attributes:
+        sigma_squared: σ², in squared steps of the statistic; 0 for no noise.
+    """
+
+    sigma_squared: Fraction
+    kind: ClassVar[str] = "gaussian"
+
+    @classmethod
+    def at_rho(cls, squared_sensitivity: int | Fraction, rho: Fraction) -> GaussianNoise:
+        """The noise that makes a statistic of this squared L2 sensitivity ρ-zCDP; σ is a float,
+        rounded up."""
+        return cls(Fraction(_square_root_up(Fraction(squared_sensitivity) / (2 * rho))) ** 2)
+
+    def draw(self, size: Shape) -> Array:
+        """Exact noise from the secure source."""
+        if not self.sigma_squared:
+            return np.zeros(size, np.int64)
+        return discrete_gaussian(None, size, variance=self.sigma_squared)
+
+    @property
+    def sigma(self) -> float:
+        """σ, the parameter; the standard deviation is at most this."""
+        return math.sqrt(self.sigma_squared)
+
+    @property
+    def variance(self) -> float:
+        """The variance, which is below σ² where σ is small; just above 0 for no noise."""
+        if self.sigma_squared > MAX_SUMMED_VARIANCE:
+            return float(self.sigma_squared)
+        near = np.arange(-60.0, 61.0)
+        weights = np.exp(-(near**2) / (2 * max(float(self.sigma_squared), 1e-6)))
+        return max(float(near**2 @ weights / weights.sum()), MIN_VARIANCE)
+
+    @property
+    def mean_error(self) -> float:
+        """The expected distance from 0 of the continuous distribution."""
+        return self.sigma * math.sqrt(2 / math.pi)
+
+    def tail(self, distance: float) -> float:
+        """Pr[|X| > distance], at most: that of a normal distribution beyond ⌊distance⌋ (Canonne,
+        Kamath and Steinke 2020, Proposition 25)."""
+        if not self.sigma_squared:
+            return 0.0 if distance >= 0 else 1.0
+        if distance < 0:
+            return 1.0
+        return min(1.0, math.erfc(math.floor(distance) / self.sigma / math.sqrt(2)) * TAIL_SLACK)
+
+    def quantile(self, confidence: float) -> int:
+        """The noise is at most this far from 0 with this probability, by `tail`."""
+        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * self.sigma)
+
+    def cost(self, squared_sensitivity: int | Fraction) -> Fraction:
+        """ρ of zCDP for a statistic of this squared L2 sensitivity."""
+        return Fraction(squared_sensitivity) / (2 * self.sigma_squared)
+
+    def check_drawable(self, hint: str) -> GaussianNoise:
+        """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
+        _check_width(self.sigma_squared, PARAMETERS_LARGEST**2, self.sigma, hint)
+        return self
+
+
+@dataclass(frozen=True)
+class GeometricNoise:
+    """The geometric distribution from 0 up, P(k) ∝ e^(−k/scale), for choosing the best of several.
+
+    Attributes:
+        scale: s, in steps of the scores.
+    """
+
+    scale: Fraction
+    kind: ClassVar[str] = "geometric"
+
+    def draw(self, size: Shape) -> Array:
+        """Exact noise from the secure source."""
+        return geometric(self.scale, size)
+
+    @property
+    def variance(self) -> float:
+        """a/(1 − a)², where a = e^(−1/scale): half of the two-sided one's."""
+        return LaplaceNoise(self.scale).variance / 2
+
+    @property
+    def mean_error(self) -> float:
+        """The mean, a/(1 − a)."""
+        return 1 / math.expm1(1 / float(self.scale))
+
+    def tail(self, distance: float) -> float:
+        """Pr[X > distance] = e^(−(⌊distance⌋+1)/scale), rounded up."""
+        if distance < 0:
+            return 1.0
+        return min(1.0, math.exp(-(math.floor(distance) + 1) / float(self.scale)) * TAIL_SLACK)
+
+    def quantile(self, confidence: float) -> int:
+        """The least distance that the noise exceeds with at most the probability that is left."""
+        return max(0, math.ceil(-float(self.scale) * math.log(1 - confidence)) - 1)
+
+    def cost(self, sensitivity: int | Fraction, *, monotonic: bool = False) -> Fraction:
+        """ε of choosing the largest noisy score, where someone moves each by at most this much:
+        twice sensitivity over scale, or once where all scores move the same way."""
+        return Fraction(sensitivity) / self.scale * (1 if monotonic else 2)
+
+
+Noise = LaplaceNoise | GaussianNoise
+
+
+def _check_width(width: Fraction, most: int, shown: float, hint: str) -> None:
+    if width > most:
+        raise invalid_value("noise", "at most 2^52 steps wide", f"{shown:.3g} steps", hint)
+
+
+def _square_root_up(value: Fraction) -> float:
+    """The square root, rounded up to a float."""
+    root = math.sqrt(round_up(value))
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root
