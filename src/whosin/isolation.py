@@ -93,7 +93,7 @@ def read_answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> An
     try:
         kind, *rest = _Plain(io.BytesIO(frame[LENGTH_STRUCT.size :])).load()
     except Exception:
-        raise errors.Crashed("the process that worked on this gave no proper answer") from None
+        raise errors.Crashed("the worker process gave an answer that cannot be read") from None
     if kind == "answer":
         return rest[0]
     if kind == "memory":
@@ -198,15 +198,12 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        return TookTooLong(f"this takes longer than {most:g} seconds{self._hint()}")
+        return TookTooLong(f"this takes longer than {most:g} seconds", hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
         most = f"{self.memory / (1 << 30):.2g} GiB"
-        return OutOfMemory(f"this needs more memory than {most}{self._hint()}")
-
-    def _hint(self) -> str:
-        return f"; {self.hint}" if self.hint else ""
+        return OutOfMemory(f"this needs more memory than {most}", hint=self.hint)
 
 
 def wait_for_answer(
@@ -231,13 +228,13 @@ def wait_for_answer(
             except TimeoutError:
                 continue
             if not part:
-                raise Crashed("the process that worked on this ended without an answer")
+                raise Crashed("the worker process ended without an answer")
             received += part
             if len(received) > limits.memory:
                 raise limits.too_large()
         return read_answer(bytes(received), limits.too_large)
     except ConnectionError:
-        raise Crashed("the process that worked on this ended without an answer") from None
+        raise Crashed("the worker process ended without an answer") from None
     finally:
         stop()
         connection.close()
@@ -479,7 +476,7 @@ class WorkerPool:
             try:
                 connection, number = self._begin()
             except OSError:  # no file left to open, or the pool has just ended
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             try:
                 connection.settimeout(FIRST_SECONDS)
                 pid = PID_STRUCT.unpack(_receive_exactly(connection, PID_STRUCT.size))[0]
@@ -489,7 +486,7 @@ class WorkerPool:
             except (OSError, Crashed):
                 connection.close()
                 self._stop(number)
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             return wait_for_answer(connection, pid, limits, lambda: self._stop(number))
 
     def _ready(self) -> socket.socket:
@@ -525,6 +522,6 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = connection.recv(size - len(data))
         if not part:
-            raise Crashed("no process could be started for this")
+            raise Crashed("no worker process could be started")
         data += part
     return data

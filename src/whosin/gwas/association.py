@@ -72,7 +72,7 @@ def p_values(chi2: object, degrees: int = 1) -> Array:
     try:
         values = np.asarray(chi2, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid_value("chi2", "numbers", type(chi2).__name__) from None
+        raise invalid_value("chi2", "an array of numbers", type(chi2).__name__) from None
     tails: Array = chdtrc(read_whole(degrees, "degrees", 1), values)
     return tails
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import laplace_variance, sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
@@ -104,7 +104,12 @@ class GenotypePanel:
         """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
-            raise invalid_value("study", "PLINK files, which have genotypes", file.name)
+            raise InvalidInput(
+                f"{file.name} has no genotypes of single people, which the attack needs",
+                field="study",
+                value=file.name,
+                hint="give PLINK files (.bed, .bim, .fam)",
+            )
         refuse_other_formats(file)
         read_whole(seed, "seed", 0)
         groups = read_groups(sibling_path(path, ".fam"), phenotypes)
@@ -135,13 +140,20 @@ def attack_study(
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """
-    check_instance(crowd, GenotypePanel, "crowd", "a Crowd, such as Crowd.of(…) makes")
+    check_instance(
+        crowd, GenotypePanel, "crowd", "a GenotypePanel, as GenotypePanel.of(…) makes one"
+    )
     spent, tell = float(read_ranged(epsilon, "epsilon", "above 0")), check_progress(progress)
     read_whole(seed, "seed", 0)
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
-        most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
-        raise invalid_value("controls", most, crowd.controls)
+        least = 2 * int(np.ceil(1 / rate))
+        raise InvalidInput(
+            f"a false-positive rate of {rate:g} needs at least {least} controls, and the study has "
+            f"{crowd.controls}",
+            field="controls",
+            value=crowd.controls,
+        )
     wanted = [
         read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
     ]

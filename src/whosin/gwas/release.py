@@ -15,7 +15,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, UnknownName, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, rational
 from whosin.gwas.association import (
     STUDY_RELATIONS,
@@ -88,13 +88,22 @@ class Question:
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
-            raise invalid_value("top", "given, unless SNPs are named", self.top)
+            raise InvalidInput(
+                "give either top (how many SNPs to select) or the named SNPs, and not both",
+                field="top",
+                value=self.top,
+            )
         if self.top is not None:
             object.__setattr__(self, "top", read_whole(self.top, "top", 1))
         elif self.numbers == "nothing":
-            raise invalid_value("numbers", "counts or chi2, for SNPs that are named", self.numbers)
+            raise InvalidInput(
+                "named SNPs are released with numbers; nothing would be released of them",
+                field="numbers",
+                value=self.numbers,
+                hint="choose counts or chi2",
+            )
         if len(set(self.named)) < len(self.named):
-            raise invalid_value("named SNPs", "each named once", "repeated ones")
+            raise InvalidInput("a SNP is named twice", field="named SNPs")
         rational(self.threshold, "threshold")
 
     @property
@@ -159,8 +168,12 @@ def price_study(plan: Plan, question: Question, study: Study) -> StudyCostEstima
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
-        raise invalid_value(
-            "plan", "one for people who know the size of the study, without a delta", plan.relation
+        raise InvalidInput(
+            "a study is released under a plan for adversaries who know its size (replace "
+            "neighbours), without a delta",
+            field="plan",
+            value=plan.relation,
+            hint="for example family = 'fixed-size'",
         )
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
@@ -302,8 +315,13 @@ class StudyRelease:
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
         if self.offer.question.numbers != "counts":
-            raise invalid_value(
-                "numbers", "counts, to derive these from", self.offer.question.numbers
+            raise InvalidInput(
+                "frequencies, p-values and odds ratios follow from counts alone, and this "
+                "release has "
+                f"{self.offer.question.numbers}",
+                field="numbers",
+                value=self.offer.question.numbers,
+                hint='ask with numbers = "counts"',
             )
         x, y = self.numbers.T
         return estimate_association(x, y, self.offer.cases, self.offer.controls, self.offer.scale)
@@ -441,8 +459,12 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             raise BudgetRefused(
-                f"study {dataset!r} was released under {other} before; its budget is kept for that "
-                "relation, and levels under two relations do not add"
+                f"study {dataset!r} was released under the relation {other} before, and levels "
+                "under "
+                "two relations do not compose",
+                field="relation",
+                value=relation,
+                hint=f"ask under {other}",
             )
     return f"{dataset}:{relation}"
 
@@ -465,7 +487,9 @@ def _named_snps(question: Question, study: Study) -> Array:
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:
-            raise invalid_value("SNP", f"one of the study's {len(indices):,}", repr(name))
+            raise InvalidInput(
+                f"the study has no SNP {name!r} among its {len(indices):,}", field="SNP", value=name
+            )
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 

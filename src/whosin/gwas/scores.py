@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from whosin import noise
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation, chi2_of_copies, imputed_sensitivity
 from whosin.gwas.people import (
@@ -208,8 +208,9 @@ def distance_scores(
     known = group_sizes(table)
     people = known if sizes is None else tuple(np.full(len(table), size) for size in sizes)
     if min(people[0].min(), people[1].min()) < MIN_GROUP_SIZE:
-        raise invalid_value(
-            "counts", f"at least {MIN_GROUP_SIZE} cases and controls with a genotype a SNP", "fewer"
+        raise InvalidInput(
+            f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls",
+            field="counts",
         )
     c = read_threshold(threshold, int((people[0] + people[1]).min()))
     if sizes is None:

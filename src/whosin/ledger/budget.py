@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import ball, ball_end, rational, read_ranged
 from whosin.ledger import encoding
 from whosin.ledger.binding import Registration, read_binding
@@ -41,7 +41,9 @@ class Cost:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if type(value) is not int or not 0 <= value <= encoding.INFINITE_UNITS:
-                raise invalid_value(f"{name} of a cost", "a whole number of units", repr(value))
+                raise invalid_value(
+                    f"{name} of a cost", "a whole number of ledger units", repr(value)
+                )
 
     @classmethod
     def pure(cls, epsilon: object, delta: object = 0, *, rho: object = None) -> Cost:
@@ -101,15 +103,21 @@ class Charge:
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
-            raise invalid_value("charge", "a question and its costs as mappings", repr(self.what))
+            raise InvalidInput(
+                "a charge needs its question and its costs as mappings",
+                field="charge",
+                value=self.what,
+            )
         for relation, cost in self.costs.items():
             if relation not in NEIGHBOUR_RELATIONS:
                 raise UnknownName("relation of a cost", str(relation), NEIGHBOUR_RELATIONS)
             if not isinstance(cost, Cost):
                 raise invalid_value("cost", "a Cost", repr(cost))
         if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
-            raise invalid_value(
-                "guarantee", "a text, with alone true or false", repr(self.guarantee)
+            raise InvalidInput(
+                "a charge needs a guarantee in words, and alone as True or False",
+                field="guarantee",
+                value=self.guarantee,
             )
         # A copy in the ledger's own spelling: what is debited later is what was asked now.
         object.__setattr__(self, "what", encoding.plain_copy(self.what, "question"))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import rational
 
 # Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18.
@@ -80,8 +80,10 @@ def canonical_json(data: object, field: str = "entry") -> str:
             data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
         )
     except (TypeError, ValueError, RecursionError):
-        raise invalid_value(
-            field, "plain JSON data with finite numbers", "something else"
+        raise InvalidInput(
+            f"{field} holds something that JSON cannot store",
+            field=field,
+            hint="use text, finite numbers, booleans, lists and mappings",
         ) from None
 
 
@@ -110,13 +112,23 @@ LONGEST_NAME = 200
 def read_name(value: object, field: str) -> str:
     """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
     if not isinstance(value, str) or not value or value != value.strip():
-        raise invalid_value(field, "a name without spaces around it", repr(value)[:LONGEST_NAME])
+        raise invalid_value(
+            field, "a name, not empty and without spaces around it", repr(value)[:LONGEST_NAME]
+        )
     # Three letters can come of one: what is stored is what must fit.
     name = unicodedata.normalize("NFC", value[: LONGEST_NAME + 1])
     if max(len(value), len(name)) > LONGEST_NAME:
-        raise invalid_value(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
+        raise InvalidInput(
+            f"{field} has {len(value)} characters; at most {LONGEST_NAME} fit",
+            field=field,
+            value=len(value),
+        )
     if not name.isprintable():
-        raise invalid_value(field, "a name of printable letters", repr(value))
+        raise InvalidInput(
+            f"{field} has characters that cannot be printed: {shorten(repr(value))}",
+            field=field,
+            value=value,
+        )
     return name
 
 

@@ -199,7 +199,9 @@ class Ledger(Registry):
         text = encoding.canonical_json(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
             if key not in turn.debits:
-                raise BudgetRefused(f"request {key!r} has not been paid for")
+                raise BudgetRefused(
+                    f"request {key!r} has not been paid for", field="request", value=key
+                )
             if key in turn.answers:
                 return json.loads(turn.answers[key])
             registry.refuse_suspended(ledger_entries.read_standing(turn.row))
@@ -218,7 +220,9 @@ class Ledger(Registry):
             request: an id of this question, for a retry; by default a fresh one.
         """
         if not callable(draw):
-            raise invalid_value("draw", "a function that draws the answer", repr(draw))
+            raise invalid_value(
+                "draw", "a function without arguments that draws the answer", repr(draw)
+            )
         debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
@@ -256,7 +260,7 @@ class Ledger(Registry):
     ) -> set[str]:
         name = read_name(dataset, "dataset")
         if not isinstance(prefix, str):
-            raise invalid_value("prefix", "the beginning of a request", repr(prefix))
+            raise invalid_value("prefix", "the beginning of a request's name", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
         result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
         if self._only is not None:
@@ -296,7 +300,7 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
     listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
     result = tuple(cast(Iterable[object], charges)) if listed else (None,)
     if not all(isinstance(each, Charge) for each in result):
-        raise invalid_value("charges", "a list of Charges", repr(charges))
+        raise invalid_value("charges", "a list of one Charge or more", repr(charges))
     return cast(tuple[Charge, ...], result)
 
 
@@ -346,7 +350,9 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
     if head is not None:
         sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise invalid_value("head", "the digest printed on a report, 8 letters or more", head)
+            raise invalid_value(
+                "head", "a digest as a report prints it, of 8 characters or more", head
+            )
         if not any(entry.head.startswith(sought) for entry in entries):
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
     unanswered = check_whole(row, entries, answers)

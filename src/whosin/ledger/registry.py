@@ -87,11 +87,14 @@ def open_for_debits(standing: BudgetState) -> None:
     that is halted, nothing for now."""
     refuse_suspended(standing)
     if standing.state == "closed":
-        raise BudgetRefused(f"dataset {standing.dataset!r} is closed")
+        raise BudgetRefused(
+            f"dataset {standing.dataset!r} is closed and answers no more questions", field="dataset"
+        )
     if standing.state == "complete":
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} has had a release whose promise does not add to others: "
-            "nothing more can be asked of it"
+            f"dataset {standing.dataset!r} has had its one release: its promise does not compose "
+            "with further answers",
+            field="dataset",
         )
 
 
@@ -111,18 +114,22 @@ def check_session(standing: BudgetState, plan: Plan, budget: Budget, share: obje
     total = standing.budget
     if budget.relation != total.relation:
         raise BudgetRefused(
-            f"dataset {standing.dataset!r} is accounted for under {total.relation}, and this plan "
-            f"is for {budget.relation}"
+            f"the budget of dataset {standing.dataset!r} is for {total.relation} neighbours, and "
+            f"this plan is for {budget.relation} neighbours",
+            field="plan",
         )
     if budget.alone and (standing.debits or not total.alone):
         raise BudgetRefused(
-            "this plan's promise does not add to others: it needs a dataset of its own, "
-            f"registered with it; {standing.dataset!r} is not"
+            "this plan's promise does not compose with other answers, and dataset "
+            f"{standing.dataset!r} was not registered for it alone",
+            field="plan",
+            hint="register a dataset of its own with this plan",
         )
     if total.alone and describe_promise(plan) != describe_promise(standing.plan):
         raise BudgetRefused(
             f"dataset {standing.dataset!r} allows one release, under the plan that it was "
-            "registered with; this is another plan"
+            "registered with, and this is a different plan",
+            field="plan",
         )
     if share is not None:
         budget = budget.part(share)
@@ -136,13 +143,15 @@ def check_session(standing: BudgetState, plan: Plan, budget: Budget, share: obje
         needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
         raise BudgetRefused(
             f"{_describe_share(share)} needs δ = {needed}, and dataset {standing.dataset!r} has "
-            f"{have} left"
+            f"{have} left",
+            field="share",
         )
     needed, have = distinguish_units(budget.epsilon, _left_for_people(standing, budget.epsilon))
     raise BudgetRefused(
         f"{_describe_share(share)} needs ε = {needed}, and dataset {standing.dataset!r} has "
-        f"{have} left of "
-        f"{budget_words(total)}{_fitting_share(standing, plan)}"
+        f"{have} left of {budget_words(total)}",
+        field="share",
+        hint=_fitting_share(standing, plan),
     )
 
 
@@ -156,7 +165,7 @@ def _fitting_share(standing: BudgetState, plan: Plan) -> str:
     fits = standing.spendable_units
     if not 0 < fits < whole:
         return ""
-    return f"; a share of 1/{-(-whole // fits)} of the plan would fit"
+    return f"a share of 1/{-(-whole // fits)} of the plan would fit"
 
 
 def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
@@ -170,12 +179,17 @@ def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
     for charge in charges:
         if count and (charge.alone or standing.budget.alone):
             raise BudgetRefused(
-                "a release whose promise does not add to others must be the only one; "
-                f"dataset {standing.dataset!r} has answered before"
+                "this release's promise does not compose with other answers, and dataset "
+                f"{standing.dataset!r} has answered before",
+                field="dataset",
             )
         spent, count = spent + charge.cost(relation), count + 1
     if any(charge.alone for charge in charges) and len(charges) > 1:
-        raise BudgetRefused("a release whose promise does not add to others must be the only one")
+        raise BudgetRefused(
+            "a release whose promise does not compose with others must be asked alone",
+            field="charges",
+            value=len(charges),
+        )
     for charge in charges:
         check_registration(standing, charge)
     by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
@@ -183,7 +197,7 @@ def check_debits(standing: BudgetState, charges: Sequence[Charge]) -> None:
         for charge in charges:
             _check_same_kind(standing, charge)
     if not by_itself and not standing.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(standing, charges, spent))
+        raise BudgetRefused(_describe_excess(standing, charges, spent), field="budget")
 
 
 def _check_same_kind(standing: BudgetState, charge: Charge) -> None:
@@ -192,9 +206,10 @@ def _check_same_kind(standing: BudgetState, charge: Charge) -> None:
         describe_promise(standing.plan), "plan"
     ):
         raise BudgetRefused(
-            f"this answer promises something of its own ({charge.guarantee}), from which what "
-            f"dataset {standing.dataset!r} was registered with does not follow: it needs a dataset "
-            "that is registered with that very plan"
+            f"this answer has a promise of its own ({charge.guarantee}), which does not imply the "
+            f"one that dataset {standing.dataset!r} was registered with",
+            field="plan",
+            hint="register a dataset with that very plan",
         )
 
 
@@ -219,8 +234,11 @@ def other_question(before: Entry, charge: Charge, only: str | None = None) -> No
     others = only is not None and before.body.get("who") != only
     if others or _question_text(paid) != _question_text(asked):
         raise BudgetRefused(
-            f"request {before.request!r} was made for another question, or at another price: a "
-            "request is repeated with the same questions, share, split, weights and noise"
+            f"request {before.request!r} was made for another question or at another cost",
+            field="request",
+            value=before.request,
+            hint="repeat a request with the same questions, share, split, weights and noise, or "
+            "choose a new name",
         )
 
 
@@ -239,8 +257,10 @@ def other_table(before: Entry, charge: Charge, standing: BudgetState) -> None:
         standing.bound.asked(charge.binding)
     ):
         raise BudgetRefused(
-            f"request {before.request!r} was made for this question to another table, or with "
-            "other domains or bounds"
+            f"request {before.request!r} asked this question of another table, or with other "
+            "domains or bounds",
+            field="request",
+            value=before.request,
         )
 
 
@@ -360,7 +380,9 @@ class Registry:
         with self._store.writing() as connection:
             if not self._register(connection, name, plan, budget, read_binding(binding), copies):
                 raise BudgetRefused(
-                    f"dataset {name!r} is registered already; its budget is set once and for all"
+                    f"dataset {name!r} is registered already; its budget is set once and for all",
+                    field="dataset",
+                    value=name,
                 )
             return entries.read_standing(entries.dataset_row(connection, name))
 
@@ -445,7 +467,11 @@ class Registry:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
             if ledger_standing.state_after_resuming(turn.row.state) == "closed":
-                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
+                raise BudgetRefused(
+                    f"dataset {turn.row.name!r} is closed already",
+                    field="dataset",
+                    value=turn.row.name,
+                )
             self._append(
                 turn, "closed", {}, state=ledger_standing.state_after_closing(turn.row.state)
             )
@@ -546,7 +572,12 @@ def _check_copies(copies: object) -> None:
 def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
     known = [str(each) for each in connection.scalars(select(datasets.c.name))]
     if not known:
-        return invalid_value("dataset", "registered first; the ledger is empty", repr(name))
+        return InvalidInput(
+            f"dataset {name!r} is not registered: the ledger is empty",
+            field="dataset",
+            value=name,
+            hint="register it with whosin ledger create",
+        )
     return UnknownName("dataset", name, known)
 
 

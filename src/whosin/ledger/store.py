@@ -32,6 +32,7 @@ from sqlalchemy.pool import NullPool
 from whosin.errors import (
     BrokenHistory,
     EmptyLedger,
+    InvalidInput,
     StoreFailed,
     WhosinError,
     invalid_value,
@@ -272,12 +273,22 @@ def read_url(url: object) -> URL:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
     except (exc.ArgumentError, ValueError):
-        raise invalid_value("ledger", "a file or a database URL", "one that is neither") from None
+        raise InvalidInput(
+            "the ledger's address cannot be read",
+            field="ledger",
+            hint="give a file, or a URL such as postgresql://host/name",
+        ) from None
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
-        got = "sqlite:// without a file" if kind == "sqlite" else f"{kind}://…"
-        raise invalid_value("ledger", "a SQLite file or postgresql://…", got)
+        raise InvalidInput(
+            "sqlite:// needs the name of a file"
+            if kind == "sqlite"
+            else f"a ledger cannot be kept in {kind}://…",
+            field="ledger",
+            value=f"{kind}://…",
+            hint="give a SQLite file, or postgresql://host/name",
+        )
     return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
 
 
@@ -298,7 +309,7 @@ class Store:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
-            raise invalid_value("wait", "seconds, above 0 and at most a day", repr(wait))
+            raise invalid_value("wait", "above 0 and at most a day, in seconds", repr(wait))
         self.wait = float(wait)
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         self.read_only = False
@@ -333,7 +344,9 @@ class Store:
         with self._reporting(), self._begun(self._look) as (connection, _):
             yield connection
         if before is not None and self._file.stamp() != before:
-            raise StoreFailed("the ledger was written while it was read: read it again")
+            raise StoreFailed(
+                "the ledger was written while it was being read", hint="read it again"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -439,9 +452,15 @@ class Store:
             _check_version(version.kind, version.version)
             return
         if self.sqlite and tables - set(entries.metadata.tables):
-            raise invalid_value("ledger", "a ledger file", "another program's database")
+            raise InvalidInput(
+                "this is a database of another program, not a ledger", field="ledger"
+            )
         if not create or self.read_only:
-            raise EmptyLedger("ledger", "an existing ledger", "an empty database")
+            raise EmptyLedger(
+                "this database is empty and holds no ledger",
+                field="ledger",
+                hint="make one with whosin ledger create",
+            )
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")
@@ -461,7 +480,7 @@ class Store:
     def _check_writable(self) -> None:
         if self.read_only:
             raise StoreFailed(
-                "the ledger cannot be used: the file or its folder cannot be written; "
+                "the ledger cannot be used: its file or folder cannot be written; "
                 "no answer was given"
             )
 
@@ -538,9 +557,10 @@ def _check_version(kind: object, version: object) -> None:
         or not isinstance(version, int)
         or version < entries.FORMAT_VERSION
     ):
-        raise invalid_value("ledger", "a ledger", "another kind of database")
+        raise InvalidInput("this database is not a ledger", field="ledger")
     if version > entries.FORMAT_VERSION:
         raise StoreFailed(
             f"the ledger has format {version}, written by a newer whosin; this one reads format "
-            f"{entries.FORMAT_VERSION}: upgrade whosin"
+            f"{entries.FORMAT_VERSION}",
+            hint="upgrade whosin",
         )

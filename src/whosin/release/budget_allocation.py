@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, UnknownName, at, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, at, invalid_value, shorten
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
@@ -64,7 +64,12 @@ def divisible_units(unspent: RemainingBudget, noise: str) -> int:
     if noise not in NOISE_KINDS:
         raise UnknownName("noise", str(noise), NOISE_KINDS)
     if noise == "gaussian" and not unspent.rho:
-        raise invalid_value("noise", "laplace, under a plan without a delta", noise)
+        raise InvalidInput(
+            "gaussian noise needs a plan with a delta, and this plan has none",
+            field="noise",
+            value=noise,
+            hint="use noise = laplace, or plan with a delta",
+        )
     # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
     return (
         unspent.rho
@@ -92,7 +97,12 @@ def divide_budget(
         epsilon = 0 if rho else encoding.epsilon_from_rho(amount) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
-                raise invalid_value("weight", "large enough to get any budget", query.weight)
+                raise InvalidInput(
+                    f"weight {shorten(query.weight)} leaves nothing of the budget for this query",
+                    field="weight",
+                    value=query.weight,
+                    hint="give it a larger weight",
+                )
         scale = encoding.EPSILON_UNITS
         result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
     return result
@@ -117,8 +127,14 @@ def _equal_errors(
         if (reach := _query_sensitivity(query, table, plan, gaussian)) is not None
     }
     if not reaches:
-        accepted = "weights, where no query has an error that is known beforehand"
-        raise invalid_value("split", accepted, "relative-error")
+        raise InvalidInput(
+            "split = relative-error needs a query whose error is known beforehand, and none of "
+            "these "
+            "has one",
+            field="split",
+            value="relative-error",
+            hint="split by weights",
+        )
     budget = float(sum(parts[number] for number in reaches))
 
     def needed(error: float) -> list[float]:
@@ -146,7 +162,13 @@ def _query_sensitivity(
     if offer.error is None or len(offer.parts) != 1 or (gaussian and not query.takes_gaussian):
         return None
     if query.magnitude is None:
-        raise invalid_value("magnitude", "declared for every query, to split by error", query.title)
+        raise InvalidInput(
+            f"the query {query.title!r} declares no magnitude, and splitting by error needs one "
+            "of every "
+            "query",
+            field="magnitude",
+            value=query.title,
+        )
     noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, offer.error / magnitude * math.sqrt(probe)
@@ -218,7 +240,12 @@ def estimate_costs(
             asked = query.asked_of(table)
             offers.append(replace(query.offer(asked, share), cautions=query.cautions(asked)))
     if len(offers) > 1 and any(offer.charge.alone for offer in offers):
-        raise invalid_value("queries", "only one, where a promise does not add", len(offers))
+        raise InvalidInput(
+            f"one of these {len(offers)} queries has a promise that does not compose with others",
+            field="queries",
+            value=len(offers),
+            hint="ask it alone",
+        )
     return offers
 
 
@@ -242,7 +269,12 @@ def _query_weights(
     said = [query.magnitude is not None for query in known]
     if any(said) and not all(said):
         missing = next(query for query in known if query.magnitude is None)
-        raise invalid_value("magnitude", "declared for all queries or for none", missing.title)
+        raise InvalidInput(
+            f"the query {missing.title!r} declares no magnitude, and others do",
+            field="magnitude",
+            value=missing.title,
+            hint="declare it for all queries or for none",
+        )
     result: list[float | None] = []
     for query, offer, error in zip(queries, offers, spread, strict=True):
         if query.magnitude is not None:
@@ -400,7 +432,9 @@ def read_queries(queries: object) -> list[Query]:
     asked = queries if isinstance(queries, list | tuple) else [queries]
     result = [query for query in asked if isinstance(query, Query)]
     if not result or len(result) != len(asked):
-        raise invalid_value("queries", "one query or more, such as Count()", repr(queries)[:80])
+        raise invalid_value(
+            "queries", "a query or a list of queries, such as Count()", repr(queries)[:80]
+        )
     return result
 
 
@@ -414,7 +448,7 @@ def _read_unspent(
         max(0, budget.delta - spent.delta),
     ]
     if not left[0] and not left[1]:
-        raise BudgetRefused("this session has spent all of its plan's budget")
+        raise BudgetRefused("this session has spent all of its plan's budget", field="share")
     if share is not None:
         part = budget.part(share)
         wanted = (part.epsilon, part.rho, part.delta)
@@ -423,8 +457,10 @@ def _read_unspent(
             whole = budget.rho if by_rho else budget.epsilon
             most = format_figures(Fraction(left[by_rho], whole), 4, "down")
             raise BudgetRefused(
-                f"share must be at most {most}, the part of the plan's budget that is left in this "
-                f"session; got {share}"
+                f"share is {share}, and {most} of the plan's budget is left in this session",
+                field="share",
+                value=share,
+                hint=f"ask for at most {most}",
             )
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     return RemainingBudget(plan, *left)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
 from whosin.release.dates import (
     CALENDAR_PARTS,
@@ -150,12 +150,17 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = fold_name(each.name)
             if name in taken:
-                raise invalid_value(
-                    field, "a level with a name that no column has", repr(each.name)
+                raise InvalidInput(
+                    f"the level {each.name!r} has the name of a column",
+                    field=field,
+                    value=each.name,
                 )
             if name in owners:
-                accepted = f"another level than {owners[name]} has"
-                raise invalid_value(field, accepted, repr(each.name))
+                raise InvalidInput(
+                    f"the level {each.name!r} is declared for {owners[name]} already",
+                    field=field,
+                    value=each.name,
+                )
             owners[name] = column
 
 
@@ -194,8 +199,11 @@ class Derived:
         if isinstance(self.domain, Range):
             low, high = self.domain.bounds
             if high // 10 - low // 10 >= MOST_DECADES:
-                accepted = f"a range of at most {MOST_DECADES} decades"
-                raise invalid_value(f"domain of {self.column}", accepted, "a wider one")
+                raise InvalidInput(
+                    f"the range of {self.column} spans more than {MOST_DECADES} decades",
+                    field=f"domain of {self.column}",
+                    hint="group by bins (edges) instead of decade()",
+                )
         if self.outside is not None:
             check_closed(len(self.values))
 
@@ -303,8 +311,12 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
     elif isinstance(domain, Range):
         known = (DECADE_FUNCTION,)
     else:
-        accepted = "a range of numbers or dates, to derive something from it"
-        raise invalid_value(f"domain of {column}", accepted, "a list of values")
+        raise InvalidInput(
+            f"{name} needs a range of numbers or dates, and {column} is declared as a list of "
+            "values",
+            field=f"domain of {column}",
+            value=name,
+        )
     if function not in known:
         raise UnknownName(f"function of {column}", function, known)
     assert isinstance(domain, Dates | Range)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -133,8 +133,11 @@ class SelectionNoise:
             scale = times * change / share.epsilon
         scale *= SLIGHTLY_MORE
         if scale > LARGEST_SCALE:
-            accepted = "of a scale of at most 2^52: more budget, fewer rows"
-            raise invalid_value("noise", accepted, "more")
+            raise InvalidInput(
+                "the noise would need a scale above 2^52, which is not drawn",
+                field="noise",
+                hint="spend more budget, or let fewer rows of a person count",
+            )
         return cls(scale, bool(share.rho))
 
     def price(
@@ -229,8 +232,12 @@ def noisy_parts(
 def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
     """Noise that the samplers can draw; what they cannot is refused before any debit."""
     if noisy.scale > LARGEST_SCALE:
-        accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
-        raise invalid_value("noise", accepted, f"{float(noisy.scale):.3g} steps")
+        raise InvalidInput(
+            f"the noise would need a scale of {float(noisy.scale):.3g} steps; at most 2^52 is "
+            "drawn",
+            field="noise",
+            hint="spend more budget, declare larger steps, or let fewer rows of a person count",
+        )
     return noisy
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
 
 # What a domain does with values outside it, in words that all kinds of domains share.
@@ -25,14 +25,17 @@ DROP, CLAMP = "drop", "clamp"
 def check_closed(cells: int) -> None:
     """A closed domain has several cells: with one there would be nothing to ask."""
     if cells < 2:
-        raise invalid_value("outside", "left out where there is one value or bin only", "given")
+        raise InvalidInput(
+            "outside has no meaning where a domain has one value or bin only",
+            field="outside",
+            hint="leave it out",
+        )
 
 
 def check_outside(outside: object) -> None:
     """What may be said about bins."""
     if outside is not None and outside not in (DROP, CLAMP):
-        accepted = f"{DROP!r} or {CLAMP!r}, for a range"
-        raise invalid_value("outside", accepted, repr(outside)[:80])
+        raise invalid_value("outside", f"{DROP!r} or {CLAMP!r} for a range", repr(outside)[:80])
 
 
 def check_constant(given: object) -> None:
@@ -104,16 +107,24 @@ class Dates:
             object.__setattr__(self, field, read_day(getattr(self, field), field).isoformat())
         first, last = self.ends
         if first >= last:
-            raise invalid_value("lower", f"before upper ({last})", first)
+            raise InvalidInput(
+                f"lower is {first}, not before upper, {last}", field="lower", value=str(first)
+            )
         if (last - first).days >= MOST_DAYS:
-            raise invalid_value("upper", f"within {MOST_DAYS:,} days of lower", last)
+            raise InvalidInput(
+                f"upper is {last}, more than {MOST_DAYS:,} days after lower",
+                field="upper",
+                value=str(last),
+            )
         if isinstance(self.edges, str):
             if self.edges not in CALENDAR_UNITS:
                 raise UnknownName("edges of dates", self.edges, CALENDAR_UNITS)
         elif isinstance(self.edges, list | tuple):
             self._check_edges()
         else:
-            raise invalid_value("edges", "a list of days, or month", repr(self.edges)[:80])
+            raise invalid_value(
+                "edges", "a list of days, or a calendar unit such as month", repr(self.edges)[:80]
+            )
         check_outside(self.outside)
         if self.outside is not None and self.edges:
             check_closed(len(self.bins))
@@ -121,10 +132,15 @@ class Dates:
     def _check_edges(self) -> None:
         days = [read_day(edge, "edges") for edge in self.edges]
         if days and (len(days) < 2 or days != sorted(set(days))):
-            raise invalid_value("edges", "at least two days, rising", list(map(str, days)))
+            raise invalid_value("edges", "at least two days in rising order", list(map(str, days)))
         first, last = self.ends
         if days and (days[0], days[-1]) != (first, last):
-            raise invalid_value("edges", f"days from {first} to {last}", f"{days[0]} to {days[-1]}")
+            raise InvalidInput(
+                f"edges run from {days[0]} to {days[-1]}, and the dates from {first} to {last}",
+                field="edges",
+                value=[str(days[0]), str(days[-1])],
+                hint="begin and end them alike",
+            )
         object.__setattr__(self, "edges", tuple(day.isoformat() for day in days))
 
     @property

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value, shorten
 from whosin.exact import rational, read_ranged
 from whosin.release.dates import (
     DROP,
@@ -60,7 +60,9 @@ def lowest_values(data: object) -> tuple[Any, ...]:
     level that is not about parents of another one."""
     levels = list(data.values()) if isinstance(data, Mapping) else []
     if not levels or not all(isinstance(each, Mapping) for each in levels):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value(
+            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
+        )
     above = {parent for level in levels for parent in level}
     result: list[tuple[Any, ...]] = []
     for level in levels:
@@ -77,17 +79,25 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
     which are values of the domain or parents of another level."""
     if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
         if any(len(each.numbers) != len(values) for each in data):
-            raise invalid_value("parents", "one for each value, at every level", "others")
+            raise InvalidInput(
+                "every level of parents needs one parent for each value", field="parents"
+            )
         return data
     if not isinstance(data, Mapping):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
+        raise invalid_value(
+            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
+        )
     if len(data) > MOST_LEVELS:
         raise invalid_value("parents", f"at most {MOST_LEVELS} levels", len(data))
     listed = {}
     for name, level in data.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
-            accepted = "named by texts without brackets, at every level"
-            raise invalid_value("parents", accepted, repr(name)[:80])
+            raise InvalidInput(
+                f"parents has a level named {shorten(repr(name)[:80])}",
+                field="parents",
+                value=name,
+                hint="name levels by text without brackets",
+            )
         with at(f"parents.{name}"):
             listed[name] = _read_levels(name, level)
     resolved: dict[str, Parents] = {}
@@ -102,15 +112,24 @@ def _read_levels(name: str, level: object) -> dict[str, tuple[Value, ...]]:
     seen: set[Any] = set()
     for parent, children in level.items():
         if not isinstance(parent, str) or not parent.isprintable():
-            raise invalid_value(name, "with texts as parents", repr(parent)[:80])
+            raise InvalidInput(
+                f"{name} has the parent {shorten(repr(parent)[:80])}, which is not printable text",
+                field=name,
+                value=parent,
+            )
         if not isinstance(children, list | tuple) or not children:
-            accepted = f"a list of at least one value for {parent}"
-            raise invalid_value(name, accepted, repr(children)[:80])
+            raise InvalidInput(
+                f"{name} must list at least one value for {parent}, not "
+                f"{shorten(repr(children)[:80])}",
+                field=name,
+                value=children,
+            )
         for child in children:
             key = (type(child), repr(child))
             if key in seen:
-                accepted = "lists in which each value is once, since it has one parent"
-                raise invalid_value(name, accepted, f"{child!r} twice")
+                raise InvalidInput(
+                    f"{name} lists {child!r} twice; a value has one parent", field=name, value=child
+                )
             seen.add(key)
     return {parent: tuple(children) for parent, children in level.items()}
 
@@ -128,7 +147,7 @@ def _resolve_level(
     with at(f"parents.{name}"):
         if name in above:
             way = " → ".join((*above[above.index(name) :], name))
-            raise invalid_value(name, "free of cycles", way)
+            raise InvalidInput(f"{name} is its own parent by way of {way}", field=name, value=way)
         level = listed[name]
         numbers = {
             _value_key(child): number
@@ -140,10 +159,16 @@ def _resolve_level(
         for child in (child for each in level.values() for child in each):
             if _value_key(child) not in set(map(_value_key, below)):
                 of = "the domain" if lower is None else lower
-                raise invalid_value(name, f"lists of values of {of}", repr(child)[:80])
+                raise InvalidInput(
+                    f"{name} lists {shorten(repr(child)[:80])}, which is not a value of {of}",
+                    field=name,
+                    value=child,
+                )
         for value in below:
             if _value_key(value) not in numbers:
-                raise invalid_value(name, "a parent for every value", f"none for {value!r}"[:80])
+                raise InvalidInput(
+                    f"{name} has no parent for {shorten(repr(value)[:80])}", field=name, value=value
+                )
     own = tuple(numbers[_value_key(value)] for value in below)
     if lower is not None:
         inner = _resolve_level(lower, values, listed, resolved, (*above, name))
@@ -221,17 +246,26 @@ class Values:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
         if len(self.values) > MOST_VALUES:
-            raise invalid_value("values", f"at most {MOST_VALUES}", len(self.values))
+            raise invalid_value(
+                "values", f"at most {MOST_VALUES:,} values", f"{len(self.values):,}"
+            )
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
-            raise invalid_value("values", "all texts, or all whole numbers", repr(self.values[:5]))
+            raise InvalidInput(
+                "values must be all text, all whole numbers, or true and false, not "
+                f"{self.values[:5]!r}…",
+                field="values",
+                value=self.values[:5],
+            )
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
-            raise invalid_value("values", "whole numbers of 64 bits", "a larger one")
+            raise InvalidInput(
+                "values has a whole number that does not fit into 64 bits", field="values"
+            )
         if kinds == {str} and any(map(_has_lone_surrogate, self.values)):
-            raise invalid_value("values", "texts that UTF-8 can hold", repr(self.values[:5]))
+            raise InvalidInput("values has text that UTF-8 cannot hold", field="values")
         if len(set(self.values)) != len(self.values):
-            raise invalid_value("values", "different from each other", repr(self.values[:5]))
+            raise InvalidInput("values has a value twice", field="values", value=self.values[:5])
         check_constant(self.constant)
         self._check_outside()
         object.__setattr__(self, "parents", read_parents(self.values, self.parents))
@@ -247,8 +281,12 @@ class Values:
             return
         check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
-            accepted = "another value, or left out, where drop is a declared value"
-            raise invalid_value("outside", accepted, repr(DROP))
+            raise InvalidInput(
+                f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value",
+                field="outside",
+                value=DROP,
+                hint="name another value, or leave it out",
+            )
         if self.outside != DROP and not any(map(self._names, self.values)):
             accepted = f"{DROP!r}, or one of the declared values"
             raise invalid_value("outside", accepted, repr(self.outside)[:80])
@@ -303,20 +341,28 @@ class Range:
         check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
-            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
+            raise InvalidInput(
+                f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}",
+                field="lower",
+                value=self.lower,
+            )
         if max(-low, high) > MAX_BOUND or high - low < Fraction(1, MAX_BOUND):
-            raise invalid_value("lower and upper", "between 1e-100 and 1e100", self.lower)
+            raise InvalidInput(
+                "lower and upper must lie within ±1e100, and at least 1e-100 apart",
+                field="lower and upper",
+                value=self.lower,
+            )
         if not isinstance(self.edges, list | tuple):
             raise invalid_value("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
         exact = [rational(edge, "edges") for edge in self.edges]
         if any(abs(edge) > MAX_BOUND for edge in exact):
-            raise invalid_value("edges", "numbers between -1e100 and 1e100", "a larger one")
+            raise InvalidInput("edges must lie within ±1e100", field="edges")
         edges = list(map(float, exact))
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
-            raise invalid_value("edges", "at least two numbers, rising", list(self.edges))
+            raise invalid_value("edges", "at least two numbers in rising order", list(self.edges))
         if len(edges) > MOST_VALUES:
-            raise invalid_value("edges", f"at most {MOST_VALUES}", len(edges))
+            raise invalid_value("edges", f"at most {MOST_VALUES:,} numbers", f"{len(edges):,}")
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)
@@ -329,9 +375,17 @@ class Range:
         least, most = self.units
         step = "the default" if self.step is None else self.step
         if least >= most:
-            raise invalid_value("step", "small enough for two steps within the range", step)
+            raise InvalidInput(
+                f"step is {shorten(step)}, too large for two steps within the range",
+                field="step",
+                value=step,
+            )
         if max(-least, most) > MAX_BOUND_STEPS:
-            raise invalid_value("step", "at least a billionth of the largest value", step)
+            raise InvalidInput(
+                f"step is {shorten(step)}, less than a billionth of the largest value",
+                field="step",
+                value=step,
+            )
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -404,7 +458,11 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:
-            raise invalid_value(f"domain of {column}", "values, or a range, not both", "both")
+            raise InvalidInput(
+                f"the domain of {column} has both values and a range",
+                field=f"domain of {column}",
+                hint="give one of them",
+            )
         parents = data.get("parents", ())
         values = data["values"] if "values" in data else lowest_values(parents)
         return Values(_read_list(values, f"values of {column}"), constant, outside, parents)
@@ -412,16 +470,30 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     if not isinstance(edges, str):
         edges = _read_list(edges, f"edges of {column}")
     if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
-        accepted = "at least two numbers: where the first bin begins and the last one ends"
-        raise invalid_value("edges", accepted, repr(list(edges)))
+        raise InvalidInput(
+            f"edges is {list(edges)!r}, and needs at least two numbers: where the first bin "
+            "begins and "
+            "where the last one ends",
+            field="edges",
+            value=list(edges),
+        )
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
-            raise invalid_value(f"domain of {column}", f"an object with {key!r}", "none")
+            raise InvalidInput(
+                f"the domain of {column} has no {key!r}",
+                field=f"domain of {column}",
+                value=key,
+                hint="give values, or lower and upper",
+            )
     if is_day(data["lower"]):
         if data.get("step") is not None:
-            raise invalid_value(f"domain of {column}", "without a step, for dates", "one")
+            raise InvalidInput(
+                f"the domain of {column} has dates, which take no step",
+                field=f"domain of {column}",
+                value=data["step"],
+            )
         return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
 

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from whosin.errors import UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.release.dates import Dates
 from whosin.release.domains import MAX_BOUND_STEPS, Domain, Range, Values
 from whosin.release.row_values import (
@@ -156,18 +156,23 @@ def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
     """
     kind = value.type()
     if not is_usable(kind):
-        raise invalid_value("column", "numbers, texts, truths or dates", str(kind))
+        raise InvalidInput(
+            f"a feature cannot be computed from a column of type {kind}",
+            field="column",
+            value=str(kind),
+            hint="use numbers, text, true and false, or dates",
+        )
     if takes == "truths":
         if not kind.is_boolean() and not kind.is_string():
-            raise invalid_value("column", "a column of true and false, or none", str(kind))
+            raise invalid_value("column", "a column of true and false", f"one of {kind}")
         return cast_value(value, "boolean") if kind.is_string() else value
     if takes == "numbers" or isinstance(domain, Range):
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise invalid_value("column", "a column of numbers", str(kind))
+            raise invalid_value("column", "a column of numbers", f"one of {kind}")
         return value if kind.is_integer() else one_zero(number_value(value))
     if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
         if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
-            raise invalid_value("column", "a column of dates", str(kind))
+            raise invalid_value("column", "a column of dates", f"one of {kind}")
         return cast_value(value, "timestamp") if kind.is_string() else timestamp_value(value)
     if isinstance(domain, Values) and kind.is_string() and isinstance(domain.values[0], int):
         return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
@@ -220,7 +225,9 @@ Entry = TypeVar("Entry", bound=NamedEntry)
 def check_name(name: str, field: str) -> None:
     """A name of a column or a table of ours."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name.strip() != name:
-        raise invalid_value(field, f"a name of 1 to {LONGEST_NAME} letters", shorten_value(name))
+        raise invalid_value(
+            field, f"a printable name of 1 to {LONGEST_NAME} characters", shorten_value(name)
+        )
 
 
 def read_named(
@@ -233,9 +240,9 @@ def read_named(
 ) -> tuple[Entry, ...]:
     """The entries of a list, each one of the kinds or made from its keys."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise invalid_value(field, f"a list: [[{field}]], {written}", shorten_value(given))
+        raise invalid_value(field, f"a list ([[{field}]] {written})", shorten_value(given))
     if len(given) > most:
-        raise invalid_value(field, f"at most {most}", len(given))
+        raise invalid_value(field, f"at most {most} entries", len(given))
     result: dict[str, Entry] = {}
     for number, each in enumerate(given):
         with at(f"{field}[{number}]"):
@@ -246,7 +253,9 @@ def read_named(
             else:
                 raise invalid_value(field.removesuffix("s"), "a table of keys", shorten_value(each))
             if entry.name.lower() in result:
-                raise invalid_value("name", "different from the others'", f"{entry.name!r} twice")
+                raise InvalidInput(
+                    f"name {entry.name!r} is given twice", field="name", value=entry.name
+                )
             result[entry.name.lower()] = entry
     return tuple(result.values())
 
@@ -255,7 +264,7 @@ def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
     """Whether every key that a kind needs was given."""
     needed = [each.name for each in fields(kind) if each.default is MISSING]
     if missing := [name for name in needed if name not in given]:
-        raise invalid_value(field, f"given with {', '.join(missing)}", "nothing")
+        raise InvalidInput(f"{field} needs {', '.join(missing)}", field=field, value=missing)
 
 
 # A person's own features: numbers of visits, total days, the last ward.
@@ -296,19 +305,31 @@ class Feature:
         for each in fields(self):
             value = getattr(self, each.name)
             if (value is None and each.default is MISSING) or not isinstance(value, str | None):
-                raise invalid_value(each.name, "a text", repr(value)[:80])
+                raise invalid_value(each.name, "text", repr(value)[:80])
         check_name(self.name, "name")
         if self.kind not in FEATURE_AGGREGATES:
             raise UnknownName("kind", self.kind, FEATURE_AGGREGATES)
         aggregate = FEATURE_AGGREGATES[self.kind]
         if aggregate.needs_column and self.column is None:
-            raise invalid_value("column", f"given for {self.kind}", "none")
+            raise InvalidInput(
+                f"a feature of kind {self.kind} needs its column",
+                field="column",
+                hint="add column = …",
+            )
         if aggregate.ordered and self.order is None:
-            raise invalid_value("order", f"given for {self.kind}: the column that orders", "none")
+            raise InvalidInput(
+                f"a feature of kind {self.kind} needs the column that orders the rows",
+                field="order",
+                hint="add order = …",
+            )
         for key in ("order", "tie"):
             if not aggregate.ordered and getattr(self, key) is not None:
-                accepted = "left out, but for first and last"
-                raise invalid_value(key, accepted, repr(getattr(self, key))[:80])
+                raise InvalidInput(
+                    f"{key} has a meaning for first and last only, not for {self.kind}",
+                    field=key,
+                    value=getattr(self, key),
+                    hint="leave it out",
+                )
 
     def to_dict(self) -> dict[str, str]:
         """Plain data, without what was left out."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value, shorten
 from whosin.exact import Array, rational
 from whosin.release.column_expressions import (
     FORM_PATTERN,
@@ -50,11 +50,18 @@ class GroupGrid:
             raise invalid_value("by", "a list of columns", repr(by)[:80])
         domains = tuple(group_domain(table, column) for column in by)
         if len(set(by)) != len(by):
-            raise invalid_value("by", "different columns", list(by))
+            raise InvalidInput(
+                f"by names a column twice: {', '.join(by)}", field="by", value=list(by)
+            )
         check_one_level(table, by, "by")
         result = cls(tuple(by), domains)
         if result.count > MOST_CELLS:
-            raise invalid_value("by", f"at most {MOST_CELLS} cells", result.count)
+            raise InvalidInput(
+                f"by makes {result.count:,} groups; at most {MOST_CELLS:,} are answered",
+                field="by",
+                value=result.count,
+                hint="group by fewer columns, or declare fewer values or bins",
+            )
         return result
 
     @property
@@ -143,7 +150,11 @@ def group_domain(table: Table, name: str) -> Cellular:
     """The domain of a column, or of a function of one, that has cells."""
     domain = table.grouping(name)
     if isinstance(domain, Range | Dates) and not domain.edges:
-        raise invalid_value(f"domain of {name}", "one with edges, to group by it", "none")
+        raise InvalidInput(
+            f"the domain of {name} has no bins to group by",
+            field=f"domain of {name}",
+            hint="give it edges",
+        )
     return domain
 
 
@@ -153,8 +164,14 @@ def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
     for name in names:
         root = root_column(table.domains, name)
         if root in seen and (name != root or seen[root] != root):
-            accepted = f"one level of {root}: the upper one follows from the lower one"
-            raise invalid_value(field, accepted, f"{seen[root]!r} and {name!r}")
+            raise InvalidInput(
+                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper "
+                "one follows "
+                "from the lower one",
+                field=field,
+                value=[seen[root], name],
+                hint="name one of them",
+            )
         seen[root] = name
 
 
@@ -235,7 +252,9 @@ def column_form(
         last = len(base.labels) - (base.domain.outside is None)
         return _summed_form(base, name, [(0, end) for end in range(1, last + 1)])
     if inner not in ranges:
-        raise invalid_value("ranges", f"given for {inner}, since {name} is asked", "none")
+        raise InvalidInput(
+            f"{name} is asked, and ranges has none for {inner}", field="ranges", value=inner
+        )
     with at(f"ranges.{inner}"):
         return _summed_form(base, name, _read_spans(base, inner, ranges[inner]))
 
@@ -289,9 +308,15 @@ def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]
     result = [_read_one(base, name, each) for each in listed]
     for index, each in enumerate(result):
         if each in result[:index]:
-            raise invalid_value(name, "different ranges", f"{_span_label(base, *each)!r} twice")
+            raise InvalidInput(
+                f"{name} has the range {_span_label(base, *each)!r} twice", field=name
+            )
     if all(end - first == len(base.labels) for first, end in result):
-        raise invalid_value(name, "at least one range that leaves a cell out", "all of them")
+        raise InvalidInput(
+            f"{name} has only ranges over all groups, which count everything",
+            field=name,
+            hint="add a range that leaves something out",
+        )
     return result
 
 
@@ -308,10 +333,19 @@ def _read_one(base: ColumnExpression, name: str, given: object) -> Span:
         first, last = (_find_index(known, str(end).strip()) for end in ends)
     if first is None or last is None:
         wrong = ends[0] if first is None else ends[1]
-        raise invalid_value(name, f"ranges between {what}", repr(wrong)[:80])
+        raise InvalidInput(
+            f"{name} has a range that ends at {shorten(repr(wrong)[:80])}, which is not one of "
+            f"the {what}",
+            field=name,
+            value=wrong,
+        )
     end = last if edges else last + 1
     if first >= end:
-        raise invalid_value(name, "ranges from a lower to a higher end", repr(given)[:80])
+        raise InvalidInput(
+            f"{name} has the range {shorten(repr(given)[:80])}, whose end is not above its start",
+            field=name,
+            value=given,
+        )
     return first, end
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.ledger.encoding import EPSILON_UNITS
@@ -110,8 +110,11 @@ def noisy_tables(
     else:
         widths = _laplace_scales(spending, sizes, share, rows)
     if max(widths) > (LARGEST_SCALE**2 if spending.noise == "gaussian" else LARGEST_SCALE):
-        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
+        raise InvalidInput(
+            f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
+            field="noise",
+            hint="spend more budget, or ask for fewer tables",
+        )
     result = zip(spending.measurements, widths, strict=True)
     return tuple(NoisyTable(each, spending.noise, width) for each, width in result)
 
@@ -152,7 +155,11 @@ def _laplace_scales(
     levels = _level_parts(spending.parts)
     units = [int(pot * Fraction(part)) for part in levels / levels.sum() * (1 - 2.0**-40)]
     if min(units) < 1 or sum(units) > pot:
-        raise invalid_value("weight", "large enough to get any budget", "less")
+        raise InvalidInput(
+            "a weight leaves nothing of the budget for its table",
+            field="weight",
+            hint="make it larger",
+        )
     return [
         Fraction(each.sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
@@ -270,16 +277,25 @@ def asked_tables(
         for root, same in groupby(own, key=lambda form: form.root):
             several = [form.name for form in same]
             if len(several) > 1:
-                accepted = f"tables that name {root} once, in one form or at one level"
-                raise invalid_value(field, accepted, " and ".join(map(repr, several)))
+                raise InvalidInput(
+                    f"{field} has a table with {' and '.join(map(repr, several))}, which are "
+                    f"both of {root}",
+                    field=field,
+                    value=several,
+                    hint="name a column once a table, in one expression or at one level",
+                )
         tables.append(tuple(own))
     domains = [_measured_column(by_root[root], parts[root]) for root in roots]
     sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
     for wanted in tables:
         if (cells := prod(sizes[form.root] for form in wanted)) > MOST_CELLS:
-            accepted = f"tables of at most {MOST_CELLS:,} cells"
-            said = f"{cells:,} for {', '.join(form.name for form in wanted)}"
-            raise invalid_value(field, accepted, said)
+            asked = ", ".join(form.name for form in wanted)
+            raise InvalidInput(
+                f"{field} has a table with {cells:,} cells ({asked}); at most {MOST_CELLS:,} are "
+                "answered",
+                field=field,
+                value=cells,
+            )
     workload = Workload(
         tuple(sizes.values()),
         tuple(tuple(places[form.root] for form in each) for each in tables),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.ledger import encoding
 from whosin.ledger.binding import Registration
@@ -201,7 +201,12 @@ def register_table(
     asked = tuple(queries)
     universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
-        raise invalid_value("universe", "the same for every maximum", f"{len(universes)} of them")
+        raise InvalidInput(
+            f"the maximum queries have {len(universes)} different universes",
+            field="universe",
+            value=len(universes),
+            hint="give them the same one",
+        )
     most = [ContributionBounds(table.rows, table.groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():

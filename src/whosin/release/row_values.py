@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 
 # Casts that mean the same on every engine, and never fail: what cannot be cast is missing.
 #
@@ -68,8 +68,11 @@ def cast_value(value: Any, kind: str) -> Any:
     if given.is_decimal() and kind == "float64" and (given.precision or 38) > EXACT_DIGITS:
         return value.cast("string").try_cast("float64")  # engines divide in different ways
     if kind == "string" and (given.is_floating() or given.is_decimal() or given.is_timestamp()):
-        accepted = "a cast to text of whole numbers, dates or truths"
-        raise invalid_value("where", accepted, str(given))
+        raise refuse_condition(
+            f"where casts {given} to text, which engines spell differently",
+            str(given),
+            "whole numbers, dates, true and false can be cast to text",
+        )
     return value.try_cast(kind)
 
 
@@ -138,7 +141,7 @@ def double_value(value: Any) -> Any:
         return cast_value(value, "float64")
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
-    raise refuse_value("arithmetic on numbers", str(kind))
+    raise refuse_condition(f"where computes with a value of type {kind}, not a number", str(kind))
 
 
 def clamp_value(value: Any, low: float, high: float) -> Any:
@@ -167,7 +170,10 @@ def rows_with_unit(rows: Any, entity: str) -> Any:
 def timestamp_value(value: Any) -> Any:
     """A date or a moment in microseconds; what is too far away for that is missing."""
     if value.type().is_timestamp() and value.type().timezone is not None:
-        raise refuse_value("dates and times without a time zone", str(value.type()))
+        raise refuse_condition(
+            f"where needs dates and times without a time zone, not {value.type()}",
+            str(value.type()),
+        )
     return value.try_cast("timestamp(6)")
 
 
@@ -186,7 +192,9 @@ def truncate_moment(moment: Any, unit: str) -> Any:
     """The beginning of a moment's year, …, hour; missing outside the years 1 to 9999, of which
     every one begins, as its first week does, in one of them."""
     if unit not in TRUNCATION_UNITS:
-        raise refuse_value(f"date_trunc to one of {', '.join(TRUNCATION_UNITS)}", repr(unit))
+        raise refuse_condition(
+            f"where has date_trunc to {unit!r}", unit, f"take one of {', '.join(TRUNCATION_UNITS)}"
+        )
     known = has_four_digit_year(moment).ifelse(moment, ibis_module().null("timestamp(6)"))
     return known.truncate(TRUNCATION_UNITS[unit])
 
@@ -241,8 +249,8 @@ def unify_values(node: Any, parts: list[Any], values: list[Any]) -> list[Any]:
         result = [double_value(value) for value in values]
     else:
         given = ", ".join(dict.fromkeys(map(str, kinds)))
-        raise refuse_value(
-            "made of values of one kind in each case", f"{describe_node(node)} ({given})"
+        raise refuse_condition(
+            f"where has a case with values of several types ({given}): {describe_node(node)}", given
         )
     known = next(value for value, none in zip(result, missing, strict=True) if not none)
     null = ibis.null(known.type().copy(nullable=True))
@@ -289,7 +297,11 @@ def comparable_values(first: Any, second: Any, left: Any, right: Any) -> tuple[A
     # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
     if all(kind.is_numeric() or kind.is_string() for kind in kinds):
         return number_value(left), number_value(right)
-    raise refuse_value("a comparison of two values of the same kind", f"{kinds[0]} with {kinds[1]}")
+    raise refuse_condition(
+        f"where compares {kinds[0]} with {kinds[1]}",
+        f"{kinds[0]}, {kinds[1]}",
+        "compare values of the same type",
+    )
 
 
 def moment_value(node: Any, value: Any) -> Any:
@@ -308,7 +320,10 @@ def moment_value(node: Any, value: Any) -> Any:
         if moment.tzinfo is not None:
             raise ValueError
     except ValueError:
-        raise refuse_value("a date such as '2024-01-31'", describe_node(node)) from None
+        raise refuse_condition(
+            f"where compares a date with {describe_node(node)}",
+            hint="write a date such as '2024-01-31'",
+        ) from None
     return ibis_module().literal(moment, "timestamp(6)")
 
 
@@ -316,7 +331,11 @@ def sql_cast(node: Any, value: Any) -> Any:
     """A value as the type that a `cast_value` of a condition names."""
     name = getattr(node.to.this, "name", str(node.to.this))
     if name not in SQL_CASTS or node.to.expressions:
-        raise refuse_value(f"a cast to one of {', '.join(sorted(SQL_CASTS))}", node.to.sql())
+        raise refuse_condition(
+            f"where casts to {node.to.sql()}",
+            node.to.sql(),
+            f"cast to one of {', '.join(sorted(SQL_CASTS))}",
+        )
     target, kind = SQL_CASTS[name], value.type()
     if target == "float64":
         return double_value(value)
@@ -332,8 +351,9 @@ def sql_cast(node: Any, value: Any) -> Any:
     # Engines spell doubles, decimals and moments in different ways.
     others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
     if not (kind.is_string() or others.get(target, False)):
-        raise refuse_value(
-            f"something other than a cast from {kind} to {target}", describe_node(node)
+        raise refuse_condition(
+            f"where casts {kind} to {target}, which engines do differently: {describe_node(node)}",
+            str(kind),
         )
     return cast_value(value, target)
 
@@ -344,7 +364,7 @@ def _nearest_whole(node: Any, value: Any) -> Any:
     from sqlglot import exp
 
     if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_NESTED:
-        raise refuse_value(f"of at most {MOST_NESTED} casts in a cast", describe_node(node))
+        raise refuse_condition(f"where nests more than {MOST_NESTED} casts: {describe_node(node)}")
     fits = (value > -(2.0**62)) & (value < 2.0**62)
     return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
@@ -359,8 +379,9 @@ def short_text(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "…")
 
 
-def refuse_value(accepted: str, got: str) -> InvalidInput:
-    return invalid_value("where", accepted, got)
+def refuse_condition(message: str, value: object = None, hint: str = "") -> InvalidInput:
+    """The error about a condition. A message that begins with "where" is told with its path."""
+    return InvalidInput(message, field="where", value=value, hint=hint)
 
 
 def ibis_module() -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, WhosinError, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value
 from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Charge, Cost
 from whosin.ledger.encoding import read_name
@@ -136,8 +136,10 @@ class Session:
         known = self.dataset in self.ledger.datasets()
         if not known and not self.curator:
             raise BudgetRefused(
-                f"dataset {self.dataset!r} has no budget here: its curator opens one with whosin "
-                "ledger create"
+                f"dataset {self.dataset!r} has no budget in this ledger",
+                field="dataset",
+                value=self.dataset,
+                hint="its curator opens one with whosin ledger create",
             )
         self.binding = register_table(self.table, queries, rows=amend or not known)
         if self._paid():
@@ -206,9 +208,12 @@ class Session:
         if share is None:
             share = self.share if self.plan.query is None else 1
         if share is None:
-            accepted = 'given: the part of the plan for this, such as share="1/10", or share=1 for '
-            accepted += "all of it, here or for every batch in Session(…, share=1)"
-            raise invalid_value("share", accepted, "nothing")
+            raise InvalidInput(
+                "share is missing: which part of the plan's budget these questions may spend",
+                field="share",
+                hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
+                "gives it for every batch",
+            )
         return estimate_batch_cost(
             self.table,
             self.plan,
@@ -447,6 +452,6 @@ def paid_offers(offers: Iterable[CostEstimate]) -> list[CostEstimate]:
 
 def _read_request(request: object) -> str:
     if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
-        accepted = f"a text of at most {LONGEST_REQUEST} letters, without a slash"
+        accepted = f"text of at most {LONGEST_REQUEST} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whosin import isolation
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.isolation import TaskLimits
 from whosin.marginals.estimation import Measurement
@@ -312,8 +312,12 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
     """
     cells = model_cells(sizes, sets)
     if cells > MOST_MODEL:
-        accepted = f"tables whose model has at most {MOST_MODEL:,} cells (choose = true keeps it"
-        raise invalid_value(field, f"{accepted} small)", f"{cells:,}")
+        raise InvalidInput(
+            f"the model of these tables would have {cells:,} cells; at most {MOST_MODEL:,} fit",
+            field=field,
+            value=cells,
+            hint="choose = true keeps it small",
+        )
     return cells
 
 

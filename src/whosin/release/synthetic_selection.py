@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
@@ -196,8 +196,11 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
     """Refuse noise that no sampler draws, before any debit."""
     most = LARGEST_SCALE**2 if kind == "gaussian" else LARGEST_SCALE
     if max(widths) > most:
-        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
+        raise InvalidInput(
+            f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
+            field="noise",
+            hint="spend more budget, or ask for fewer tables",
+        )
 
 
 # `choose = "adaptive"`: tables are chosen and measured in rounds (AIM; McKenna, Mullins, Sheldon
@@ -261,8 +264,13 @@ class Adaptive:
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
         """What costs a share."""
         if too_many(workload):
-            accepted = f'"tree", or at most {MOST_CANDIDATES:,} tables to choose from'
-            raise invalid_value("choose", accepted, f'"{cls.name}" with more')
+            raise InvalidInput(
+                f'choose = "{cls.name}" would have more than {MOST_CANDIDATES:,} tables to '
+                "choose from",
+                field="choose",
+                value=cls.name,
+                hint='use choose = "tree", or fewer columns',
+            )
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
         kind, unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)

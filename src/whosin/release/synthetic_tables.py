@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import Array, read_ranged
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
@@ -210,12 +210,16 @@ def plan_learning(
     """
     cells, workload = asked.workload(table)
     if missing := [name for name in columns if name not in cells.columns]:
-        raise invalid_value("sets", "with every column in one of them", f"none with {missing[0]!r}")
+        raise InvalidInput(f"sets has no table with {missing[0]!r}", field="sets", value=missing[0])
     if set(cells.columns) != set(columns):
-        raise invalid_value("sets", "lists of the columns of the table", "another column")
+        raise InvalidInput("sets names a column that is not among columns", field="sets")
     if length is not None and length * len(columns) > MOST_VALUES:
-        accepted = f"at most {MOST_VALUES // len(columns):,} rows of {len(columns)} columns"
-        raise invalid_value("length", accepted, f"{length:,}")
+        most = MOST_VALUES // len(columns)
+        raise InvalidInput(
+            f"length is {length:,}; {len(columns)} columns allow at most {most:,} rows",
+            field="length",
+            value=length,
+        )
     rows = asked.rows_counted(table)
     rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
     own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
@@ -225,7 +229,11 @@ def plan_learning(
         tables = _asked_tables(table, rest, asked, workload)
     else:
         if len(columns) < 2:
-            raise invalid_value("choose", "false for a table of one column", "given")
+            raise InvalidInput(
+                "choose has nothing to choose from in a table of one column",
+                field="choose",
+                hint="leave it out",
+            )
         way = choice.way(rest, workload, rows)
         first = way.first
         ones = [Measurement((each,)) for each in range(len(columns))]
@@ -262,8 +270,12 @@ class MarginalSelection:
         """None where nothing is chosen."""
         if choose is False:
             if choosing is not None:
-                accepted = "left out without choose = true"
-                raise invalid_value("choosing", accepted, repr(choosing)[:80])
+                raise InvalidInput(
+                    "choosing has no meaning without choose",
+                    field="choosing",
+                    value=choosing,
+                    hint="add choose = true, or leave it out",
+                )
             return None
         if choose is not True and (
             not isinstance(choose, str) or choose not in SELECTION_STRATEGIES
@@ -275,8 +287,14 @@ class MarginalSelection:
             return cls(name, None)
         result = read_ranged(choosing, "choosing", "above 0")
         if result >= 1:
-            accepted = "below 1: the rest of the budget measures what was chosen"
-            raise invalid_value("choosing", accepted, repr(choosing)[:80])
+            raise InvalidInput(
+                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the "
+                "budget to measure "
+                "what was chosen",
+                field="choosing",
+                value=choosing,
+                hint="give a number below 1",
+            )
         return cls(name, Fraction(result))
 
     def way(self, share: Share, workload: Workload, rows: int) -> SelectionStrategy:

@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.release.engines.base import (
     Schema,
     listed_names,
@@ -249,8 +249,9 @@ class ConfinedDatabase:
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:
-            accepted = "a frame whose columns have types that DuckDB knows"
-            raise invalid_value("table", accepted, "another") from None
+            raise InvalidInput(
+                "the frame has a column of a type that DuckDB does not know", field="table"
+            ) from None
 
     def register(self, source: Any) -> str:
         """Something of Arrow's that can be scanned again and again, by a new name."""

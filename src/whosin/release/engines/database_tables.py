@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.release.engines.files import sql_identifier
 
 # Where a table of a database is, as a source says it.
@@ -73,11 +73,15 @@ def read_address(source: object) -> Address | None:
         return None
     database, mark, table = source.rpartition("::")
     if not mark or not table or table.startswith("1]"):  # an IPv6 address, and no table
-        raise invalid_value("source", f"given with its table: {ADDRESS_FORMS}", "none")
+        raise InvalidInput(
+            "source names a database and no table", field="source", hint=f"write {ADDRESS_FORMS}"
+        )
     if source.startswith(ADBC_PREFIX):
         name, colon, uri = database.removeprefix(ADBC_PREFIX).partition(":")
         if not colon or not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name):
-            raise invalid_value("source", "adbc:driver:uri::table", "another form")
+            raise InvalidInput(
+                "source names no ADBC driver", field="source", hint="write adbc:driver:uri::table"
+            )
         _refuse_secrets(uri)
         return Address(name, uri, table, known=False)
     if "://" in database:
@@ -111,12 +115,18 @@ def _check_url(url: str) -> None:
         secret = parts.password is not None
         asked = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        raise invalid_value("source", ADDRESS_FORMS, "a URL that cannot be read") from None
+        raise InvalidInput(
+            "source has a URL that cannot be read", field="source", hint=f"write {ADDRESS_FORMS}"
+        ) from None
     _refuse_secrets(url, secret)
     for name, _ in asked:
         if name not in CONNECTION_PARAMETERS:
-            accepted = "a URL with parameters of a connection, such as sslmode"
-            raise invalid_value("source", accepted, repr(name[:40]))
+            raise InvalidInput(
+                f"source has the parameter {name[:40]!r}",
+                field="source",
+                value=name[:40],
+                hint="only parameters of a connection are taken, such as sslmode",
+            )
 
 
 def _refuse_secrets(uri: str, secret: bool = False) -> None:
@@ -126,11 +136,12 @@ def _refuse_secrets(uri: str, secret: bool = False) -> None:
     words = re.findall(r"([A-Za-z_]+)\s*=", uri)
     named = any(SECRET_PATTERN.search(word) and word.lower() not in OPEN_WORDS for word in words)
     if secret or ":" in user or named:
-        accepted = (
-            "given without a password: it comes from PGPASSWORD, ~/.pgpass or a service file for "
-            "PostgreSQL, and from WHOSIN_SOURCE_PASSWORD for other drivers"
+        raise InvalidInput(
+            "source has a password in it",
+            field="source",
+            hint="give it by PGPASSWORD, ~/.pgpass or a service file for PostgreSQL, and by "
+            "WHOSIN_SOURCE_PASSWORD for other drivers",
         )
-        raise invalid_value("source", accepted, "one with a password")
 
 
 # A column of a database: what it is asked for as, what it arrives as, what it becomes.

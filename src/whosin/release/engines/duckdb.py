@@ -50,7 +50,9 @@ class SpillFolder(PrivateFolder):
     def __init__(self, folder: object = None) -> None:
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
-            raise invalid_value("spill", "an existing folder", home.name)
+            raise InvalidInput(
+                f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
+            )
         super().__init__(SPILL, home)
 
 

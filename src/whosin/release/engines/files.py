@@ -57,7 +57,7 @@ def collect_lazy(source: Any) -> Any:
         return source
     with contextlib.suppress(Exception):
         return source.collect()
-    raise invalid_value("table", "a LazyFrame that Polars can collect", kind.__name__)
+    raise InvalidInput("Polars cannot collect this LazyFrame", field="table", value=kind.__name__)
 
 
 def arrow_table(source: Any) -> Any:
@@ -79,8 +79,11 @@ def arrow_table(source: Any) -> Any:
         else:
             failed = False
         if failed:
-            accepted = "a frame whose columns have types that Arrow knows"
-            raise invalid_value("table", accepted, type(source).__name__)
+            raise InvalidInput(
+                f"the {type(source).__name__} has a column of a type that Arrow does not know",
+                field="table",
+                value=type(source).__name__,
+            )
     require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):
@@ -107,8 +110,12 @@ def require_plain(source: object, ours: Sequence[Any]) -> bool:
         backend = source.get_backend()
         if any(backend is each for each in ours):
             return True
-    accepted = f"{ACCEPTED_SOURCES} (of an Ibis table, what its to_pyarrow() returns)"
-    raise invalid_value("table", accepted, "an Ibis expression")
+    raise InvalidInput(
+        "an Ibis expression is not read as a table",
+        field="table",
+        value=type(source).__name__,
+        hint=f"give what its to_pyarrow() returns, or {ACCEPTED_SOURCES}",
+    )
 
 
 def _arrow_from_pandas(frame: Any) -> Any:

@@ -133,7 +133,6 @@ FREE_SETTINGS = (
     *("execution.arrow.maxRecordsPerBatch", "catalogImplementation", "maxPlanStringLength"),
 )
 """How the settings of SQL begin that say where and how fast, and change no answer."""
-ONE_SPARK = "handed over, as in Spark(session=spark), since this program runs Spark already"
 
 _OUR_SESSIONS: list[OwnSpark] = []
 """The Spark of this process that we started, while it runs."""
@@ -147,8 +146,12 @@ def spill_folder(folder: object) -> SpillFolder:
     if _SPILL_FOLDERS:
         (first,) = _SPILL_FOLDERS
         if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
-            accepted = "the one of this program's first Spark session, or left out"
-            raise invalid_value("spill", accepted, Path(str(folder)).name)
+            raise InvalidInput(
+                "spill cannot change: Spark keeps the folder of this program's first session",
+                field="spill",
+                value=Path(str(folder)).name,
+                hint="leave it out",
+            )
         return first
     _SPILL_FOLDERS.append(SpillFolder(folder))
     return _SPILL_FOLDERS[0]
@@ -191,8 +194,11 @@ def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
     for own in _OUR_SESSIONS:
         if not own.session.sparkContext._jsc.sc().isStopped():
             if own.settings != wanted:
-                accepted = "those of the Spark that this program runs already, until it is closed"
-                raise invalid_value("settings", accepted, "others")
+                raise InvalidInput(
+                    "settings differ from those of the Spark that this program runs already",
+                    field="settings",
+                    hint="close that one first, or give the same settings",
+                )
             own.users += 1
             return own
     _OUR_SESSIONS.clear()  # stopped by somebody else
@@ -205,7 +211,11 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        raise invalid_value("session", ONE_SPARK, "none")
+        raise InvalidInput(
+            "this program runs Spark already",
+            field="session",
+            hint="hand it over, as in Spark(session=spark)",
+        )
     fixed = dict(SESSION_SETTINGS)
     if master.startswith("local"):
         fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -218,8 +228,12 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception:
-        accepted = "Spark cannot start: it needs Java 17 and a master that answers"
-        raise Unsupported(f"{accepted}, not {master!r}") from None
+        raise Unsupported(
+            f"Spark cannot start with the master {master!r}",
+            field="master",
+            value=master,
+            hint="it needs Java 17 and a master that answers",
+        ) from None
     session.sparkContext.setLogLevel("OFF")
     return session
 
@@ -233,10 +247,20 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
         if meant is not None and str(value).lower() != meant.lower():
-            raise invalid_value("settings", f"left out, or {meant!r}, for {key}", repr(value)[:80])
+            raise InvalidInput(
+                f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}",
+                field="settings",
+                value=key,
+                hint="leave it out",
+            )
         if meant is None and not _is_free(key):
-            accepted = "free of settings that can change what an expression or a file means"
-            raise invalid_value("settings", accepted, str(key)[:80])
+            raise InvalidInput(
+                f"settings has {str(key)[:80]}, which could change what an expression or a file "
+                "means",
+                field="settings",
+                value=str(key)[:80],
+                hint="leave it out",
+            )
 
 
 def isolate_settings(given: Any) -> Any:
@@ -249,7 +273,12 @@ def isolate_settings(given: Any) -> Any:
     started = given.sparkContext.getConf()
     for key, meant in NO_DAMAGE_IGNORED.items():
         if (value := started.get(key, meant)).lower() != meant:
-            raise invalid_value("session", f"a Spark that was started with {key} = {meant}", value)
+            raise InvalidInput(
+                f"this Spark was started with {key} = {value}",
+                field="session",
+                value=value,
+                hint=f"start it with {key} = {meant}",
+            )
     result = given.newSession()
     for key in result.conf.getAll:
         if not _is_free(key) and result.conf.isModifiable(key):
@@ -339,8 +368,11 @@ class Spark(Engine):
             raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
-            accepted = "left out with a cluster, whose workers have settings of their own"
-            raise invalid_value("spill", accepted, "a folder")
+            raise InvalidInput(
+                "spill has no meaning with a cluster, whose workers have settings of their own",
+                field="spill",
+                hint="leave it out",
+            )
         self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
@@ -376,7 +408,12 @@ class Spark(Engine):
             return self._database(address)
         kind = file_kind(source)
         if kind == "arrow":
-            raise invalid_value("table", "a .parquet or .csv file, or ::table, on Spark", source)
+            raise InvalidInput(
+                f"Spark does not read Arrow files such as {Path(source).name}",
+                field="table",
+                value=Path(source).name,
+                hint="give a .parquet or .csv file, or ::table",
+            )
         files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":
@@ -494,7 +531,12 @@ class Spark(Engine):
         """A folder is written: a file or a link is no place for it."""
         place = Path(path)
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise invalid_value("path", "a folder or a new name on Spark", place.name)
+            raise InvalidInput(
+                f"path {place.name} is a file or a link, and Spark writes a folder",
+                field="path",
+                value=place.name,
+                hint="choose a new name",
+            )
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""

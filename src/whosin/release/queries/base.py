@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import UnknownName, at_keys, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
 from whosin.release.column_expressions import base_column, root_column
@@ -105,7 +105,7 @@ class Query(ABC):
     def __post_init__(self) -> None:
         name = self.name
         if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-            accepted = f"a text of at most {LONGEST_NAME} letters"
+            accepted = f"printable text of at most {LONGEST_NAME} characters"
             raise invalid_value("name of a query", accepted, repr(name)[:80])
         if rational(self.weight, "weight") <= 0:
             raise invalid_value("weight", "above 0", self.weight)
@@ -173,8 +173,12 @@ class Query(ABC):
         is replaced. See `publish` for what takes the place later."""
         path = getattr(self, "path", None)
         if self.writes_file and isinstance(path, str | Path) and os.path.lexists(path):
-            accepted = "the name of a file that is not there yet"
-            raise invalid_value("path", accepted, Path(path).name)
+            raise InvalidInput(
+                f"path {Path(path).name} is there already, and nothing is overwritten",
+                field="path",
+                value=Path(path).name,
+                hint="choose a new name, or remove the file",
+            )
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
@@ -230,7 +234,11 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     if not isinstance(data, Mapping):
         raise invalid_value("query", "a table of keys", repr(data))
     if "kind" not in data:
-        raise invalid_value("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
+        raise InvalidInput(
+            "the query has no kind",
+            field="kind of a query",
+            hint=f"give it one of {', '.join(sorted(kinds))}",
+        )
     kind = data["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise UnknownName("kind of a query", str(kind), kinds, STATISTIC_WORDS)
@@ -240,7 +248,11 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
             raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
     if missing:
-        raise invalid_value(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
+        raise InvalidInput(
+            f"a query of kind {kind} needs {', '.join(missing)}",
+            field=f"{kind} query",
+            value=missing,
+        )
     with kinds[kind].at_own_key():
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
@@ -362,7 +374,7 @@ class Numeric(Linear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
-            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or such a number below 0"
+            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or the negative of such a number"
             raise invalid_value("factor", accepted, self.factor)
         if abs(rational(self.offset, "offset")) > MAX_BOUND:
             raise invalid_value("offset", "between -1e100 and 1e100", self.offset)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.calibration import Plan
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
@@ -179,10 +179,19 @@ class Keys(Query):
 
     def offer(self, table: Table, share: Share) -> CostEstimate:
         if not share.delta:
-            raise invalid_value("keys", "asked under a plan with a delta, which they need", "none")
+            raise InvalidInput(
+                "keys needs a plan with a delta: a value that only one person has shows with "
+                "probability δ",
+                field="keys",
+                hint="plan with a delta",
+            )
         kind = table.type(table.column(self.column))
         if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
-            raise invalid_value(f"column {self.column}", "texts or whole numbers", str(kind))
+            raise InvalidInput(
+                f"column {self.column} has type {kind}, and keys lists text or whole numbers",
+                field=f"column {self.column}",
+                value=str(kind),
+            )
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
         reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
@@ -282,7 +291,9 @@ class Top(Query):
         cells = self._cells(table)
         choices = len(self._named(cells))
         if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
-            raise invalid_value("k", f"at most {choices}, the number of declared cells", self.k)
+            raise InvalidInput(
+                f"k is {self.k}, and {choices} groups are declared", field="k", value=self.k
+            )
         expression = table.check(self._expression(table, cells))
         alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
@@ -327,7 +338,7 @@ class Top(Query):
     def _cells(self, table: Table) -> GroupGrid:
         cells = GroupGrid.of(table, self.by)
         if not cells.columns:
-            raise invalid_value("by", "at least one column", "none")
+            raise InvalidInput("by needs at least one column", field="by")
         return cells
 
     def _named(self, cells: GroupGrid) -> list[int]:

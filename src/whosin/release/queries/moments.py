@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -197,8 +197,12 @@ class Sum(Numeric):
         unit, times, shift = self._transform_steps(domain)
         low, high = sorted(end * times + shift for end in domain.units)
         if max(-low, high) > MAX_BOUND_STEPS:
-            accepted = "a multiple of larger steps: ask for the sum and for the number of rows"
-            raise invalid_value("offset", accepted, self.offset)
+            raise InvalidInput(
+                "this factor and offset make the steps of the sum too fine",
+                field="offset",
+                value=self.offset,
+                hint="ask for the sum and for the number of rows, and combine them yourself",
+            )
         return (Aggregate("sum", unit, low, high),)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:

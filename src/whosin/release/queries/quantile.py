@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin import families
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
 from whosin.noise import uniform
@@ -312,8 +312,13 @@ class RankQuery(Query):
         """What the answer is grouped by."""
         cells = GroupGrid.of(table, self.by)
         if cells.columns and (size := cells.count * self.grid(table).count) > MOST_POINTS:
-            accepted = f"cells with at most {MOST_POINTS:,} points in all"
-            raise invalid_value("by", accepted, f"{size:,}")
+            raise InvalidInput(
+                f"by makes {size:,} candidate values in all groups; at most {MOST_POINTS:,} are "
+                "scored",
+                field="by",
+                value=size,
+                hint="group by fewer columns, or ask with fewer points",
+            )
         return cells
 
     def bounds(self, table: Table) -> ContributionBounds:
@@ -379,7 +384,9 @@ class Quantile(RankQuery):
     def below(self) -> Fraction:
         result = rational(self.quantile, "quantile")
         if not 0 < result < 1 or result.denominator > 10**6:
-            raise invalid_value("quantile", "a share above 0 and below 1", self.quantile)
+            raise invalid_value(
+                "quantile", "above 0 and below 1, in steps of a millionth", self.quantile
+            )
         return result
 
 
@@ -423,19 +430,35 @@ class Maximum(Query):
 
     def offer(self, table: Table, share: Share) -> CostEstimate:
         if not isinstance(share.plan.family, families.Uninformed):
-            accepted = "asked under a plan against uninformed adversaries only"
-            raise invalid_value("maximum", accepted, share.plan.family.symbol)
+            raise InvalidInput(
+                "maximum needs a plan against uninformed adversaries",
+                field="maximum",
+                value=share.plan.family.symbol,
+            )
         if table.by_row:
-            accepted = "asked of a table with a column that says whose row it is"
-            raise invalid_value("maximum", accepted, "one where each row is one person")
+            raise InvalidInput(
+                "maximum needs a table with a column that says whose row it is, and here each "
+                "row is one "
+                "person",
+                field="maximum",
+            )
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
-            raise invalid_value("where", "left out: the promise is for the whole universe", "one")
+            raise InvalidInput(
+                "where cannot be combined with maximum, whose promise is for the whole universe",
+                field="where",
+                value=self.where,
+                hint="leave it out",
+            )
         ranked = self.ranked()
         ratio = share.plan.target.one_sided_ratio(ONE_HALF, ONE_HALF)
         k = _kmax_width((exact_fraction(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
-            raise invalid_value("universe", f"at least {2 * k} entities for this γ", len(ranked))
+            raise InvalidInput(
+                f"universe has {len(ranked)} people; this γ needs at least {2 * k}",
+                field="universe",
+                value=len(ranked),
+            )
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
@@ -458,19 +481,25 @@ class Maximum(Query):
     def ranked(self) -> list[tuple[Any, Fraction]]:
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
         if not isinstance(self.universe, list | tuple):
-            raise invalid_value("universe", "a list of (entity, value)", repr(self.universe)[:80])
+            raise invalid_value(
+                "universe", "a list of (person, value) pairs", repr(self.universe)[:80]
+            )
         pairs = []
         for each in self.universe:
             if not isinstance(each, list | tuple) or len(each) != 2:
-                raise invalid_value("universe", "a list of (entity, value)", repr(each)[:80])
+                raise invalid_value("universe", "a list of (person, value) pairs", repr(each)[:80])
             if type(each[0]) not in (str, int) or (
                 isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
             ):
-                accepted = "of entities that are texts or whole numbers"
-                raise invalid_value("universe", accepted, repr(each[0])[:80])
+                raise InvalidInput(
+                    f"universe names the person {shorten(repr(each[0])[:80])}",
+                    field="universe",
+                    value=each[0],
+                    hint="name people by text or whole numbers",
+                )
             pairs.append((each[0], rational(each[1], "value in the universe")))
         if len({str(entity) for entity, _ in pairs}) != len(pairs):
-            raise invalid_value("universe", "a list of different entities", "one twice")
+            raise InvalidInput("universe names a person twice", field="universe")
         return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
 
     def _expression(self, table: Table) -> Any:
@@ -482,7 +511,11 @@ class Maximum(Query):
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
         ):
-            raise invalid_value("universe", f"entities of the column's type, {kind}", "others")
+            raise InvalidInput(
+                f"universe names people in another type than the column of the table, {kind}",
+                field="universe",
+                value=str(kind),
+            )
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
             {"name": known, "rank": list(range(1, len(known) + 1))},
