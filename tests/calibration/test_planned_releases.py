@@ -134,7 +134,7 @@ def test_other_questions_pay_by_differential_privacy(query):
         pa.table({"who": ["a", "b"], "ward": ["x", "y"]}), "who", {"ward": ["x", "y"]}, name="t"
     )
     offer = query.offer(table, Share(few(wi.Posterior("0.95")), HALF))
-    assert not offer.charge.alone and all(part.scale > 0 for part in offer.parts)
+    assert not offer.charge.alone and all(part.noise.spread > 0 for part in offer.parts)
 
 
 def test_a_scenario_draws_the_planned_count(tmp_path):
@@ -232,7 +232,7 @@ def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     )
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [offer] = session.dry_run(release.Count(), noise="gaussian")
-    assert f"σ = {format_figures(float(offer.parts[0].scale), 4, 'up')} " in words
+    assert f"σ = {format_figures(offer.parts[0].noise.spread, 4, 'up')} " in words
 
 
 def test_an_epsilon_is_kept_as_it_was_written_and_otherwise_rounded_down():

@@ -96,7 +96,7 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
         wide = oracle.table(WRONG, {"sex": SEX}, groups=2)
         narrow = oracle.table(WRONG, {"sex": plain}, groups=1)
         double = oracle.table(WRONG, {"sex": plain}, groups=2)
-        noises = [query.offer(each, share).parts[0].scale for each in (wide, narrow, double)]
+        noises = [query.offer(each, share).parts[0].noise.scale for each in (wide, narrow, double)]
         assert noises[0] == noises[1] == noises[2] / 2
 
 

@@ -265,7 +265,7 @@ def test_a_row_moves_an_answer_by_one_row() -> None:
             oracle.table(ROWS, DOMAINS, entity="row", **{field: 2})
         with pytest.raises(InvalidInput, match=f"{field} must be 1, or left out"):
             release.Rows(by="ward", **{field: 2}).offer(data, oracle.share(1))  # type: ignore[arg-type]
-    assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].scale == 1
+    assert release.Rows(by="ward").offer(data, oracle.share(1)).parts[0].noise.scale == 1
 
 
 def test_a_synthetic_table_of_rows(tmp_path) -> None:

@@ -19,10 +19,11 @@ from amounts import some
 from whosin.errors import WhosinError
 from whosin.exact import Array
 from whosin.marginals import Measurement, Sums, Workload, estimate_residuals, estimate_tables
+from whosin.noise import GaussianNoise, LaplaceNoise
+from whosin.noise.distributions import make_noise
 from whosin.release import Dates, Marginals, Range, Values
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import MergedValues
-from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.scenario import load_scenario
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")
@@ -204,7 +205,8 @@ def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, entit
     data = oracle.table(source, DOMAINS, entity=entity)
     query = asked(*workload)
     offer = query.offer(data, oracle.share())
-    monkeypatch.setattr(NoisyTable, "draw", lambda self, shape: np.zeros(shape, np.int64))
+    for noise in (LaplaceNoise, GaussianNoise):
+        monkeypatch.setattr(noise, "draw", lambda self, shape: np.zeros(shape, np.int64))
     found = query.answer(data, offer)
     start = 0
     for names, table in zip(workload, found["details"]["tables"], strict=True):
@@ -303,7 +305,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
             inner = tuple(names.index(name) for name in each["differences"])
             measured.append(Measurement(at, inner))
             width = Fraction(each.get("scale") or each["variance"])
-            variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+            variances.append(make_noise(each["noise"], width).variance)
             values.append(np.array(each["values"]))
         sums = {
             name: Sums(len(each["order"]), tuple(map(tuple, each["runs"])), tuple(each["order"]))

@@ -1,6 +1,6 @@
 """Noise as value objects: what it is drawn from, how far it strays, and what it costs.
 
-Contract: `LaplaceNoise`, `GaussianNoise` and `GeometricNoise` are distributions on the integers,
+Contract: `LaplaceNoise` and `GaussianNoise` are distributions on the integers,
 drawn exactly. Their parameters are rationals, and so are their costs: an ε or a ρ at a sensitivity
 in steps of the statistic. Floats (variances, tails, quantiles) are for people and err towards more
 noise. The trade-off curve of a noise is `whosin.curves.noise_curve`.
@@ -16,10 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
-from whosin.noise.additive import discrete_gaussian, discrete_laplace, geometric
-from whosin.noise.source import PARAMETERS_LARGEST, Shape
+from whosin.noise.additive import discrete_gaussian, discrete_laplace
+from whosin.noise.source import PARAMETERS_LARGEST as MAX_SCALE
+from whosin.noise.source import Shape
 
 MIN_VARIANCE = 1e-12
 """The variance of noise that is always 0, so that it can be divided by."""
@@ -52,6 +53,11 @@ class LaplaceNoise:
         if not self.scale:
             return np.zeros(size, np.int64)
         return discrete_laplace(self.scale, size)
+
+    @property
+    def spread(self) -> float:
+        """The scale."""
+        return float(self.scale)
 
     @property
     def variance(self) -> float:
@@ -87,9 +93,17 @@ class LaplaceNoise:
         """ε for a statistic of this L1 sensitivity."""
         return Fraction(sensitivity) / self.scale
 
+    def at_cost(self, factor: int | Fraction) -> LaplaceNoise:
+        """The noise that costs this many times as much."""
+        return LaplaceNoise(self.scale / factor)
+
+    def to_dict(self) -> dict[str, str]:
+        """The noise as plain data; exact."""
+        return {"noise": self.kind, "scale": str(self.scale)}
+
     def check_drawable(self, hint: str) -> LaplaceNoise:
         """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
-        _check_width(self.scale, PARAMETERS_LARGEST, float(self.scale), hint)
+        _check_width(self.scale, MAX_SCALE, self.spread, hint)
         return self
 
 
@@ -108,7 +122,7 @@ class GaussianNoise:
     def at_rho(cls, squared_sensitivity: int | Fraction, rho: Fraction) -> GaussianNoise:
         """The noise that makes a statistic of this squared L2 sensitivity ρ-zCDP; σ is a float,
         rounded up."""
-        return cls(Fraction(_square_root_up(Fraction(squared_sensitivity) / (2 * rho))) ** 2)
+        return cls(Fraction(square_root_up(Fraction(squared_sensitivity) / (2 * rho))) ** 2)
 
     def draw(self, size: Shape) -> Array:
         """Exact noise from the secure source."""
@@ -117,8 +131,8 @@ class GaussianNoise:
         return discrete_gaussian(None, size, variance=self.sigma_squared)
 
     @property
-    def sigma(self) -> float:
-        """σ, the parameter; the standard deviation is at most this."""
+    def spread(self) -> float:
+        """σ; the standard deviation is at most this."""
         return math.sqrt(self.sigma_squared)
 
     @property
@@ -133,7 +147,7 @@ class GaussianNoise:
     @property
     def mean_error(self) -> float:
         """The expected distance from 0 of the continuous distribution."""
-        return self.sigma * math.sqrt(2 / math.pi)
+        return self.spread * math.sqrt(2 / math.pi)
 
     def tail(self, distance: float) -> float:
         """Pr[|X| > distance], at most: that of a normal distribution beyond ⌊distance⌋ (Canonne,
@@ -142,72 +156,48 @@ class GaussianNoise:
             return 0.0 if distance >= 0 else 1.0
         if distance < 0:
             return 1.0
-        return min(1.0, math.erfc(math.floor(distance) / self.sigma / math.sqrt(2)) * TAIL_SLACK)
+        return min(1.0, math.erfc(math.floor(distance) / self.spread / math.sqrt(2)) * TAIL_SLACK)
 
     def quantile(self, confidence: float) -> int:
         """The noise is at most this far from 0 with this probability, by `tail`."""
-        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * self.sigma)
+        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * self.spread)
 
     def cost(self, squared_sensitivity: int | Fraction) -> Fraction:
         """ρ of zCDP for a statistic of this squared L2 sensitivity."""
         return Fraction(squared_sensitivity) / (2 * self.sigma_squared)
 
+    def at_cost(self, factor: int | Fraction) -> GaussianNoise:
+        """The noise that costs this many times as much."""
+        return GaussianNoise(self.sigma_squared / factor)
+
+    def to_dict(self) -> dict[str, str]:
+        """The noise as plain data; exact."""
+        return {"noise": self.kind, "variance": str(self.sigma_squared)}
+
     def check_drawable(self, hint: str) -> GaussianNoise:
         """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
-        _check_width(self.sigma_squared, PARAMETERS_LARGEST**2, self.sigma, hint)
+        _check_width(self.sigma_squared, MAX_SCALE**2, self.spread, hint)
         return self
-
-
-@dataclass(frozen=True)
-class GeometricNoise:
-    """The geometric distribution from 0 up, P(k) ∝ e^(−k/scale), for choosing the best of several.
-
-    Attributes:
-        scale: s, in steps of the scores.
-    """
-
-    scale: Fraction
-    kind: ClassVar[str] = "geometric"
-
-    def draw(self, size: Shape) -> Array:
-        """Exact noise from the secure source."""
-        return geometric(self.scale, size)
-
-    @property
-    def variance(self) -> float:
-        """a/(1 − a)², where a = e^(−1/scale): half of the two-sided one's."""
-        return LaplaceNoise(self.scale).variance / 2
-
-    @property
-    def mean_error(self) -> float:
-        """The mean, a/(1 − a)."""
-        return 1 / math.expm1(1 / float(self.scale))
-
-    def tail(self, distance: float) -> float:
-        """Pr[X > distance] = e^(−(⌊distance⌋+1)/scale), rounded up."""
-        if distance < 0:
-            return 1.0
-        return min(1.0, math.exp(-(math.floor(distance) + 1) / float(self.scale)) * TAIL_SLACK)
-
-    def quantile(self, confidence: float) -> int:
-        """The least distance that the noise exceeds with at most the probability that is left."""
-        return max(0, math.ceil(-float(self.scale) * math.log(1 - confidence)) - 1)
-
-    def cost(self, sensitivity: int | Fraction, *, monotonic: bool = False) -> Fraction:
-        """ε of choosing the largest noisy score, where someone moves each by at most this much:
-        twice sensitivity over scale, or once where all scores move the same way."""
-        return Fraction(sensitivity) / self.scale * (1 if monotonic else 2)
 
 
 Noise = LaplaceNoise | GaussianNoise
 
 
+def make_noise(kind: str, width: Fraction) -> Noise:
+    """Laplace noise of a scale, or Gaussian noise of a σ²: either way the cost is as 1/width."""
+    return GaussianNoise(width) if kind == "gaussian" else LaplaceNoise(width)
+
+
 def _check_width(width: Fraction, most: int, shown: float, hint: str) -> None:
     if width > most:
-        raise invalid_value("noise", "at most 2^52 steps wide", f"{shown:.3g} steps", hint)
+        raise InvalidInput(
+            f"the noise would need a scale of {shown:.3g} steps; at most 2^52 is drawn",
+            field="noise",
+            hint=hint,
+        )
 
 
-def _square_root_up(value: Fraction) -> float:
+def square_root_up(value: Fraction) -> float:
     """The square root, rounded up to a float."""
     root = math.sqrt(round_up(value))
     while Fraction(root) ** 2 < value:

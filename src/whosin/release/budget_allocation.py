@@ -172,7 +172,7 @@ def _query_sensitivity(
     noisy, magnitude = offer.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, offer.error / magnitude * math.sqrt(probe)
-    steps = float(noisy.scale * probe)
+    steps = noisy.noise.spread * float(probe)
     return steps, steps * float(noisy.part.unit) / magnitude
 
 
@@ -258,7 +258,7 @@ def standard_error(offer: CostEstimate) -> float | None:
     if offer.error is None or len(offer.parts) != 1:
         return None
     noisy = offer.parts[0]
-    return math.sqrt(noisy.variance) * float(noisy.part.unit)
+    return math.sqrt(noisy.noise.variance) * float(noisy.part.unit)
 
 
 def _query_weights(
@@ -421,7 +421,7 @@ def _laplace_gain(table: Table, unspent: RemainingBudget, offer: CostEstimate) -
     if isinstance(query, Linear):
         grouped = bool(query.cells(asked).columns)
         other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
-        return math.sqrt(offer.parts[0].variance / other.variance)
+        return math.sqrt(offer.parts[0].noise.variance / other.noise.variance)
     if not query.selects:
         return 0.0
     return float(offer.details.scale / query.offer(asked, pure).details.scale)

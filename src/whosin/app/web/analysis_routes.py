@@ -116,7 +116,7 @@ def make_plan(body: PlanBody) -> PlanView:
 def _count_views(plan: Plan) -> dict[str, CountView]:
     noisy = {kind: noise_of_count(plan, kind) for kind in NOISE_KINDS}
     return {
-        kind: CountView(error=each.error, within=each.reach())
+        kind: CountView(error=each.error, within=each.within())
         for kind, each in noisy.items()
         if each is not None
     }

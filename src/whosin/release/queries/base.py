@@ -27,6 +27,7 @@ from whosin.release.contribution_bounds import (
     outside_values,
 )
 from whosin.release.cost import (
+    CONFIDENCE_LEVEL,
     CostEstimate,
     NoisyAggregate,
     Share,
@@ -304,7 +305,7 @@ class Linear(Query):
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
     ) -> tuple[Array, Array, Array]:
         """(values, lower ends, upper ends) from the noisy sums in units."""
-        part, within = noisy[0].part, noisy[0].within()
+        part, within = noisy[0].part, noisy[0].noise.quantile(CONFIDENCE_LEVEL)
         value, low, high = (
             units_to_numbers(sums[0] + side, part.unit) for side in (0, -within, within)
         )
@@ -340,15 +341,14 @@ class Linear(Query):
         )
         if len(noisy) > 1:
             return offer
-        error = noisy[0].error * float(noisy[0].part.unit)
-        return replace(offer, error=error, within=noisy[0].reach())
+        return replace(offer, error=noisy[0].error, within=noisy[0].within())
 
     def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
         result = table.engine.run(offer.expression, progress)
         exact = cells.dense(result, [each.part.name for each in offer.parts])
         pairs = zip(exact, offer.parts, strict=True)
-        sums = [one + each.draw(cells.count) for one, each in pairs]
+        sums = [one + each.noise.draw(cells.count) for one, each in pairs]
         values, low, high = self.finish(table, sums, offer.parts)
         rows = [
             [*label, plain_number(value), plain_number(least), plain_number(most)]

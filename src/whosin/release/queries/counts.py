@@ -15,6 +15,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
+from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
     PEOPLE_PART,
@@ -29,11 +30,11 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
+    LESS_NOISE,
     CostEstimate,
     NoisyAggregate,
     SelectionNoise,
     Share,
-    check_drawable,
     noise_words,
     noisy_parts,
 )
@@ -66,7 +67,7 @@ class Count(Linear):
         words = f"a count as planned against {share.plan.family.symbol}, {noise}"
         charge = self.charged_alone(table, share, words)
         expression = table.check(self.exact(table, self.cells(table)))
-        known = charge, noise, planned.error, planned.reach(), (planned,)
+        known = charge, noise, planned.error, planned.within(), (planned,)
         return CostEstimate(self, share, *known, expression=expression)
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -89,7 +90,7 @@ def planned_count(plan: Plan) -> NoisyAggregate | None:
     if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"
-    return NoisyAggregate(PEOPLE_PART, "laplace", Fraction(plan.noise.scale))
+    return NoisyAggregate(PEOPLE_PART, LaplaceNoise(Fraction(plan.noise.scale)))
 
 
 def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
@@ -194,28 +195,29 @@ class Keys(Query):
             )
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
-        reach = PEOPLE_PART.sensitivity(share.relation, bounds, True)
-        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", reach / share.epsilon))
-        threshold = _key_threshold(noisy.scale, bounds.groups, share.delta)
-        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.groups, threshold))
+        sensitivity = PEOPLE_PART.sensitivity(share.relation, bounds, True)
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
+        threshold = _key_threshold(noise.scale, bounds.groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noise.scale, bounds.groups, threshold))
         costs = {
             relation: Cost.pure(
-                PEOPLE_PART.sensitivity(relation, bounds, True) / noisy.scale, failing
+                noise.cost(PEOPLE_PART.sensitivity(relation, bounds, True)), failing
             )
             for relation in NEIGHBOUR_RELATIONS
         }
+        noisy = NoisyAggregate(PEOPLE_PART, noise)
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
-        known = Charge(self.asked(table), costs), words, noisy.error, noisy.reach(), parts
+        known = Charge(self.asked(table), costs), words, noisy.error, noisy.within(), parts
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
 
     def answer(self, table: Table, offer: CostEstimate, progress: Progress | None = None) -> Any:
         threshold: int = offer.details
         result = table.engine.run(offer.expression, progress)
         counts = whole_numbers(result.column("people"))
-        noisy = counts + offer.parts[0].draw(len(counts))
+        noisy = counts + offer.parts[0].noise.draw(len(counts))
         published = np.flatnonzero(noisy >= threshold)
         keys = result.column("key").take(published).to_pylist()
-        within = offer.parts[0].within()
+        within = offer.parts[0].noise.quantile(CONFIDENCE_LEVEL)
         # By the noisy counts, then by the keys: the engine's own order would say something about
         # the rows.
         pairs = sorted(
