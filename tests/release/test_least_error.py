@@ -330,9 +330,9 @@ def test_neighbours_move_everything_that_is_measured_by_no_more_than_was_paid(re
         for each, first, second in zip(noisy, worlds[one], worlds[other], strict=True):
             moved = np.abs(first - second)
             if rho:
-                shift += Fraction(int((moved**2).sum())) / (2 * each.width)
+                shift += Fraction(int((moved**2).sum())) / (2 * each.noise.width)
             else:
-                shift += Fraction(int(moved.sum())) / each.width
+                shift += Fraction(int(moved.sum())) / each.noise.width
         worst = max(worst, shift)
     cost = costs[0].rho if rho else costs[0].epsilon
     assert len(set(costs)) == 1, "the price does not depend on the rows"

@@ -391,7 +391,7 @@ def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(rela
     for (noisy, ours), (_, theirs) in pairs:
         moved = sum(
             (
-                int(np.abs(a - b).sum()) / each.width
+                int(np.abs(a - b).sum()) / each.noise.width
                 for each, a, b in zip(noisy, ours, theirs, strict=True)
             ),
             Fraction(0),

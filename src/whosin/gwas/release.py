@@ -503,6 +503,6 @@ def _noisy_numbers(offered: StudyCostEstimate, table: Array) -> list[list[int]]:
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
     noisy: list[list[int]] = (
-        values + noise.discrete_laplace(offered.spread, values.shape)
+        values + noise.LaplaceNoise(offered.spread).draw(values.shape)
     ).tolist()
     return noisy

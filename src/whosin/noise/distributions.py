@@ -55,6 +55,11 @@ class LaplaceNoise:
         return discrete_laplace(self.scale, size)
 
     @property
+    def width(self) -> Fraction:
+        """The scale: the cost is as 1/width."""
+        return self.scale
+
+    @property
     def spread(self) -> float:
         """The scale."""
         return float(self.scale)
@@ -129,6 +134,11 @@ class GaussianNoise:
         if not self.sigma_squared:
             return np.zeros(size, np.int64)
         return discrete_gaussian(None, size, variance=self.sigma_squared)
+
+    @property
+    def width(self) -> Fraction:
+        """σ²: the cost is as 1/width."""
+        return self.sigma_squared
 
     @property
     def spread(self) -> float:
