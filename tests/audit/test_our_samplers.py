@@ -237,7 +237,7 @@ def answering(query, plan, rows):
 def shifted(*steps):
     """The level of noisy sums that one person moves by these steps."""
     return lambda estimate, _worlds: float(
-        sum(step / part.scale for step, part in zip(steps, estimate.parts, strict=True))
+        sum(step / part.noise.scale for step, part in zip(steps, estimate.parts, strict=True))
     )
 
 

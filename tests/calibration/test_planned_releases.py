@@ -121,7 +121,7 @@ def test_noise_of_the_planned_scale():
     assert part.scale == Fraction(plan.noise.scale) and part.error == pytest.approx(
         plan.noise.error
     )
-    assert part.within() == plan.noise.within
+    assert part.interval_radius() == plan.noise.within
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_other_questions_pay_by_differential_privacy(query):
         pa.table({"who": ["a", "b"], "ward": ["x", "y"]}), "who", {"ward": ["x", "y"]}, name="t"
     )
     estimate = query.estimate_cost(table, Share(few(wi.Posterior("0.95")), HALF))
-    assert not estimate.charge.alone and all(part.scale > 0 for part in estimate.parts)
+    assert not estimate.charge.alone and all(part.noise.spread > 0 for part in estimate.parts)
 
 
 def test_a_scenario_draws_the_planned_count(tmp_path):
@@ -238,7 +238,7 @@ def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     )
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [estimate] = session.dry_run(release.Count(), noise="gaussian")
-    assert f"σ = {format_figures(float(estimate.parts[0].scale), 4, 'up')} " in words
+    assert f"σ = {format_figures(estimate.parts[0].noise.spread, 4, 'up')} " in words
 
 
 def test_an_epsilon_is_kept_as_it_was_written_and_otherwise_rounded_down():

@@ -120,7 +120,7 @@ def test_the_rounds_spend_every_unit(monkeypatch, rho) -> None:
     counts = counted(people, (2, 3, 2), rounds.counted)
     first: Known = {(at,): AveragedMarginal(counts[at,].astype(float), 1.0) for at in range(3)}
     found, _ = rounds.measure(counts, first)
-    units = [rounds.unit / noisy.width for noisy, _ in found]
+    units = [rounds.unit.width / noisy.noise.width for noisy, _ in found]
     assert all(each.denominator == 1 for each in units) and sum(units) == rounds.units
     assert scales == [rounds.scale(int(each)) for each in units]
     spent = sum(noisy.cost((), "add-remove", 1) for noisy, _ in found)

@@ -118,16 +118,20 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
 
     sets = 10 if choose else 2
     if choose == "tree":
-        spent = sum(table(each.width) for each in learned.tables)
-        spent += 3 * table(learned.way.pair.width) + 3 * choice(far, learned.way.choices.scale)
+        spent = sum(table(each.noise.width) for each in learned.tables)
+        spent += 3 * table(learned.way.pair.noise.width) + 3 * choice(
+            far, learned.way.choices.scale
+        )
     elif choose:
         units = learned.way.units
-        spent = sum(table(each.width) for each in learned.tables)
-        spent += units * table(learned.way.unit) + units * choice(64 * far, learned.way.scale(1))
+        spent = sum(table(each.noise.width) for each in learned.tables)
+        spent += units * table(learned.way.unit.width) + units * choice(
+            64 * far, learned.way.scale(1)
+        )
     else:
         sizes = tuple(map(len, LABELS.values()))
         spent = sum(each.cost(sizes, relation, rows) for each in learned.tables)
-    width = learned.quality.width
+    width = learned.quality.noise.width
     spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent
@@ -314,7 +318,7 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
             ratio = 0.0
             for each, found in zip(drawn.noisy, drawn.values, strict=True):
                 one, two = (known[each.measurement.attributes] for _, known, _ in worlds)
-                ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.width)
+                ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.noise.width)
             chosen = details["chosen"]["tables"]
             places = [*map(COLUMNS.index, chosen[0]), -1][:2]
             return (ratio, details["quality"]["distance"], len(chosen), *places)

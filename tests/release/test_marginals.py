@@ -27,8 +27,8 @@ from whosin.marginals import (
     estimate_residuals,
     estimate_tables,
 )
+from whosin.noise.distributions import make_noise
 from whosin.release import Count, Marginals, Range
-from whosin.release.marginal_workloads import NoisyTable
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -284,7 +284,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
         inner = tuple(names.index(name) for name in each["differences"])
         measured.append(Measurement(at, inner))
         width = Fraction(each.get("scale") or each["variance"])
-        variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+        variances.append(make_noise(each["noise"], width).variance)
         values.append(np.array(each["values"]))
     workload = Workload.up_to([len(each) for each in found["details"]["domains"].values()], 2)
     tables = estimate_tables(workload, estimate_residuals(workload, measured, variances, values))

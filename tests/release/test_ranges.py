@@ -19,10 +19,11 @@ from amounts import some
 from refusals import refused
 from whosin.exact import Array
 from whosin.marginals import Measurement, Sums, Workload, estimate_residuals, estimate_tables
+from whosin.noise import GaussianNoise, LaplaceNoise
+from whosin.noise.distributions import make_noise
 from whosin.release import Dates, Marginals, Range, Values
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import MergedValues
-from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.scenario import load_scenario
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")
@@ -204,7 +205,8 @@ def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, unit:
     data = oracle.table(source, DOMAINS, privacy_unit=unit)
     query = asked(*workload)
     estimate = query.estimate_cost(data, oracle.share())
-    monkeypatch.setattr(NoisyTable, "draw", lambda self, shape: np.zeros(shape, np.int64))
+    for noise in (LaplaceNoise, GaussianNoise):
+        monkeypatch.setattr(noise, "draw", lambda self, shape: np.zeros(shape, np.int64))
     found = query.answer(data, estimate)
     start = 0
     for names, table in zip(workload, found["details"]["tables"], strict=True):
@@ -304,7 +306,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
             inner = tuple(names.index(name) for name in each["differences"])
             measured.append(Measurement(at, inner))
             width = Fraction(each.get("scale") or each["variance"])
-            variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+            variances.append(make_noise(each["noise"], width).variance)
             values.append(np.array(each["values"]))
         sums = {
             name: Sums(len(each["order"]), tuple(map(tuple, each["runs"])), tuple(each["order"]))
@@ -394,7 +396,7 @@ def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(rela
     for (noisy, ours), (_, theirs) in pairs:
         moved = sum(
             (
-                int(np.abs(a - b).sum()) / each.width
+                int(np.abs(a - b).sum()) / each.noise.width
                 for each, a, b in zip(noisy, ours, theirs, strict=True)
             ),
             Fraction(0),

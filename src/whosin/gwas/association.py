@@ -31,7 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from whosin.errors import UnknownName, invalid_value
-from whosin.exact import Array, Rational
+from whosin.exact import Array, Rational, exact_fraction
 from whosin.gwas.people import (
     COPY_STEP,
     MIN_GROUP_SIZE,
@@ -40,6 +40,7 @@ from whosin.gwas.people import (
     most_imputed,
     read_counts,
 )
+from whosin.noise import LaplaceNoise
 from whosin.validation import read_whole
 
 
@@ -156,7 +157,7 @@ def estimate_association(
     p = two_sided(difference, deviation, scale / alleles, scale / others)
     cells = [x_cut + 0.5, alleles - x_cut + 0.5, y_cut + 0.5, others - y_cut + 0.5]
     a, b, c, d = (1 / cell for cell in cells)
-    noise = laplace_variance(scale)
+    noise = LaplaceNoise(exact_fraction(scale)).variance
     variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
     variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
@@ -171,14 +172,6 @@ def estimate_association(
         cells[0] * cells[3] / (cells[1] * cells[2]),
         np.sqrt(variance),
     )
-
-
-def laplace_variance(scale: float) -> float:
-    """The variance of discrete Laplace noise: 2α/(1−α)², α = e^(−1/scale)."""
-    if scale <= 0:
-        return 0.0
-    alpha = math.exp(-1 / scale)
-    return 2 * alpha / math.expm1(-1 / scale) ** 2
 
 
 def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:

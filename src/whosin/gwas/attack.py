@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput, invalid_value
-from whosin.exact import Array, read_ranged
-from whosin.gwas.association import laplace_variance, sensitivity
+from whosin.exact import Array, exact_fraction, read_ranged
+from whosin.gwas.association import sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
 from whosin.gwas.people import (
     Progress,
@@ -32,6 +32,7 @@ from whosin.gwas.people import (
     read_groups,
 )
 from whosin.gwas.study import TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
 ATTACK_STATISTICS = ("homer", "likelihood-ratio")
@@ -217,7 +218,7 @@ def _guess_frequencies(
     chance = -np.expm1(-1 / scale)
     draws = rng.geometric(chance, len(case)) - rng.geometric(chance, len(case))
     sampling = reference * (1 - reference) / np.maximum(alleles, 1)
-    noise = laplace_variance(scale) / np.maximum(alleles, 1) ** 2
+    noise = LaplaceNoise(exact_fraction(scale)).variance / np.maximum(alleles, 1) ** 2
     trust = sampling / (sampling + noise)
     moved: Array = reference + trust * (case + draws / np.maximum(alleles, 1) - reference)
     return moved

@@ -492,6 +492,6 @@ def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
     noisy: list[list[int]] = (
-        values + noise.discrete_laplace(estimate.spread, values.shape)
+        values + noise.LaplaceNoise(estimate.spread).draw(values.shape)
     ).tolist()
     return noisy

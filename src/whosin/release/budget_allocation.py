@@ -187,7 +187,7 @@ def _query_sensitivity(
     noisy, magnitude = estimate.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, estimate.error / magnitude * math.sqrt(probe)
-    steps = float(noisy.scale * probe)
+    steps = noisy.noise.spread * float(probe)
     return steps, steps * float(noisy.part.unit) / magnitude
 
 
@@ -261,7 +261,7 @@ def standard_error(estimate: CostEstimate) -> float | None:
     if estimate.error is None or len(estimate.parts) != 1:
         return None
     noisy = estimate.parts[0]
-    return math.sqrt(noisy.variance) * float(noisy.part.unit)
+    return math.sqrt(noisy.noise.variance) * float(noisy.part.unit)
 
 
 def _query_weights(
@@ -427,7 +427,7 @@ def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate
     if isinstance(query, Linear):
         grouped = bool(query.cells(asked).columns)
         other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
-        return math.sqrt(estimate.parts[0].variance / other.variance)
+        return math.sqrt(estimate.parts[0].noise.variance / other.noise.variance)
     if not query.selects:
         return 0.0
     return float(estimate.details.scale / query.estimate_cost(asked, pure).details.scale)

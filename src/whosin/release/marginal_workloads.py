@@ -51,9 +51,10 @@ from whosin.marginals import (
 )
 from whosin.marginals.estimation import estimate_table
 from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
-from whosin.noise import discrete_gaussian, discrete_laplace
+from whosin.noise import GaussianNoise
+from whosin.noise.distributions import Noise, make_noise
 from whosin.release.column_expressions import Cellular, MergedValues
-from whosin.release.cost import CONFIDENCE_LEVEL, MAX_NOISE_SCALE, Share, noise_variance
+from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.groups import ColumnExpression, GroupGrid
 
 LEVEL_COUNT = 16
@@ -64,6 +65,7 @@ GRID_STEPS = 8
 FEW_TABLES = 16
 """Up to this many different widths are taken as they are."""
 SHARE_STEPS = 2**40
+FEWER_TABLES = "spend more budget, or ask for fewer tables"
 
 
 @dataclass(frozen=True)
@@ -71,40 +73,27 @@ class NoisyTable:
     """A measurement with its noise.
 
     Attributes:
-        width: the scale of discrete Laplace noise, or the parameter σ² of discrete Gaussian noise.
+        noise: of every number of it.
     """
 
     measurement: Measurement
-    kind: str
-    width: Fraction
-
-    def draw(self, shape: tuple[int, ...]) -> Array:
-        """Draw exact integer noise from the secure source."""
-        if self.kind == "gaussian":
-            return discrete_gaussian(None, shape, variance=self.width)
-        return discrete_laplace(self.width, shape)
-
-    @property
-    def variance(self) -> float:
-        """The variance of one number of the noise; just above 0 where that is always 0."""
-        return noise_variance(self.kind, float(self.width))
+    noise: Noise
 
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
-        if self.kind == "gaussian":
-            return self.measurement.squared_l2_sensitivity(sizes, relation, rows) / (2 * self.width)
-        return self.measurement.l1_sensitivity(sizes, relation, rows) / self.width
+        if isinstance(self.noise, GaussianNoise):
+            return self.noise.cost(self.measurement.squared_l2_sensitivity(sizes, relation, rows))
+        return self.noise.cost(self.measurement.l1_sensitivity(sizes, relation, rows))
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What is measured and how, as plain data; exact."""
-        word = "variance" if self.kind == "gaussian" else "scale"
-        return {**self.measurement.to_dict(names), "noise": self.kind, word: str(self.width)}
+        return {**self.measurement.to_dict(names), **self.noise.to_dict()}
 
 
 def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list[Array]:
     """What is measured of the true counts, each with its noise."""
     exact = [each.measurement.of_counts(one) for each, one in zip(noisy, counts, strict=True)]
-    return [each.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
+    return [each.noise.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
 
 
 def noisy_tables(
@@ -115,14 +104,9 @@ def noisy_tables(
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
         widths = _laplace_scales(spending, sizes, share, rows)
-    if max(widths) > (MAX_NOISE_SCALE**2 if spending.noise == "gaussian" else MAX_NOISE_SCALE):
-        raise InvalidInput(
-            f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
-            field="noise",
-            hint="spend more budget, or ask for fewer tables",
-        )
-    result = zip(spending.measurements, widths, strict=True)
-    return tuple(NoisyTable(each, spending.noise, width) for each, width in result)
+    noises = [make_noise(spending.noise, width).check_drawable(FEWER_TABLES) for width in widths]
+    pairs = zip(spending.measurements, noises, strict=True)
+    return tuple(NoisyTable(each, noise) for each, noise in pairs)
 
 
 def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
@@ -133,7 +117,7 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
         # Equal costs first: sums of few different denominators are short.
         prices = Counter(each.cost(sizes, relation, rows) for each in tables)
         total = sum((price * count for price, count in prices.items()), Fraction(0))
-        if tables[0].kind == "gaussian":
+        if tables[0].noise.kind == "gaussian":
             result[relation] = Cost.gaussian(total)
         else:
             rho = sum((price**2 * count for price, count in prices.items()), Fraction(0)) / 2
@@ -143,11 +127,9 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
 
 def noise_words(noisy: Sequence[NoisyTable]) -> str:
     """How many tables are measured, with which noise."""
-    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
-    widths = [float(each.width) for each in noisy]
-    ends = [min(widths), max(widths)]
-    if noisy[0].kind == "gaussian":
-        ends = [end**0.5 for end in ends]
+    kind = "Gaussian, σ" if noisy[0].noise.kind == "gaussian" else "Laplace, scale"
+    spreads = [each.noise.spread for each in noisy]
+    ends = [min(spreads), max(spreads)]
     about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
     count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
     return f"{count} measured, {kind} {about}"
@@ -396,11 +378,11 @@ def tables_answer(
     """Everything that may be shown, as JSON data."""
     workload = asked.workload
     measurements = [each.measurement for each in noisy]
-    variances = [each.variance for each in noisy]
+    variances = [each.noise.variance for each in noisy]
     residuals = estimate_residuals(workload, measurements, variances, values)
     tables = estimate_tables(workload, residuals)
     radii = interval_radii(
-        workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+        workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
     )
     wholes = _whole_tables(workload, measurements, variances, residuals)
     rows: list[list[Any]] = []

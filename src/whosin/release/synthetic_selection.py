@@ -30,14 +30,15 @@ from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
 from whosin.marginals.workload import Attributes, list_subsets
 from whosin.noise import (
-    discrete_gaussian,
-    discrete_laplace,
+    GaussianNoise,
+    LaplaceNoise,
     noisy_max,
     selection_epsilon,
     selection_rho,
 )
-from whosin.release.cost import MAX_NOISE_SCALE, SELECTION_MARGIN, Share
-from whosin.release.marginal_workloads import NoisyTable
+from whosin.noise.distributions import Noise
+from whosin.release.cost import SELECTION_MARGIN, Share
+from whosin.release.marginal_workloads import FEWER_TABLES, NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
     Known,
@@ -71,7 +72,7 @@ class SelectionStrategy(Protocol):
         """What must be counted for it."""
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
+    def spreads(self) -> tuple[float, float]:
         """The least and the largest width that the noise of a chosen table can have."""
 
     def cost(self, relation: str, rows: int) -> Fraction:
@@ -91,7 +92,7 @@ class SelectionStrategy(Protocol):
 def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
-    return noisy, np.asarray(exact + noisy.draw(exact.shape))
+    return noisy, np.asarray(exact + noisy.noise.draw(exact.shape))
 
 
 QUALITY_SHARE = Fraction(1, 50)
@@ -102,36 +103,26 @@ QUALITY_SHARE = Fraction(1, 50)
 class WholeNumber:
     """Noise for one whole number: the sum of distances of several tables."""
 
-    gaussian: bool
-    width: Fraction
+    noise: Noise
     tables: int
     rows: int
 
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
-        """Noise whose cost is a share."""
+        """Noise that costs a share."""
         sensitivity = tables * distance_sensitivity(share.relation, rows)
+        noise: Noise
         if share.rho:
-            return cls(True, Fraction(sensitivity**2) / (2 * share.rho), tables, rows)
-        return cls(False, sensitivity / share.epsilon, tables, rows)
+            noise = GaussianNoise(Fraction(sensitivity**2) / (2 * share.rho))
+        else:
+            noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
+        return cls(noise.check_drawable(FEWER_TABLES), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """Return the cost in ε, or in ρ for Gaussian noise."""
+        """ε, or ρ for Gaussian noise."""
         sensitivity = self.tables * distance_sensitivity(relation, self.rows)
-        return sensitivity**2 / (2 * self.width) if self.gaussian else sensitivity / self.width
-
-    def draw(self) -> int:
-        """Draw exact integer noise from the secure source."""
-        if self.gaussian:
-            return int(discrete_gaussian(None, variance=self.width))
-        return int(discrete_laplace(self.width))
-
-    @property
-    def interval_radius(self) -> float:
-        """The noise is this near to 0, or nearer, with a probability of 95%."""
-        if self.gaussian:
-            return 1.96 * math.sqrt(self.width)
-        return float(self.width) * math.log(20)
+        gaussian = isinstance(self.noise, GaussianNoise)
+        return self.noise.cost(sensitivity**2 if gaussian else sensitivity)
 
 
 @dataclass(frozen=True)
@@ -166,14 +157,15 @@ def take_part(share: Share, size: Fraction) -> Share:
     return replace(share, epsilon=share.epsilon * size, rho=share.rho * size)
 
 
-def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
-    """The kind and width of noise for a number of tables of counts, which costs a share."""
+def equal_noise(share: Share, count: int, rows: int) -> Noise:
+    """The noise for a number of tables of counts that together cost a share."""
     one = Measurement((0,))
     if share.rho:
-        return "gaussian", count * one.squared_l2_sensitivity((), share.relation, rows) / (
-            2 * share.rho
-        )
-    return "laplace", count * one.l1_sensitivity((), share.relation, rows) / share.epsilon
+        square = Fraction(one.squared_l2_sensitivity((), share.relation, rows))
+        return GaussianNoise(count * square / (2 * share.rho)).check_drawable(FEWER_TABLES)
+    sensitivity = one.l1_sensitivity((), share.relation, rows)
+    noise = LaplaceNoise.at_epsilon(count * sensitivity, share.epsilon)
+    return noise.check_drawable(FEWER_TABLES)
 
 
 def total_costs(
@@ -186,20 +178,9 @@ def total_costs(
     result = {}
     for relation in NEIGHBOUR_RELATIONS:
         spent = sum((each.cost(sizes, relation, rows) for each in tables), others(relation))
-        gaussian = tables[0].kind == "gaussian"
+        gaussian = tables[0].noise.kind == "gaussian"
         result[relation] = Cost.gaussian(spent) if gaussian else Cost.pure(spent)
     return result
-
-
-def require_drawable(kind: str, *widths: Fraction) -> None:
-    """Refuse noise that no sampler draws, before any debit."""
-    most = MAX_NOISE_SCALE**2 if kind == "gaussian" else MAX_NOISE_SCALE
-    if max(widths) > most:
-        raise InvalidInput(
-            f"the noise would need a scale of {float(max(widths)):.3g}; at most 2^52 is drawn",
-            field="noise",
-            hint="spend more budget, or ask for fewer tables",
-        )
 
 
 # `choose = "adaptive"`: tables are chosen and measured in rounds (AIM; McKenna, Mullins, Sheldon
@@ -251,8 +232,7 @@ class Adaptive:
     workload: Workload
     rows: int
     relation: str
-    kind: str
-    unit: Fraction
+    unit: Noise
     chosen: Fraction
 
     @classmethod
@@ -268,11 +248,10 @@ class Adaptive:
             )
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
-        kind, unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
-        require_drawable(kind, unit)
+        unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
         part = (share.rho or share.epsilon) * choosing
-        result = cls(workload, rows, share.relation, kind, unit, part)
-        require_drawable("laplace", result.scale(1))
+        result = cls(workload, rows, share.relation, unit, part)
+        LaplaceNoise(result.scale(1)).check_drawable(FEWER_TABLES)
         return result
 
     @property
@@ -286,9 +265,9 @@ class Adaptive:
         return self.noise((0,), 1)
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
-        """If one round took all units, and in the first rounds."""
-        return self.unit / self.units, self.unit
+    def spreads(self) -> tuple[float, float]:
+        """Of the noise if one round took all units, and in the first rounds."""
+        return self.unit.at_cost(self.units).spread, self.unit.spread
 
     @cached_property
     def counted(self) -> tuple[Attributes, ...]:
@@ -304,15 +283,15 @@ class Adaptive:
         return {each: max(1, WEIGHT_STEPS * number // most) for each, number in common.items()}
 
     def noise(self, attributes: Attributes, units: int) -> NoisyTable:
-        """The noise of a table that gets some units: the width of either noise is as 1/cost."""
-        return NoisyTable(Measurement(attributes), self.kind, self.unit / units)
+        """A table with the noise that some units pay for."""
+        return NoisyTable(Measurement(attributes), self.unit.at_cost(units))
 
     def scale(self, units: int) -> Fraction:
         """The scale of a choice's noise whose cost is these units: 2Δ/scale, or ρ = (Δ/scale)²/2.
         Rounded up."""
         most = WEIGHT_STEPS * distance_sensitivity(self.relation, self.rows)
         price = self.chosen * units / self.units
-        if self.kind == "gaussian":
+        if self._gaussian:
             exact = Fraction(math.isqrt(math.ceil(most**2 / (2 * price))) + 1)
         else:
             exact = 2 * most / price
@@ -329,7 +308,7 @@ class Adaptive:
             distance_sensitivity(relation, self.rows),
             distance_sensitivity(self.relation, self.rows),
         )
-        return self.chosen * (ratio**2 if self.kind == "gaussian" else ratio)
+        return self.chosen * (ratio**2 if self._gaussian else ratio)
 
     def words(self) -> str:
         """What will be chosen, in words."""
@@ -351,7 +330,7 @@ class Adaptive:
             attributes = open_to[winner]
             noisy, values = measure_table(self.noise(attributes, units), counts)
             result.append((noisy, values))
-            known[attributes] = add_measurement(known.get(attributes), values, noisy.variance)
+            known[attributes] = add_measurement(known.get(attributes), values, noisy.noise.variance)
             model = MarginalEstimate(sizes, known, model.potentials)
             moved = np.abs(model.tables([attributes])[attributes] - expected[attributes]).sum()
             if moved <= self.error(attributes, units):
@@ -375,13 +354,13 @@ class Adaptive:
 
     def error(self, attributes: Attributes, units: int) -> float:
         """The mean sum of the noise of a table's cells, without their signs."""
-        noisy = self.noise(attributes, units)
-        mean = math.sqrt(2 / math.pi * noisy.variance) if self._gaussian else float(noisy.width)
+        noise = self.noise(attributes, units).noise
+        mean = math.sqrt(2 / math.pi * noise.variance) if self._gaussian else noise.spread
         return mean * self.workload.cells(attributes)
 
     @property
     def _gaussian(self) -> bool:
-        return self.kind == "gaussian"
+        return self.unit.kind == "gaussian"
 
 
 def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
@@ -460,16 +439,12 @@ class SpanningTree:
         columns = len(workload.sizes)
         chosen = choosing if spanning_rounds(columns) else Fraction(0)
         rest = 1 - chosen
-        kind, first = equal_noise(take_part(share, rest * FIRST_SHARE), columns, rows)
-        kind, later = equal_noise(take_part(share, rest * (1 - FIRST_SHARE)), columns - 1, rows)
+        first = equal_noise(take_part(share, rest * FIRST_SHARE), columns, rows)
+        later = equal_noise(take_part(share, rest * (1 - FIRST_SHARE)), columns - 1, rows)
         choices = None
         if chosen:
             choices = SelectionCost.within(take_part(share, chosen), spanning_rounds(columns), rows)
-        require_drawable(kind, first, later)
-        noises = (
-            NoisyTable(Measurement((0,)), kind, first),
-            NoisyTable(PAIR_MEASUREMENT, kind, later),
-        )
+        noises = NoisyTable(Measurement((0,)), first), NoisyTable(PAIR_MEASUREMENT, later)
         return cls(columns, *noises, choices)
 
     @property
@@ -487,9 +462,9 @@ class SpanningTree:
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
+    def spreads(self) -> tuple[float, float]:
         """All pairs have the same."""
-        return self.pair.width, self.pair.width
+        return self.pair.noise.spread, self.pair.noise.spread
 
     def words(self) -> str:
         """What will be chosen, in words."""
@@ -505,9 +480,8 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        pair = self.pair
         chosen = spanning_tree(self.columns, scores, self._choose())
-        noisy = [NoisyTable(Measurement(each), pair.kind, pair.width) for each in chosen]
+        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
         return [
             measure_table(each, counts) for each in noisy
         ], {}  # no estimate: one model at the end

@@ -19,7 +19,7 @@ from whosin.exact import Array, read_ranged
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
 from whosin.release import synthetic_selection
-from whosin.release.cost import Share
+from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.queries.marginals import Marginals
@@ -109,15 +109,14 @@ class SynthesisPlan:
 
     def words(self) -> str:
         """The noise, in words."""
-        gaussian = self.tables[0].kind == "gaussian"
-        kind = "Gaussian, σ" if gaussian else "Laplace, scale"
-        all_widths = [each.width for each in self.tables]
+        kind = "Gaussian, σ" if self.tables[0].noise.kind == "gaussian" else "Laplace, scale"
+        spreads = [each.noise.spread for each in self.tables]
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
         if self.way is not None:
-            all_widths += self.way.widths
+            spreads += self.way.spreads
             tables = f"{len(self.tables)} columns and {self.way.words()}"
-        widths = sorted({float(each) ** (0.5 if gaussian else 1) for each in all_widths})
-        about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))
+        ends = dict.fromkeys((min(spreads), max(spreads)))
+        about = " to ".join(f"{spread:.4g}" for spread in ends)
         return f"{tables}, {kind} {about}"
 
     def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
@@ -126,7 +125,7 @@ class SynthesisPlan:
         start: Potentials = {}
         if self.way is not None:
             first = {
-                each.measurement.attributes: add_measurement(None, values, each.variance)
+                each.measurement.attributes: add_measurement(None, values, each.noise.variance)
                 for each, values in measurements
             }
             chosen, start = self.way.measure(counts, first)
@@ -137,7 +136,7 @@ class SynthesisPlan:
         most = MAX_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
-            NoisyMarginal.of(each.measurement, result, each.variance)
+            NoisyMarginal.of(each.measurement, result, each.noise.variance)
             for each, result in measurements
             if each.measurement.attributes
         ]
@@ -182,14 +181,16 @@ class SynthesisPlan:
     def _quality(
         self, counts: Counts, drawn: tuple[Array, ...], total: float
     ) -> tuple[float, float]:
-        far = self.quality.draw()
+        far = int(self.quality.noise.draw(1)[0])
         for attributes in self.workload.sets:
             shape = self.workload.shape(attributes)
             codes = np.ravel_multi_index(tuple(drawn[each] for each in attributes), shape)
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.interval_radius / rows)
+        return min(1.0, max(0.0, far / rows)), min(
+            1.0, self.quality.noise.quantile(CONFIDENCE_LEVEL) / rows
+        )
 
 
 def plan_learning(
@@ -234,10 +235,8 @@ def plan_learning(
                 hint="leave it out",
             )
         way = choice.way(rest, workload, rows)
-        first = way.first
         ones = [Measurement((each,)) for each in range(len(columns))]
-        tables = tuple(NoisyTable(each, first.kind, first.width) for each in ones)
-    synthetic_selection.require_drawable(tables[0].kind, quality.width)
+        tables = tuple(NoisyTable(each, way.first.noise) for each in ones)
     return SynthesisPlan(cells, workload, tables, way, quality, rows)
 
 
@@ -310,5 +309,5 @@ def _estimate_total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: li
     for each, table in zip(noisy, values, strict=True):
         if not each.measurement.differences:
             result.append(float(table.sum()))
-            weights.append(1 / (each.variance * table.size))
+            weights.append(1 / (each.noise.variance * table.size))
     return max(1.0, float(np.average(result, weights=weights)))

@@ -33,6 +33,7 @@ from whosin.release.contribution_bounds import (
     outside_values,
 )
 from whosin.release.cost import (
+    CONFIDENCE_LEVEL,
     CostEstimate,
     NoisyAggregate,
     Share,
@@ -335,7 +336,7 @@ class Linear(Query):
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
     ) -> tuple[Array, Array, Array]:
         """(values, lower ends, upper ends) from the noisy sums in units."""
-        part, within = noisy[0].part, noisy[0].within()
+        part, within = noisy[0].part, noisy[0].noise.quantile(CONFIDENCE_LEVEL)
         value, low, high = (
             units_to_numbers(sums[0] + side, part.unit) for side in (0, -within, within)
         )
@@ -375,15 +376,14 @@ class Linear(Query):
         )
         if len(noisy) > 1:
             return estimate
-        error = noisy[0].error * float(noisy[0].part.unit)
-        return replace(estimate, error=error, within=noisy[0].interval_radius())
+        return replace(estimate, error=noisy[0].error, within=noisy[0].interval_radius())
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
         result = table.engine.run(estimate.expression, progress)
         exact = cells.dense(result, [each.part.name for each in estimate.parts])
         pairs = zip(exact, estimate.parts, strict=True)
-        sums = [one + each.draw(cells.count) for one, each in pairs]
+        sums = [one + each.noise.draw(cells.count) for one, each in pairs]
         values, low, high = self.finish(table, sums, estimate.parts)
         rows = [
             [*label, plain_number(value), plain_number(least), plain_number(most)]

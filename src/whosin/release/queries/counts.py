@@ -28,6 +28,7 @@ from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
+from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
     PEOPLE_PART,
@@ -42,11 +43,11 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
+    LESS_NOISE,
     CostEstimate,
     NoisyAggregate,
     SelectionNoise,
     Share,
-    check_drawable,
     noise_words,
     noisy_parts,
 )
@@ -100,7 +101,7 @@ def planned_count(plan: Plan) -> NoisyAggregate | None:
     if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"
-    return NoisyAggregate(PEOPLE_PART, "laplace", Fraction(plan.noise.scale))
+    return NoisyAggregate(PEOPLE_PART, LaplaceNoise(Fraction(plan.noise.scale)))
 
 
 def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
@@ -194,15 +195,16 @@ class Keys(Query):
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
         sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
-        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", sensitivity / share.epsilon))
-        threshold = _key_threshold(noisy.scale, bounds.max_groups, share.delta)
-        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.max_groups, threshold))
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
+        threshold = _key_threshold(noise.scale, bounds.max_groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noise.scale, bounds.max_groups, threshold))
         costs = {
             relation: Cost.pure(
-                PEOPLE_PART.l1_sensitivity(relation, bounds, True) / noisy.scale, failing
+                noise.cost(PEOPLE_PART.l1_sensitivity(relation, bounds, True)), failing
             )
             for relation in NEIGHBOUR_RELATIONS
         }
+        noisy = NoisyAggregate(PEOPLE_PART, noise)
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
         known = Charge(self.asked(table), costs), words, noisy.error, noisy.interval_radius(), parts
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
@@ -211,10 +213,10 @@ class Keys(Query):
         threshold: int = estimate.details
         result = table.engine.run(estimate.expression, progress)
         counts = whole_numbers(result.column("people"))
-        noisy = counts + estimate.parts[0].draw(len(counts))
+        noisy = counts + estimate.parts[0].noise.draw(len(counts))
         published = np.flatnonzero(noisy >= threshold)
         keys = result.column("key").take(published).to_pylist()
-        within = estimate.parts[0].within()
+        within = estimate.parts[0].noise.quantile(CONFIDENCE_LEVEL)
         # By the noisy counts, then by the keys: the engine's own order would say something about
         # the rows.
         pairs = sorted(

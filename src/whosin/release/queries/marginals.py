@@ -89,7 +89,7 @@ class Marginals(Query):
         spending = _allocate_budget(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        errors = table_errors(asked, spending.measurements, [each.variance for each in noisy])
+        errors = table_errors(asked, spending.measurements, [each.noise.variance for each in noisy])
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return CostEstimate(
             self,

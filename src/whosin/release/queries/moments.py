@@ -127,16 +127,16 @@ def _explains_noise(
     noisy: Sequence[NoisyAggregate], confidence: float
 ) -> Callable[[Array, Array, Array], Array]:
     """Whether a·X and b·Y, the noises of two sums, explain a distance, given a and b."""
-    kind, units = noisy[0].kind, [float(each.part.unit) for each in noisy]
-    if min(each.scale for each in noisy) < SMALL_SCALES[kind]:
+    kind, units = noisy[0].noise.kind, [float(each.part.unit) for each in noisy]
+    if min(each.noise.spread for each in noisy) < SMALL_SCALES[kind]:
         both = 1 - (1 - confidence) / 2
-        radius, slack = noisy[0].interval_radius(both), noisy[1].interval_radius(both)
-        return lambda distance, a, b: np.abs(distance) <= a * radius + b * slack
-    scales = [float(each.scale * each.part.unit) for each in noisy]
+        reach, slack = noisy[0].interval_radius(both), noisy[1].interval_radius(both)
+        return lambda distance, a, b: np.abs(distance) <= a * reach + b * slack
+    scales = [each.noise.spread * float(each.part.unit) for each in noisy]
     tail = _normal_tail if kind == "gaussian" else laplace_tail
     if kind == "laplace":
         units = [
-            unit * (0.5 + 1 / (8 * float(each.scale)))
+            unit * (0.5 + 1 / (8 * each.noise.spread))
             for unit, each in zip(units, noisy, strict=True)
         ]
 

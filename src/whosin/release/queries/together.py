@@ -149,7 +149,7 @@ class JointMeasurement(Query):
         spending = _allocate_budget(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        variances = [each.variance for each in noisy]
+        variances = [each.noise.variance for each in noisy]
         spread = cell_variances(workload, spending.measurements, variances)
         prices = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return CostEstimate(
@@ -206,12 +206,12 @@ class JointMeasurement(Query):
         """Everything from what was measured: from here on no row plays a part."""
         cells, workload, axes = self.workload(table)
         measurements = [each.measurement for each in noisy]
-        variances = [each.variance for each in noisy]
+        variances = [each.noise.variance for each in noisy]
         tables = estimate_tables(
             workload, estimate_residuals(workload, measurements, variances, values)
         )
         radii = interval_radii(
-            workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+            workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
         )
         answers = []
         for member, attributes in zip(self.members, axes, strict=True):
