@@ -118,7 +118,7 @@ def test_noise_of_the_planned_scale():
     plan = few(wi.Posterior("0.91"), delta=1e-6, entities=200)
     assert plan.noise.kind == "geometric"
     [part] = release.Count().estimate_cost(people(), Share(plan, Fraction(1))).parts
-    assert part.scale == Fraction(plan.noise.scale) and part.error == pytest.approx(
+    assert part.noise.scale == Fraction(plan.noise.scale) and part.error == pytest.approx(
         plan.noise.error
     )
     assert part.interval_radius() == plan.noise.within
