@@ -11,7 +11,7 @@ import pytest
 import whosin as wi
 from refusals import refused
 from whosin.errors import Unsupported
-from whosin.mechanisms.channel import Balls, Exponents, Floats, Rationals
+from whosin.mechanisms.entries import Balls, Exponents, Floats, Rationals
 
 
 def entries(channel):

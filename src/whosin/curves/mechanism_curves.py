@@ -34,7 +34,7 @@ from whosin.mechanisms.additive_noise import (
     statistic_lattice,
     whole_centres,
 )
-from whosin.mechanisms.channel import Floats
+from whosin.mechanisms.entries import Floats
 from whosin.notions.failure_probability import list_cases
 from whosin.spaces import Lattice, Records, Space, read_statistic
 from whosin.spaces.quotients import CUT_WEIGHT

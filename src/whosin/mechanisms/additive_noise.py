@@ -22,8 +22,9 @@ from whosin.exact import (
     read_ranged,
 )
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, Exponents, Rationals
+from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.count_table import Beyond, CountTable
+from whosin.mechanisms.entries import Exponents, Rationals
 from whosin.spaces import Count, Lattice, Space, Statistic, Subsets, read_statistic
 from whosin.spaces.arrays import require_table, widest_exp
 from whosin.spaces.statistics import Centre, centre_distances, centre_grid

@@ -23,18 +23,10 @@ from whosin.exact import (
 )
 from whosin.mechanisms.additive_noise import Axis
 from whosin.mechanisms.base import Mechanism, read_channel
-from whosin.mechanisms.channel import (
-    Balls,
-    Channel,
-    Entries,
-    Exponents,
-    Rationals,
-    output_names,
-    read_stochastic,
-    same_lattice,
-)
+from whosin.mechanisms.channel import Channel, output_names, read_stochastic, same_lattice
 from whosin.mechanisms.count_rules import MAX_CHANGE, Rule, RuleChain
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
+from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
 from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, is_narrow, require_table, widen_floats
 from whosin.spaces.quotients import sample_entities

@@ -22,7 +22,8 @@ from whosin.exact import (
 )
 from whosin.mechanisms.additive_noise import read_positive
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, Powers
+from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.entries import Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
 from whosin.validation import read_list, read_whole, require_exactly_one

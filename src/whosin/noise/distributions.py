@@ -61,7 +61,7 @@ class LaplaceNoise:
 
     @property
     def spread(self) -> float:
-        """The scale."""
+        """The scale, as a float."""
         return float(self.scale)
 
     @property
