@@ -15,7 +15,7 @@ from pathlib import Path
 
 import whosin as wi
 from mutants import mutants
-from whosin.app.cli import audit
+from whosin.app.cli import audit_subjects
 from whosin.app.web.access import read_curators, read_users
 from whosin.documents import read_object
 from whosin.errors import WhosinError
@@ -181,12 +181,14 @@ def _prior(path: Path) -> object:
 
 
 def _audited(path: Path) -> object:
-    found = audit.audit_scores_file(path, CONFIDENCE, 0.0)
+    flags, values, _people = audit_subjects.read_flags(path, "member")
+    found = wi.audit.scores(values[flags], values[~flags], CONFIDENCE)
     return found.to_dict(), found.posterior(0.5)
 
 
 def _one_run(path: Path) -> object:
-    return audit.audit_run_file(path, CONFIDENCE, 0.0, None).to_dict()
+    flags, values, people = audit_subjects.read_runs(path)
+    return wi.audit.one_run(flags, values, CONFIDENCE, people=people).to_dict()
 
 
 def _plan(path: Path) -> object:
@@ -226,7 +228,7 @@ READERS = {
     "scenario": Reader("text", load_scenario, _SCENARIOS, 40_000, "s.toml"),
     "counts": Reader("text", read_study, (TABLE,), 120_000, "counts.tsv"),
     "scores": Reader(
-        "text", lambda path: audit.read_flags(path, "member"), (SCORES,), 40_000, "s.csv"
+        "text", lambda path: audit_subjects.read_flags(path, "member"), (SCORES,), 40_000, "s.csv"
     ),
     "audited scores": Reader("text", _audited, (SCORES,), 5_000, "scores.csv"),
     "one run": Reader("text", _one_run, (RUNS,), 5_000, "scores.csv"),

@@ -267,7 +267,7 @@ def test_a_row_moves_an_answer_by_one_row() -> None:
             oracle.table(ROWS, DOMAINS, privacy_unit="row", **{field: 2})
         with refused(field):
             release.Rows(by="ward", **{field: 2}).estimate_cost(data, oracle.share(1))  # type: ignore[arg-type]
-    assert release.Rows(by="ward").estimate_cost(data, oracle.share(1)).parts[0].noise.scale == 1
+    assert release.Rows(by="ward").estimate_cost(data, oracle.share(1)).parts[0].noise.width == 1
 
 
 def test_a_synthetic_table_of_rows(tmp_path) -> None:

@@ -61,13 +61,13 @@ def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> No
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         parts = [
-            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.noise.scale
+            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.noise.width
             for noisy in priced(estimate)
         ]
         assert estimate.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
     assert sum(parts if relation == "replace" else [epsilon]) == epsilon
     assert estimate.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
-    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.noise.scale
+    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.noise.width
                 for noisy in estimate.parts}) == 1, "an even split"  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
     for each in NEIGHBOUR_RELATIONS:
         total = sum(
             Fraction(noisy.part.squared_l2_sensitivity(each, bounds, grouped))
-            / (2 * noisy.noise.sigma_squared)
+            / (2 * noisy.noise.width)
             for noisy in priced(estimate)
         )
         cost = estimate.charge.cost(each)
@@ -356,7 +356,7 @@ def test_keys_are_charged_their_delta(data) -> None:
         estimate = query.estimate_cost(
             data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation)
         )
-        scale, threshold = estimate.parts[0].noise.scale, estimate.details
+        scale, threshold = estimate.parts[0].noise.width, estimate.details
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in NEIGHBOUR_RELATIONS:

@@ -107,9 +107,9 @@ CASES = [  # scales of the sum and of the rows, rows, quotient
 ]
 
 
-def spread_noise(kind: str, spread: object) -> Noise:
+def spread_noise(kind: str, spread: float | Fraction) -> Noise:
     """Noise of a scale, or of a σ."""
-    exact = Fraction(spread)  # type: ignore[arg-type]
+    exact = Fraction(spread)
     return make_noise(kind, exact**2 if kind == "gaussian" else exact)
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
 from whosin.noise.additive import discrete_gaussian, discrete_laplace
-from whosin.noise.source import PARAMETERS_LARGEST as MAX_SCALE
-from whosin.noise.source import Shape
+from whosin.noise.source import MAX_SCALE_PARAMETER, Shape
 
 MIN_VARIANCE = 1e-12
 """The variance of noise that is always 0, so that it can be divided by."""
@@ -108,7 +107,7 @@ class LaplaceNoise:
 
     def check_drawable(self, hint: str) -> LaplaceNoise:
         """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
-        _check_width(self.scale, MAX_SCALE, self.spread, hint)
+        _check_width(self.scale, MAX_SCALE_PARAMETER, self.spread, hint)
         return self
 
 
@@ -186,7 +185,7 @@ class GaussianNoise:
 
     def check_drawable(self, hint: str) -> GaussianNoise:
         """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
-        _check_width(self.sigma_squared, MAX_SCALE**2, self.spread, hint)
+        _check_width(self.sigma_squared, MAX_SCALE_PARAMETER**2, self.spread, hint)
         return self
 
 

@@ -28,7 +28,8 @@ from whosin.noise import (
     selection_rho,
     top_k,
 )
-from whosin.noise.distributions import MAX_SCALE, Noise, square_root_up
+from whosin.noise.distributions import Noise, square_root_up
+from whosin.noise.source import MAX_SCALE_PARAMETER
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
 CONFIDENCE_LEVEL = 0.95
@@ -104,7 +105,7 @@ class SelectionNoise:
         else:
             scale = times * change / share.epsilon
         scale *= SELECTION_MARGIN
-        if scale > MAX_SCALE:
+        if scale > MAX_SCALE_PARAMETER:
             raise InvalidInput(
                 "the noise would need a scale above 2^52, which is not drawn",
                 field="noise",
