@@ -1,7 +1,7 @@
 """Auditing the mechanisms that DP-Sniper was published with, all with a claimed ε of 0.1.
 
 DP-Sniper is not on the package index; its figures are recorded ones. Those at equal draws are of
-its own code, run with 10^6 draws of each world for all its stages together; the published ones
+its own code, run with 10^6 draws of each input for all its stages together; the published ones
 beside them are from 2·10^8 draws for the last count alone. Goal: at equal draws at least its bound,
 in a hundredth of its processor time. A bound holds with 90% confidence, so that some of twenty may
 be above the truth: a row counts them.
@@ -121,10 +121,10 @@ def _of_models() -> Iterator[Row]:
     """One run against Gaussian noise (JAX Privacy's one-run audit by curves shows 8.3 here, as
     recorded), and a forest with shadow models."""
     rng = np.random.default_rng(1)
-    coins = rng.random(1000) < 0.5
-    told = 4 * coins + rng.normal(size=1000)
+    included = rng.random(1000) < 0.5
+    told = 4 * included + rng.normal(size=1000)
     start = time.perf_counter()
-    shown = wi.audit.curve_run(coins, told, known_rate=True).epsilon(1e-5)
+    shown = wi.audit.curve_run(included, told, known_rate=True).epsilon(1e-5)
     work = f"audit one run by curves: 1,000 canaries, μ = 4, bound {shown:.2f} at δ = 10^-5"
     yield Row(work, time.perf_counter() - start, "above 8.3", 8.3 < shown < 24.4)
     from sklearn.datasets import load_digits
@@ -133,7 +133,7 @@ def _of_models() -> Iterator[Row]:
     digits = load_digits(return_X_y=True)
     start = time.perf_counter()
     bounds = [
-        wi.audit.model(RandomForestClassifier(20, random_state=0), digits, shadows=count, seed=1)
+        wi.audit.training(RandomForestClassifier(20, random_state=0), digits, shadows=count, seed=1)
         for count in (0, 8)
     ]
     alone, helped = (bound.epsilon for bound in bounds)
@@ -142,7 +142,7 @@ def _of_models() -> Iterator[Row]:
 
 
 def published() -> Iterator[Row]:
-    """All mechanisms that DP-Sniper was published with: 10^6 draws of each world, at its confidence
+    """All mechanisms that DP-Sniper was published with: 10^6 draws of each input, at its confidence
     and on the inputs of its best run. Outputs are put on a grid of 2^-20, so that the mechanism is
     judged and not its floats. Seconds are those of the processor, for both."""
     above = 0

@@ -19,15 +19,15 @@ def rows() -> Iterator[Row]:
     target = wi.Posterior("0.6")
     for kind in ("suppress", "population"):
         seconds = best_of(lambda: wi.rules.plan_rule(kind, target, few, "1e-6", 500), repeats=1)  # noqa: B023
-        yield Row(f"plan --rule {kind}, 500 people, 20 known", seconds, "a minute", seconds < 60)
+        yield Row(f"rules plan, {kind}, 500 people, 20 known", seconds, "a minute", seconds < 60)
     close = wi.Posterior("0.52")
     seconds = best_of(
         lambda: wi.rules.plan_rule("suppress", close, family, "1e-4", 10_000), repeats=1
     )
-    yield Row("plan --rule suppress, 10,000 people, 100 known", seconds, "a minute", seconds < 60)
+    yield Row("rules plan, suppress, 10,000 people, 100 known", seconds, "a minute", seconds < 60)
     table = _table(random.Random(6), 20, 40)
     seconds = best_of(lambda: wi.rules.check_published(table, "0.1"), repeats=1)
-    yield Row("check table, 20 × 20 with totals, 40 suppressed", seconds, "10 s", seconds < 10)
+    yield Row("rules check, 20 × 20 with totals, 40 suppressed", seconds, "10 s", seconds < 10)
 
 
 def _table(rng: random.Random, size: int, hidden: int) -> wi.rules.Publication:

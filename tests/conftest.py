@@ -19,7 +19,8 @@ from hypothesis import settings
 
 import chance
 from command import Result
-from whosin.app.cli.main import main
+from whosin.app.cli.main import exit_code, main, run_command
+from whosin.errors import WhosinError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,6 +53,25 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         code = main([*str(line).split(), *map(str, more)])
         streams = capsys.readouterr()
         return code, streams.out, streams.err
+
+    return call
+
+
+@pytest.fixture
+def refused_at(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs the command, which must refuse its input: exit 2, one line, and nothing printed. Gives
+    what the error is about: an option, a key of a file, or nothing where a file is not there."""
+
+    def call(line: object = "", *more: object) -> str:
+        capsys.readouterr()
+        with pytest.raises((WhosinError, FileNotFoundError, IsADirectoryError)) as caught:
+            run_command([*str(line).split(), *map(str, more)])
+        assert capsys.readouterr().out == ""
+        if not isinstance(caught.value, WhosinError):
+            return ""
+        assert exit_code(caught.value) == 2
+        assert "\n" not in str(caught.value)
+        return caught.value.path or caught.value.field
 
     return call
 

@@ -32,7 +32,7 @@ INTRODUCTION = """# Scoreboard of audits
 
 Each line is one audit by `whosin.audit.two_worlds` of a pair of neighbouring inputs, at 95%
 confidence, and at 99% for libraries: what is claimed, what is true where that is known, the bound
-that was shown, from how many draws of each world and in how many seconds. A bound is about the pair
+that was shown, from how many draws of each input and in how many seconds. A bound is about the pair
 that was tried, and each confidence about its own line. A bound below the claim refutes nothing and
 proves nothing: other inputs, events or more draws may show more. Made by `make scoreboard` from
 what it measured ({machine}).

@@ -17,7 +17,7 @@ from whosin.validation import check_numbers, check_range, read_real
 
 CLOSE_TO_CERTAIN = Fraction(1, 10**6)
 TENTH_PERCENT = Decimal("0.1")
-MOST_DIGITS = 12
+MAX_PERCENT_DECIMALS = 12
 """Digits after the point, in per cent."""
 
 
@@ -126,7 +126,9 @@ def ratio_for_posterior(posterior: Number, high: Number) -> Number:
     if high == 0 or posterior == 1:
         return math.inf
     if not high <= posterior < 1:
-        raise invalid_value("posterior", f"at least the largest prior, {high}", posterior)
+        raise invalid_value(
+            "posterior", f"below 1 and at least the largest prior, {high}", posterior
+        )
     return posterior * (1 - high) / (high * (1 - posterior))
 
 
@@ -204,9 +206,9 @@ def format_percent(belief: float | Fraction, rounded: Rounding = "nearest") -> s
     if near == 0:
         return "almost 100%" if value > 50 else "almost 0%"
     digits = 2 - math.floor(math.log10(near))
-    if digits > MOST_DIGITS and value < 50:
+    if digits > MAX_PERCENT_DECIMALS and value < 50:
         return f"{format_figures(value, 3, rounded)}%"
-    text = format_decimals(value, min(MOST_DIGITS, digits), rounded)
+    text = format_decimals(value, min(MAX_PERCENT_DECIMALS, digits), rounded)
     if Fraction(text) in (0, 100):
         return "almost 100%" if value > 50 else "almost 0%"
     return f"{text}%"

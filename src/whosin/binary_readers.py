@@ -11,7 +11,7 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 
 REFERENCE, HETEROZYGOUS, ALTERNATE = 0, 1, 2
 """cyvcf2's genotype types with gts012; 3 is unknown."""
@@ -32,7 +32,11 @@ def check_arrow(path: str) -> None:
                 for column in reader.get_batch(number).columns:
                     _column_bytes(column, pa).validate(full=True)
     except Exception:
-        raise invalid_value("table", "a readable arrow file", Path(path).name) from None
+        raise InvalidInput(
+            f"{Path(path).name} is damaged, or is not an Arrow file",
+            field="table",
+            value=Path(path).name,
+        ) from None
 
 
 def _column_bytes(column: Any, pa: Any) -> Any:
@@ -98,4 +102,4 @@ def _read_vcf(path: str) -> Any:
 
 
 def _no_vcf(path: str) -> InvalidInput:
-    return invalid_value(Path(path).name, "a VCF file", "something else")
+    return InvalidInput(f"{Path(path).name} is not a VCF file", field=Path(path).name)

@@ -13,7 +13,7 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -65,7 +65,11 @@ class Guarantee:
         if self.epsilon != math.inf:
             object.__setattr__(self, "epsilon", read_ranged(self.epsilon, "epsilon", "at least 0"))
         elif self.rho is None:
-            raise invalid_value("epsilon", "finite: the tool promises nothing", "infinite")
+            raise InvalidInput(
+                "epsilon is infinite and there is no rho, so this tool promises nothing",
+                field="epsilon",
+                value=self.epsilon,
+            )
         object.__setattr__(self, "delta", read_ranged(self.delta, "delta", "between 0 and 1"))
         if self.rho is not None:
             object.__setattr__(self, "rho", read_ranged(self.rho, "rho", "at least 0"))
@@ -76,7 +80,12 @@ class Guarantee:
         if k == 1:
             return self
         if self.rho is not None and self.delta:
-            raise invalid_value("max_rows", "1 for ρ with a δ", k)
+            raise InvalidInput(
+                "group privacy of ρ-zCDP with a δ is not known",
+                field="max_rows",
+                value=k,
+                hint="use max_rows=1",
+            )
         rho = None if self.rho is None else k * k * self.rho
         delta = self.delta
         if delta:
@@ -92,7 +101,7 @@ class Guarantee:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
-            raise invalid_value("delta", f"above {float(self.delta):g}, the tool's own", delta)
+            raise invalid_value("delta", f"above the tool's own δ, {float(self.delta):g}", delta)
         rho = float(self.rho)
         epsilon = (rho + 2 * math.sqrt(rho * -math.log(failing))) * (1 + 2**-45)
         says = f"{self.says}; ρ = {rho:g} at this δ"
@@ -121,7 +130,12 @@ class Guarantee:
     def charge(self, title: str) -> Charge:
         """What a ledger is debited for a release that the other tool makes."""
         if not isinstance(title, str) or not title.strip():
-            raise invalid_value("title", "what was published, in a few words", repr(title))
+            raise InvalidInput(
+                "title is empty",
+                field="title",
+                value=title,
+                hint="say in a few words what was published",
+            )
         what = {"kind": "external", "name": title, "tool": f"{self.tool} {self.version}"}
         what |= {"relation": self.relation, "says": self.says}
         return Charge(what, self.costs, guarantee=f"external: {self.tool}")
@@ -200,8 +214,9 @@ class ToolContext:
 
     def need_delta(self, what: str) -> Fraction:
         if self.delta is None or not 0 < self.delta < 1:
-            got = "nothing" if self.delta is None else self.delta
-            raise invalid_value("delta", f"given, above 0 and below 1, with {what}", got)
+            raise InvalidInput(
+                f"{what} needs a delta strictly between 0 and 1", field="delta", value=self.delta
+            )
         return self.delta
 
 
@@ -220,11 +235,18 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         measurement, distance = value, asked.max_rows
         kind, unit = f"measurement, d_in = {distance}", ROWS_UNIT
     else:
-        raise Unsupported("of OpenDP a measurement or a context can be read")
+        raise Unsupported(
+            f"a {type(value).__name__} of OpenDP states no guarantee",
+            field="from",
+            hint="give a measurement or a context",
+        )
     metric = str(measurement.input_metric).partition("(")[0]
     if metric not in ADJACENCY_RELATIONS:
-        raise invalid_value(
-            "input_metric", f"one of {', '.join(sorted(ADJACENCY_RELATIONS))}", metric
+        raise InvalidInput(
+            f"OpenDP's input metric {metric} says nothing about rows of a dataset",
+            field="input_metric",
+            value=metric,
+            hint=f"use {', '.join(sorted(ADJACENCY_RELATIONS))}",
         )
     relation = ADJACENCY_RELATIONS[metric]
     loss, measure = measurement.map(distance), str(measurement.output_measure)
@@ -242,7 +264,11 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         case "SmoothedMaxDivergence":
             delta = asked.need_delta("a privacy profile")
             return stated | {"epsilon": exact_fraction(loss.epsilon(float(delta))), "delta": delta}
-    raise invalid_value("output_measure", "a kind of ε, (ε, δ) or ρ", measure)
+    raise InvalidInput(
+        f"OpenDP's output measure {measure} cannot be read as ε, (ε, δ) or ρ",
+        field="output_measure",
+        value=measure,
+    )
 
 
 def dp_accounting(value: Any, asked: ToolContext) -> Stated:
@@ -268,7 +294,7 @@ def read_accountant(event: Any) -> Any:
         accountant = getattr(import_module(f"dp_accounting.{module}"), kind)()
         if accountant.supports(event):
             return accountant.compose(event)
-    raise Unsupported("no accountant of dp-accounting supports this event")
+    raise Unsupported("no accountant of dp-accounting supports this event", field="from")
 
 
 def read_opacus(value: Any, asked: ToolContext) -> Stated:
@@ -279,8 +305,11 @@ def read_opacus(value: Any, asked: ToolContext) -> Stated:
     kind = accountant.mechanism()
     if kind == "gdp":
         raise Unsupported(
-            "Opacus's gdp accountant goes by a limit of many steps, and its ε may be below the "
-            "true one: use its rdp or prv accountant"
+            "Opacus's gdp accountant uses a limit of many steps, and its ε may be below the true "
+            "one",
+            field="from",
+            value=kind,
+            hint="use its rdp or prv accountant",
         )
     delta = asked.need_delta("an accountant")
     spent = accountant.get_epsilon(delta=float(delta))
@@ -291,7 +320,11 @@ def jax_privacy(value: Any, asked: ToolContext) -> Stated:
     """A training accountant, with the number of updates and the parameters of the training, which
     say how it samples: by Poisson, add-remove, or batches of a fixed size, replace."""
     if asked.updates is None or asked.parameters is None:
-        raise invalid_value("updates and parameters", "given with JAX-Privacy's accountants", "not")
+        raise InvalidInput(
+            "JAX-Privacy's accountants do not know how long the training is",
+            field="updates and parameters",
+            hint="give updates and parameters",
+        )
     delta = rational(asked.parameters.delta, "delta")
     sampling = asked.parameters.sampling_method.name
     relations = {"POISSON": "add-remove", "FIXED_BATCH_SIZE": "replace"}
@@ -309,8 +342,9 @@ def read_tumult(value: Any, asked: ToolContext) -> Stated:
     and nothing of what its answers have cost."""
     if hasattr(value, "remaining_privacy_budget"):
         raise Unsupported(
-            "a session of Tumult Analytics only says what remains: read the budget that it started "
-            "with, or the one of the query"
+            "a session of Tumult Analytics knows only the budget that is left",
+            field="from",
+            hint="read the budget that it started with, or the one of the query",
         )
     stated: Stated = {
         "relation": "add-remove",
@@ -322,13 +356,21 @@ def read_tumult(value: Any, asked: ToolContext) -> Stated:
     if hasattr(value, "epsilon"):
         delta = _read_number(getattr(value, "delta", 0))
         return stated | {"epsilon": _read_number(value.epsilon), "delta": delta}
-    raise Unsupported("of Tumult Analytics a budget can be read")
+    raise Unsupported(
+        f"a {type(value).__name__} of Tumult Analytics states no guarantee",
+        field="from",
+        hint="give a privacy budget",
+    )
 
 
 def pipeline_dp(value: Any, asked: ToolContext) -> Stated:
     """A budget accountant, by its total. Add-remove of a privacy id."""
     if not hasattr(value, "_total_epsilon"):
-        raise Unsupported("of PipelineDP a budget accountant can be read")
+        raise Unsupported(
+            f"a {type(value).__name__} of PipelineDP states no guarantee",
+            field="from",
+            hint="give a budget accountant",
+        )
     numbers = {
         "epsilon": _read_number(value._total_epsilon),
         "delta": _read_number(value._total_delta),
@@ -357,13 +399,21 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
         epsilon, delta = value.spent
         return stated | {**_epsilon_delta(epsilon, delta), "says": said}
     if not hasattr(value, "epsilon"):
-        raise Unsupported("of SmartNoise SQL a Privacy or an odometer can be read")
-    if asked.columns is None:
-        accepted = (
-            "given with a Privacy, which is for each number that is computed (a mean is two, and a "
-            "count of keys may come on top), or an odometer read instead"
+        raise Unsupported(
+            f"a {type(value).__name__} of SmartNoise SQL states no guarantee",
+            field="from",
+            hint="give a Privacy or an odometer",
         )
-        raise invalid_value("columns", accepted, "nothing")
+    if asked.columns is None:
+        raise InvalidInput(
+            "a Privacy of SmartNoise SQL is the cost of each number, and it does not say how "
+            "many there are",
+            field="columns",
+            hint=(
+                "give columns, the numbers that are computed (a mean is two, and a count of keys "
+                "may come on top), or read an odometer"
+            ),
+        )
     said = f"privacy of {asked.columns} computed columns"
     return (
         stated | _compose_answers(privacy, read_whole(asked.columns, "columns", 1)) | {"says": said}
@@ -373,7 +423,9 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
 def _compose_answers(privacy: Any, count: int) -> dict[str, Fraction]:
     """ε and δ of several answers: they add."""
     if privacy.delta is None:
-        raise invalid_value("delta", "given to the Privacy", "nothing")
+        raise InvalidInput(
+            "this Privacy of SmartNoise SQL has no delta", field="delta", hint="give it one"
+        )
     return {
         name: count * number
         for name, number in _epsilon_delta(privacy.epsilon, privacy.delta).items()
@@ -383,7 +435,11 @@ def _compose_answers(privacy: Any, count: int) -> dict[str, Fraction]:
 def read_riskcal(value: Any, asked: ToolContext) -> Stated:
     """A CTD accountant, of Poisson sampling (add-remove), whose trade-off curve is read at a δ."""
     if not hasattr(value, "get_epsilon"):
-        raise Unsupported("of riskcal an accountant can be read")
+        raise Unsupported(
+            f"a {type(value).__name__} of riskcal states no guarantee",
+            field="from",
+            hint="give an accountant",
+        )
     delta = asked.need_delta("an accountant")
     return _read_epsilon(value, delta, "add-remove", "trade-off curve")
 
@@ -401,7 +457,11 @@ def _state_epsilon(spent: Any, delta: Fraction, relation: str, says: str) -> Sta
     if -math.inf < number < 0:
         number = 0.0  # Rényi accountants say so at a large δ, and δ only falls with ε
     if not 0 <= number < math.inf:
-        raise invalid_value("epsilon", "a finite number: the tool promises nothing", number)
+        raise InvalidInput(
+            f"the tool states an ε of {number}, which promises nothing",
+            field="epsilon",
+            value=number,
+        )
     return {"epsilon": exact_fraction(number), "delta": delta, "relation": relation, "says": says}
 
 
@@ -486,7 +546,12 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
     known = next((module for module in modules if module in SUPPORTED_TOOLS), None)
     if known is None:
         names = ", ".join(tool.name for tool in SUPPORTED_TOOLS.values())
-        raise invalid_value("from", f"an object of {names}", f"a {type(value).__name__}")
+        raise InvalidInput(
+            f"a {type(value).__name__} is no object of a tool that whosin reads",
+            field="from",
+            value=type(value).__name__,
+            hint=f"give one of {names}",
+        )
     tool = SUPPORTED_TOOLS[known]
     number = _installed_version(tool)
     stated = dict(_asked_safely(tool, value, asked))
@@ -501,7 +566,7 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
 
 def _only_one(asked: ToolContext, reason: str) -> None:
     if asked.max_rows > 1:
-        raise invalid_value("max_rows", f"1 here ({reason})", asked.max_rows)
+        raise invalid_value("max_rows", "1 here", asked.max_rows, hint=reason)
 
 
 def _installed_version(tool: Tool) -> str:
@@ -509,10 +574,19 @@ def _installed_version(tool: Tool) -> str:
     try:
         number = version(tool.package)
     except PackageNotFoundError:
-        raise invalid_value("from", f"of {tool.name} as installed here", "no version") from None
+        raise InvalidInput(
+            f"the version of {tool.name} is not known: it is not installed here",
+            field="from",
+            value=tool.name,
+            hint=f"install {tool.package}",
+        ) from None
     if not any(number == each or number.startswith(f"{each}.") for each in tool.tried):
-        accepted = f"of {tool.name} {' or '.join(tool.tried)}, which were tried"
-        raise invalid_value("from", accepted, f"version {number}")
+        raise InvalidInput(
+            f"{tool.name} {number} was not tried with whosin",
+            field="from",
+            value=number,
+            hint=f"use {' or '.join(tool.tried)}",
+        )
     return number
 
 
@@ -524,7 +598,8 @@ def _asked_safely(tool: Tool, value: Any, asked: ToolContext) -> dict[str, Any]:
     except Exception as error:  # the tool's own, of any kind
         kind = type(value).__name__
         raise Unsupported(
-            f"a {kind} of {tool.name} could not be read ({type(error).__name__})"
+            f"{tool.name} failed to state the guarantee of this {kind} ({type(error).__name__})",
+            field="from",
         ) from error
 
 
@@ -578,6 +653,10 @@ def _privacy_losses(value: Any, relation: str) -> Any:
 def _tradeoff_lines(told: Guarantee) -> list[tuple[Fraction, Fraction]]:
     """What (ε, δ)-DP says of every test: TPR ≤ e^ε FPR + δ, and 1 − FPR ≤ e^ε (1 − TPR) + δ."""
     if told.epsilon == math.inf:
-        raise invalid_value("from", "an object with an ε at a δ", "one without")
+        raise InvalidInput(
+            "the guarantee has ρ alone, and a trade-off needs an ε at a δ",
+            field="from",
+            hint="give a delta",
+        )
     ratio = exp_up(rational(told.epsilon))
     return [(ratio, told.delta), (1 / ratio, 1 - (1 - told.delta) / ratio)]

@@ -24,21 +24,21 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value
 # more of it than a key. Every reader of JSON, TOML or plain text goes through here.
 
 
-MOST_BYTES = 128 << 20
-MOST_STUDY = 1 << 30
+MAX_DOCUMENT_BYTES = 128 << 20
+MAX_STUDY_BYTES = 1 << 30
 """Lists of people and of SNPs may be long."""
-MOST_TOML = 1 << 20
-MOST_ENTRIES = 1 << 24
-MOST_SPELLED = 1 << 16
-MOST_LISTS, MOST_OBJECTS = 1 << 22, 1 << 20
-MAX_DEPTH = 64
-DEEPEST_KEY = 16
-LONGEST_NUMBER = 1000
-LONGEST_WHOLE = 300
+MAX_TOML_LENGTH = 1 << 20
+MAX_JSON_ENTRIES = 1 << 24
+MAX_SPELLED_ENTRIES = 1 << 16
+MAX_JSON_LISTS, MAX_JSON_OBJECTS = 1 << 22, 1 << 20
+MAX_NESTING_DEPTH = 64
+MAX_KEY_DEPTH = 16
+MAX_NUMBER_LENGTH = 1000
+MAX_WHOLE_DIGITS = 300
 """Digits of a whole number outside texts: a longer one fits into no float."""
 
 HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_LONG_NUMBER = re.compile(rf"\d{{{LONGEST_NUMBER + 1},}}")
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_LENGTH + 1},}}")
 _RANGE_PATTERN = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
 _TOML_END = {
@@ -50,7 +50,7 @@ _TOML_END = {
 }
 
 
-def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
+def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
     """The text of a file, without a byte-order mark.
 
     Raises:
@@ -60,18 +60,18 @@ def read_text(path: Path, what: str, most: int = MOST_BYTES) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise invalid_value(what, f"at most {most:,} bytes long", "a longer file")
+        raise InvalidInput(f"{what} is longer than {most:,} bytes", field=what)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise invalid_value(what, "UTF-8 text", "something else") from None
+        raise InvalidInput(f"{what} is not UTF-8 text", field=what) from None
 
 
-def read_words(path: Path, most: int = MOST_BYTES) -> list[list[str]]:
+def read_words(path: Path, most: int = MAX_DOCUMENT_BYTES) -> list[list[str]]:
     """The words, apart by spaces or tabs, of every line that is not empty. CSV is `csv_files`."""
     rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
     if not rows:
-        raise invalid_value(path.name, "text with at least one line", "an empty file")
+        raise InvalidInput(f"{path.name} is empty", field=path.name)
     return rows
 
 
@@ -84,41 +84,49 @@ class Spelled(str):
         return str(self)
 
 
-def read_json(path: Path, what: str, spelled: bool = False, accepted: str = "JSON") -> Any:
+def read_json(path: Path, what: str, spelled: bool = False) -> Any:
     """The value of a JSON file."""
-    return parse_json(read_text(path, what), what, spelled, accepted)
+    return parse_json(read_text(path, what), what, spelled)
 
 
-def parse_json(text: str, what: str, spelled: bool = False, accepted: str = "JSON") -> Any:
+def parse_json(text: str, what: str, spelled: bool = False) -> Any:
     """The value of a JSON text. Keys of an object are distinct; NaN and Infinity are not JSON.
 
     Args:
-        spelled: keep decimals as they are `Spelled`, unless the text has more than `MOST_SPELLED`
-            entries: then they are floats.
-        accepted: what to say that it must be, where it is not JSON.
+        spelled: keep decimals as they are `Spelled`, unless the text has more than
+            `MAX_SPELLED_ENTRIES` entries: then they are floats.
     """
     _check_length(text, what)
     entries = text.count(",")
     crowded = (
-        entries > MOST_ENTRIES or text.count("[") > MOST_LISTS or text.count("{") > MOST_OBJECTS
+        entries > MAX_JSON_ENTRIES
+        or text.count("[") > MAX_JSON_LISTS
+        or text.count("{") > MAX_JSON_OBJECTS
     )
     if crowded:
-        raise invalid_value(what, f"JSON with at most {MOST_ENTRIES:,} entries", "more")
+        raise InvalidInput(
+            f"{what} has too many lists, objects or entries (at most {MAX_JSON_ENTRIES:,})",
+            field=what,
+        )
     try:
         value = json.loads(
             text,
-            parse_float=Spelled if spelled and entries <= MOST_SPELLED else float,
+            parse_float=Spelled if spelled and entries <= MAX_SPELLED_ENTRIES else float,
             parse_int=_read_whole,
             parse_constant=_refuse_constant,
             object_pairs_hook=_distinct_keys,
         )
     except json.JSONDecodeError as error:
-        raise invalid_value(what, accepted, f"line {error.lineno}: {error.msg}") from None
+        raise InvalidInput(
+            f"{what} is not JSON: {error.msg} in line {error.lineno}",
+            field=what,
+            value=error.lineno,
+        ) from None
     except RecursionError:
         raise _too_deep(what) from None
     except MemoryError:
-        raise invalid_value(what, "JSON that fits into memory", "more") from None
-    if text.count("[") + text.count("{") > MAX_DEPTH:
+        raise InvalidInput(f"{what} does not fit into memory", field=what) from None
+    if text.count("[") + text.count("{") > MAX_NESTING_DEPTH:
         _check_depth(value, what)
     if HALF_LETTER.search(text):
         _check_letters(value, what)
@@ -130,33 +138,39 @@ def _check_letters(value: object, what: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
     except UnicodeEncodeError:
-        raise invalid_value(what, "JSON in valid Unicode", "half of a letter") from None
+        raise InvalidInput(
+            f"{what} has half of a surrogate pair, which is not valid Unicode", field=what
+        ) from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The tables of a TOML file."""
-    return parse_toml(read_text(path, what, MOST_TOML), what)
+    return parse_toml(read_text(path, what, MAX_TOML_LENGTH), what)
 
 
 def parse_toml(text: str, what: str) -> dict[str, Any]:
     """The tables of a TOML text."""
-    if len(text) > MOST_TOML:
-        raise invalid_value(what, f"at most {MOST_TOML:,} letters long", "a longer text")
+    if len(text) > MAX_TOML_LENGTH:
+        raise InvalidInput(f"{what} is longer than {MAX_TOML_LENGTH:,} characters", field=what)
     _check_length(text, what)
     depth = dots = 0
     for mark in _toml_marks(text):
         depth += (mark in "[{") - (mark in "]}")
         dots = dots + 1 if mark == "." else 0
-        if depth > MAX_DEPTH or dots >= DEEPEST_KEY:
+        if depth > MAX_NESTING_DEPTH or dots >= MAX_KEY_DEPTH:
             raise _too_deep(what)
     try:
         result = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise invalid_value(what, "a TOML file", f"{error}{_toml_hint(text, str(error))}") from None
+        raise InvalidInput(
+            f"{what} is not a TOML file: {error}", field=what, hint=_toml_hint(text, str(error))
+        ) from None
     except RecursionError:
         raise _too_deep(what) from None
     except ValueError:  # a date or a number that no calendar or machine has
-        raise invalid_value(what, "a TOML file", "a value that cannot be read") from None
+        raise InvalidInput(
+            f"{what} is not a TOML file: it has a date or a number that cannot be read", field=what
+        ) from None
     _check_whole(result)
     return result
 
@@ -166,9 +180,7 @@ def _toml_hint(text: str, error: str) -> str:
     line = re.search(r"at line (\d+)", error)
     lines = text.splitlines()[int(line.group(1)) - 1 :][:1] if line else []
     return (
-        ': a range is in quotes, as in "0.05..0.5"'
-        if any(map(_RANGE_PATTERN.search, lines))
-        else ""
+        'put a range in quotes, as in "0.05..0.5"' if any(map(_RANGE_PATTERN.search, lines)) else ""
     )
 
 
@@ -179,9 +191,9 @@ def check_object(value: object, what: str) -> dict[str, Any]:
     raise invalid_value(what, "a JSON object", _kind_name(value))
 
 
-def read_object(path: Path, what: str, accepted: str = "JSON") -> dict[str, Any]:
+def read_object(path: Path, what: str) -> dict[str, Any]:
     """The object in a JSON file, decimals as they are spelled."""
-    return check_object(read_json(path, what, spelled=True, accepted=accepted), what)
+    return check_object(read_json(path, what, spelled=True), what)
 
 
 def check_keys(data: Iterable[object], known: Iterable[str], what: str) -> None:
@@ -209,14 +221,14 @@ def _toml_marks(text: str) -> Iterator[str]:
 
 def _check_length(text: str, what: str) -> None:
     if _LONG_NUMBER.search(text):
-        raise invalid_value(
-            what, f"written with numbers of at most {LONGEST_NUMBER} digits", "more"
+        raise InvalidInput(
+            f"{what} has a number of more than {MAX_NUMBER_LENGTH} digits", field=what
         )
 
 
 def _check_depth(value: object, what: str) -> None:
     level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_NESTING_DEPTH):
         level = [
             inner
             for outer in level
@@ -235,7 +247,7 @@ def _check_whole(tables: dict[str, Any]) -> None:
         value = values.pop()
         if isinstance(value, dict | list):
             values += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, int) and abs(value) >= 10**LONGEST_WHOLE:
+        elif isinstance(value, int) and abs(value) >= 10**MAX_WHOLE_DIGITS:
             raise _too_long()
 
 
@@ -244,27 +256,29 @@ def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            raise invalid_value("keys of an object", "distinct", f"{key[:40]!r} more than once")
+            raise InvalidInput(
+                f"the key {key[:40]!r} is there more than once", field=key, hint="keep one of them"
+            )
         result[key] = value
     return result
 
 
 def _read_whole(digits: str) -> int:
-    if len(digits) > LONGEST_WHOLE:
+    if len(digits) > MAX_WHOLE_DIGITS:
         raise _too_long()
     return int(digits)
 
 
 def _too_long() -> InvalidInput:
-    return invalid_value("whole numbers", f"at most {LONGEST_WHOLE} digits long", "a longer one")
+    return InvalidInput(f"a whole number has more than {MAX_WHOLE_DIGITS} digits")
 
 
 def _refuse_constant(name: str) -> object:
-    raise invalid_value("numbers in JSON", "finite", name)
+    raise InvalidInput(f"{name} is not a number in JSON", value=name, hint="use a finite number")
 
 
 def _too_deep(what: str) -> InvalidInput:
-    return invalid_value(what, f"nested at most {MAX_DEPTH} levels deep", "deeper nesting")
+    return InvalidInput(f"{what} is nested more than {MAX_NESTING_DEPTH} levels deep", field=what)
 
 
 def _kind_name(value: object) -> str:
@@ -319,11 +333,11 @@ def _toml_value(value: Any) -> str:
 # on it (`release.engines.files`).
 
 
-CSV_SEPARATORS = ("\t", ";", ",")
+SNIFFED_SEPARATORS = ("\t", ";", ",")
 MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-", "."))
 """How tables of numbers write that a number is missing, in small letters."""
 Records = tuple[list[int], list[tuple[str, ...]], str]
-_LOOK_LINES = 20
+_SNIFFED_LINES = 20
 _NUMBER_PATTERN = re.compile(
     r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE
 )
@@ -336,7 +350,7 @@ class CsvTable:
 
     Attributes:
         name: the file's name.
-        separator: one of `CSV_SEPARATORS`.
+        separator: one of `SNIFFED_SEPARATORS`.
         header: names of columns, distinct.
         rows: cells, without the spaces around them.
         lines: the line of the file on which each row begins.
@@ -358,7 +372,7 @@ class CsvTable:
         return list(values) if told and not all(missing) else list(cells)
 
 
-def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) -> CsvTable:
+def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] = ()) -> CsvTable:
     """The table in a CSV file with a header.
 
     Args:
@@ -368,25 +382,38 @@ def read_csv(path: Path, most: int = MOST_BYTES, columns: Sequence[str] = ()) ->
         InvalidInput: it has no rows, a column twice, or a row of another length than the header.
         OSError: there is no such file, or it may not be read.
     """
-    accepted = "CSV with a header and rows"
     lines, rows, separator = read_records(path, most)
     if len(rows) < 2:
-        raise invalid_value(path.name, accepted, "a header alone" if rows else "an empty file")
+        raise InvalidInput(
+            f"{path.name} has a header and no rows" if rows else f"{path.name} is empty",
+            field=path.name,
+        )
     header = rows[0]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
-        raise invalid_value(f"columns of {path.name}", "distinct", f"{twice[:40]!r} more than once")
-    if not set(columns) <= set(header):
-        got = f"{_count_words(len(header), 'column')} without these names"
-        raise invalid_value(f"columns of {path.name}", " and ".join(columns), got)
+        raise InvalidInput(
+            f"{path.name} has the column {twice[:40]!r} more than once",
+            field=f"columns of {path.name}",
+            value=twice,
+        )
+    if missing := [name for name in columns if name not in header]:
+        raise InvalidInput(
+            f"{path.name} has no column {missing[0]!r}",
+            field=f"columns of {path.name}",
+            value=len(header),
+        )
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
-            wanted = f"{_count_words(len(header), 'cell')} long, as the header"
-            raise invalid_value(f"line {line} of {path.name}", wanted, len(row))
+            raise InvalidInput(
+                f"line {line} of {path.name} has {_count_words(len(row), 'cell')}, and the header "
+                f"has {len(header)}",
+                field=f"line {line} of {path.name}",
+                value=len(row),
+            )
     return CsvTable(path.name, separator, header, tuple(rows[1:]), tuple(lines[1:]))
 
 
-def read_records(path: Path, most: int = MOST_BYTES) -> Records:
+def read_records(path: Path, most: int = MAX_DOCUMENT_BYTES) -> Records:
     """As `parse_records`, from a file."""
     return parse_records(read_text(path, path.name, most), path.name)
 
@@ -410,9 +437,12 @@ def parse_records(text: str, name: str) -> Records:
                 lines.append(last + 1)
             last = reader.line_num
     except csv.Error:
-        accepted = f"CSV: quotes around whole cells, of at most {csv.field_size_limit():,} letters"
-        got = f"something else from line {last + 1} on"
-        raise invalid_value(name, accepted, got) from None
+        raise InvalidInput(
+            f"{name} is not CSV from line {last + 1} on",
+            field=name,
+            value=last + 1,
+            hint=f"put quotes around whole cells, of at most {csv.field_size_limit():,} characters",
+        ) from None
     return lines, rows, mark
 
 
@@ -420,17 +450,17 @@ def find_separator(text: str) -> str:
     """What separates the cells: the mark that splits the first rows into the same number of cells,
     or else the one that the first row has most of."""
     first = text.lstrip("\r\n").partition("\n")[0]
-    for mark in CSV_SEPARATORS:
+    for mark in SNIFFED_SEPARATORS:
         if mark not in first:
             continue
         rows = (row for row in _csv_reader(text, mark, strict=False) if row)
         try:
-            lengths = {len(row) for row in islice(rows, _LOOK_LINES)}
+            lengths = {len(row) for row in islice(rows, _SNIFFED_LINES)}
         except csv.Error:  # a cell that is too long: whoever reads the rows says so
             continue
         if len(lengths) == 1 and lengths != {1}:
             return mark
-    return max(reversed(CSV_SEPARATORS), key=first.count)
+    return max(reversed(SNIFFED_SEPARATORS), key=first.count)
 
 
 def read_number(cell: str, separator: str = ",") -> float | None:
@@ -451,8 +481,12 @@ def read_number(cell: str, separator: str = ",") -> float | None:
 def columns_like(table: CsvTable, header: Sequence[str], other: str) -> dict[str, list[object]]:
     """The columns of a table by their names, in the order of another one's header."""
     if sorted(table.header) != sorted(header):
-        accepted = f"those of {other}, in any order"
-        raise invalid_value(f"columns of {table.name}", accepted, "others")
+        raise InvalidInput(
+            f"{table.name} does not have the same columns as {other}",
+            field=f"columns of {table.name}",
+            value=len(table.header),
+            hint="their order does not matter",
+        )
     return {name: list(table.column(name)) for name in header}
 
 

@@ -43,8 +43,9 @@ class WhosinError(Exception):
         name = path.rpartition(".")[2].lstrip("-")
         if not path:
             return message
-        if message.startswith(f"{name} "):
-            return f"{path}{message[len(name) :]}"
+        for spelled in (name, name.replace("-", "_"), name.replace("-", " ")):
+            if message.startswith(f"{spelled} "):
+                return f"{path}{message[len(spelled) :]}"
         return f"{path}: {message}" if isinstance(self, InvalidInput) else message
 
 
@@ -131,8 +132,9 @@ class TooLarge(WhosinError):
     """The work does not fit into memory."""
 
     def __init__(self, what: str, needed: int, limit: int, fits: str) -> None:
+        free = _format_bytes(limit)
         super().__init__(
-            f"{what} needs {_format_bytes(needed)} and {_format_bytes(limit)} are available; {fits}"
+            f"{what} needs {_format_bytes(needed)} of memory, and {free} are free", hint=fits
         )
         self.needed, self.limit = needed, limit
 
@@ -156,16 +158,24 @@ class NoPureLevel(WhosinError):
 class ImpossibleTarget(WhosinError):
     """No mechanism that says anything meets the target; `nearest` is the bound to stay above."""
 
-    def __init__(self, message: str, nearest: object) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        nearest: object,
+        *,
+        field: str = "",
+        value: object = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, field=field, value=value, hint=hint)
         self.nearest = nearest
 
 
 class NoImplication(WhosinError):
     """No theorem leads from one notion to another; `counterexample` says why, if that is known."""
 
-    def __init__(self, message: str, counterexample: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, counterexample: str | None = None, hint: str = "") -> None:
+        super().__init__(message, field="to", hint=hint)
         self.counterexample = counterexample
 
 

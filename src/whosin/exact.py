@@ -23,21 +23,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import invalid_value
-from whosin.validation import RANGE_CHECKS
+from whosin.errors import InvalidInput, invalid_value
+from whosin.validation import RANGE_CHECKS, shorten_value
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
 Rounding: TypeAlias = Literal["nearest", "up", "down"]
 """How a number is shown: up after "at most", down after "at least"."""
 
-LARGEST_BITS = 997
+MAX_WHOLE_BITS = 997
 """Bits of the whole part of a number that somebody spells: those of 1e300."""
-LARGEST_EXPONENT = 709
+MAX_FLOAT_EXPONENT = 709
 """e to a larger power does not fit into a float."""
 BALL_BITS = 160
-SHORT_BITS = 64
-MOST_TYPED = 12
+SMALL_BALL_BITS = 64
+MAX_TYPED_DIGITS = 12
 """Numbers of at most this many digits are taken for typed, and shown as they are."""
 SNAP_DISTANCE = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
@@ -80,7 +80,12 @@ def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     low, dots, high = text.partition("..")
     ends = _DASH_PATTERN.fullmatch(low.strip())
     if not dots and ends:
-        raise invalid_value(field, "a number or a range", f"{low!r} (write {ends[1]}..{ends[2]})")
+        raise InvalidInput(
+            f"{field} is {shorten_value(low)}, which is not a number",
+            field=field,
+            value=low,
+            hint=f"write the range as {ends[1]}..{ends[2]}",
+        )
     first = rational(low.strip(), field)
     return first, rational(high.strip(), field) if dots else first
 
@@ -95,10 +100,10 @@ def _spelling_hint(text: str) -> str:
     if text.lstrip("+-").lower() in ("nan", "inf", "infinity", "∞"):
         return ""
     if comma := _COMMA_PATTERN.fullmatch(text):
-        return f" (write {comma[1]}.{comma[2]})"
+        return f"write {comma[1]}.{comma[2]}"
     if power := _POWER_PATTERN.fullmatch(text):
-        return f" (write {power[1] or 1}e{power[2]})"
-    return " (write 0.5, 1/2, 50% or 1e-6)"
+        return f"write {power[1] or 1}e{power[2]}"
+    return "write 0.5, 1/2, 50% or 1e-6"
 
 
 def _read_spelled(text: str, field: str) -> Fraction:
@@ -107,7 +112,11 @@ def _read_spelled(text: str, field: str) -> Fraction:
     exponent = plain.lower().partition("e")[2].removesuffix("%").strip().replace("_", "")
     digits = exponent.lstrip("+-0")
     if len(plain) > 1000:
-        raise invalid_value(field, "a number of at most 1,000 characters", f"{plain[:40]}…")
+        raise InvalidInput(
+            f"{field} is written with more than 1,000 characters: {plain[:40]}…",
+            field=field,
+            value=plain,
+        )
     if digits.isdecimal() and (len(digits) > 3 or int(digits) > 300):
         raise invalid_value(field, "a number between 1e-300 and 1e300", plain)
     if plain.endswith("%"):
@@ -115,8 +124,10 @@ def _read_spelled(text: str, field: str) -> Fraction:
     try:
         number = Fraction(plain)
     except (ValueError, ZeroDivisionError):
-        raise invalid_value(field, "a finite number", f"{plain!r}{_spelling_hint(plain)}") from None
-    if number.numerator.bit_length() - number.denominator.bit_length() > LARGEST_BITS:
+        raise invalid_value(
+            field, "a finite number", repr(plain), hint=_spelling_hint(plain)
+        ) from None
+    if number.numerator.bit_length() - number.denominator.bit_length() > MAX_WHOLE_BITS:
         raise invalid_value(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
     return number
 
@@ -302,7 +313,7 @@ def exp_up(exponent: Fraction | float) -> Fraction:
 
 def exp_float(exponent: Number) -> float:
     """e^exponent as a float, rounded up; infinite where no float is large enough."""
-    return round_up(exp_up(exponent)) if exponent < LARGEST_EXPONENT else math.inf
+    return round_up(exp_up(exponent)) if exponent < MAX_FLOAT_EXPONENT else math.inf
 
 
 @lru_cache(maxsize=64)
@@ -310,7 +321,7 @@ def exp_down(exponent: Fraction | float) -> Fraction:
     """A rational with a short denominator at most e^exponent, and at most 2^−60 of it below."""
     with certificate_precision():  # an end is rounded to the present precision
         bound = ball_end(ball_exp(exact_fraction(exponent)).lower())
-    shift = SHORT_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
+    shift = SMALL_BALL_BITS - (bound.numerator.bit_length() - bound.denominator.bit_length())
     scale = Fraction(2) ** shift
     return Fraction(math.floor(bound * scale)) / scale
 
@@ -349,7 +360,7 @@ def format_figures(value: Number, digits: int = 6, rounded: Rounding = "nearest"
 def typed_decimal(value: Number) -> Decimal | None:
     """The decimal of a few digits that a number is, or that a float is written as."""
     known = Fraction(value)
-    if abs(known) > 10**MOST_TYPED or (known and abs(known) < Fraction(1, 10**100)):
+    if abs(known) > 10**MAX_TYPED_DIGITS or (known and abs(known) < Fraction(1, 10**100)):
         return None
     if Fraction(float(known)) == known:
         result = Decimal(repr(float(known)))
@@ -357,7 +368,7 @@ def typed_decimal(value: Number) -> Decimal | None:
         result = Decimal(known.numerator) / Decimal(known.denominator)
         if Fraction(result) != known:
             return None
-    return result if len(result.normalize().as_tuple().digits) <= MOST_TYPED else None
+    return result if len(result.normalize().as_tuple().digits) <= MAX_TYPED_DIGITS else None
 
 
 def format_typed(value: Number, rounded: Rounding) -> str:

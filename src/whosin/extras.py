@@ -26,7 +26,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "selection": ("private selection needs", ("opendp",)),
     "spark": ("Spark needs", ("pyspark",)),
     "synthetic": ("learned synthetic tables need", ("jax", "mbi")),
-    "tradeoff": ("the best mechanism needs", ("highspy", "scipy", "threadpoolctl")),
+    "distortion": ("the best mechanism needs", ("highspy", "scipy", "threadpoolctl")),
     "vcf": ("reading VCF needs", ("cyvcf2",)),
     "web": ("the page needs", ("fastapi", "tomli_w", "uvicorn")),
 }

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from typing import Any
 
-POLL_SECONDS = 0.2
+INTERRUPT_POLL_SECONDS = 0.2
 """Seconds between two looks at how far the work is."""
 
 
@@ -44,7 +44,7 @@ def run_interruptibly(
     with _noted() as interrupted:
         thread = threading.Thread(target=scan, name="whosin-scan", daemon=True)
         thread.start()
-        while not wait([done], POLL_SECONDS).done and not interrupted.is_set():
+        while not wait([done], INTERRUPT_POLL_SECONDS).done and not interrupted.is_set():
             meanwhile()
         if interrupted.is_set():
             with contextlib.suppress(Exception):

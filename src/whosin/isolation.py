@@ -1,5 +1,18 @@
 """Run functions in processes of their own, with a deadline and a memory limit: once, or in a worker
 pool.
+
+Tasks go out pickled. Answers come back as plain data in frames of a known length, read by an
+unpickler that knows no class; errors come back by name and are made anew here.
+
+A worker process hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
+leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
+the process that started it ends.
+
+The worker pool is a process that has imported everything and forks itself for each task, which
+takes some milliseconds. Nothing of a task is left when it is over, neither memory nor temporary
+files; what a killed server leaves of them goes with the next one that starts. The pool has one
+thread, so that forking is safe, and ends, with all that it forked, when this process ends. It is
+started again if it is gone.
 """
 
 from __future__ import annotations
@@ -31,11 +44,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-import psutil
-
 from whosin import errors
 from whosin.errors import Crashed, OutOfMemory, TookTooLong
-from whosin.plain_files import TASK, PrivateFolder, remove_abandoned
+from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = [
     "TaskLimits",
@@ -44,15 +55,8 @@ __all__ = [
 ]
 
 
-# What goes to a process and what comes back.
-#
-# Contract: tasks go out pickled. Answers come back as plain data in frames of a known length, read
-# by
-# an unpickler that knows no class; errors come back by name and are made anew here.
-
-
 LENGTH_STRUCT = struct.Struct("!Q")
-PLAIN_TYPES = (type(None), bool, int, float, str, bytes)
+ANSWER_TYPES = (type(None), bool, int, float, str, bytes)
 
 
 def pack_call(
@@ -72,7 +76,7 @@ def run_call(call: bytes) -> bytes:
     except MemoryError:
         return _make_frame(("memory",))
     except errors.WhosinError as error:
-        known = {key: value for key, value in vars(error).items() if type(value) in PLAIN_TYPES}
+        known = {key: value for key, value in vars(error).items() if type(value) in ANSWER_TYPES}
         return _make_frame(("refusal", type(error).__name__, error.message, known))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
@@ -93,7 +97,7 @@ def read_answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> An
     try:
         kind, *rest = _Plain(io.BytesIO(frame[LENGTH_STRUCT.size :])).load()
     except Exception:
-        raise errors.Crashed("the process that worked on this gave no proper answer") from None
+        raise errors.Crashed("the worker process gave an answer that cannot be read") from None
     if kind == "answer":
         return rest[0]
     if kind == "memory":
@@ -131,7 +135,7 @@ def _make_frame(answer: tuple[Any, ...]) -> bytes:
 
 def _plain_value(value: Any) -> Any:
     """A value without the classes that stand for a text or a number."""
-    if type(value) in PLAIN_TYPES:
+    if type(value) in ANSWER_TYPES:
         return value
     if isinstance(value, list | tuple):
         return type(value)(map(_plain_value, value)) if type(value) in (list, tuple) else value
@@ -161,10 +165,7 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
     return chosen(number, words, file)
 
 
-# How long a task may take and how much memory it may hold, and the waiting for its answer.
-
-
-POLL_SECONDS = 0.025
+MEMORY_POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
 
@@ -198,15 +199,13 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        return TookTooLong(f"this takes longer than {most:g} seconds{self._hint()}")
+        message = f"this takes longer than {most:g} seconds"
+        return TookTooLong(message, field="seconds", value=most, hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
-        most = f"{self.memory / (1 << 30):.2g} GiB"
-        return OutOfMemory(f"this needs more memory than {most}{self._hint()}")
-
-    def _hint(self) -> str:
-        return f"; {self.hint}" if self.hint else ""
+        message = f"this needs more memory than {self.memory / (1 << 30):.2g} GiB"
+        return OutOfMemory(message, field="memory", value=self.memory, hint=self.hint)
 
 
 def wait_for_answer(
@@ -218,7 +217,7 @@ def wait_for_answer(
     before = process.held()
     received = bytearray()
     connection.settimeout(
-        POLL_SECONDS
+        MEMORY_POLL_SECONDS
     )  # not select, which fails where a process has a thousand files open
     try:
         while not is_complete(received):
@@ -231,13 +230,13 @@ def wait_for_answer(
             except TimeoutError:
                 continue
             if not part:
-                raise Crashed("the process that worked on this ended without an answer")
+                raise Crashed("the worker process ended without an answer")
             received += part
             if len(received) > limits.memory:
                 raise limits.too_large()
         return read_answer(bytes(received), limits.too_large)
     except ConnectionError:
-        raise Crashed("the process that worked on this ended without an answer") from None
+        raise Crashed("the worker process ended without an answer") from None
     finally:
         stop()
         connection.close()
@@ -247,8 +246,11 @@ class _Watched:
     """What a process takes, in all its threads; nothing if it is gone."""
 
     def __init__(self, pid: int) -> None:
-        self._process: psutil.Process | None = None
-        with suppress(psutil.Error, OSError):
+        import psutil
+
+        self._failures = (psutil.Error, OSError)
+        self._process: Any = None
+        with suppress(*self._failures):
             self._process = psutil.Process(pid)
 
     def computed(self) -> float:
@@ -259,8 +261,8 @@ class _Watched:
         """Return the bytes of memory that are held."""
         return self._ask(lambda process: process.memory_info().rss)
 
-    def _ask(self, question: Callable[[psutil.Process], float]) -> float:
-        with suppress(psutil.Error, OSError):
+    def _ask(self, question: Callable[[Any], float]) -> float:
+        with suppress(*self._failures):
             return question(self._process) if self._process is not None else 0
         return 0
 
@@ -269,9 +271,6 @@ def inherit_memory_limit(memory: int | None) -> None:
     """Take over the memory limit of the process that started this one."""
     global own_memory
     own_memory = memory
-
-
-# A new interpreter for one task.
 
 
 QUIET_ENVIRONMENT = {
@@ -308,7 +307,7 @@ def run_isolated(function: Callable[..., Any], *arguments: Any, limits: TaskLimi
 
 def work_folder() -> PrivateFolder:
     """Where a process keeps temporary files; it goes with the task."""
-    return PrivateFolder(TASK, Path(tempfile.gettempdir()))
+    return PrivateFolder(TASK_PREFIX, Path(tempfile.gettempdir()))
 
 
 def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subprocess.Popen[bytes]:
@@ -329,16 +328,9 @@ def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subpro
     )
 
 
-# The side of the process that works.
-#
-# Contract: it hears neither Ctrl-C nor other people's streams (a foreign library may print rows),
-# leaves no copy of its memory on disk when it crashes, since that may hold rows too, and ends when
-# the process that started it ends.
-
-
 JOB_STRUCT = struct.Struct("!cQ")
 """What a worker pool is told: start or kill, and the number of the job."""
-START, KILL = b"s", b"k"
+START_JOB, KILL_JOB = b"s", b"k"
 PID_STRUCT = struct.Struct("!q")
 PR_SET_PDEATHSIG = 1
 
@@ -379,7 +371,7 @@ def _handle_request(control: socket.socket, jobs: dict[int, int]) -> bool:
     if len(data) < JOB_STRUCT.size:
         return False
     kind, number = JOB_STRUCT.unpack(data)
-    if kind == KILL:
+    if kind == KILL_JOB:
         _reap_children(jobs)
         if number in jobs:
             os.kill(jobs[number], signal.SIGKILL)
@@ -429,16 +421,7 @@ def _dump_nothing() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-# A process that has imported everything, and forks itself for each task.
-#
-# Contract: each task has a process of its own, made in some milliseconds, and nothing of it is left
-# when it is over, neither memory nor temporary files; what a killed server leaves of them goes with
-# the next one that starts. The pool has one thread, so that forking is
-# safe, and ends, with all that it forked, when this process ends. It is started again if it is
-# gone.
-
-
-FIRST_SECONDS = 60.0
+POOL_START_SECONDS = 60.0
 """Seconds for the pool to import its modules."""
 
 
@@ -479,9 +462,9 @@ class WorkerPool:
             try:
                 connection, number = self._begin()
             except OSError:  # no file left to open, or the pool has just ended
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             try:
-                connection.settimeout(FIRST_SECONDS)
+                connection.settimeout(POOL_START_SECONDS)
                 pid = PID_STRUCT.unpack(_receive_exactly(connection, PID_STRUCT.size))[0]
                 connection.settimeout(limits.seconds)
                 connection.sendall(LENGTH_STRUCT.pack(len(call)) + call)
@@ -489,7 +472,7 @@ class WorkerPool:
             except (OSError, Crashed):
                 connection.close()
                 self._stop(number)
-                raise Crashed("no process could be started for this") from None
+                raise Crashed("no worker process could be started") from None
             return wait_for_answer(connection, pid, limits, lambda: self._stop(number))
 
     def _ready(self) -> socket.socket:
@@ -507,7 +490,9 @@ class WorkerPool:
         number = next(self._numbers)
         try:
             with theirs, self._lock:
-                socket.send_fds(self._ready(), [JOB_STRUCT.pack(START, number)], [theirs.fileno()])
+                socket.send_fds(
+                    self._ready(), [JOB_STRUCT.pack(START_JOB, number)], [theirs.fileno()]
+                )
         except OSError:
             ours.close()
             raise
@@ -517,7 +502,7 @@ class WorkerPool:
         with self._lock:
             if self._control is not None:
                 with contextlib.suppress(OSError):  # it is gone, and with it all that it forked
-                    self._control.sendall(JOB_STRUCT.pack(KILL, number))
+                    self._control.sendall(JOB_STRUCT.pack(KILL_JOB, number))
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
@@ -525,6 +510,6 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = connection.recv(size - len(data))
         if not part:
-            raise Crashed("no process could be started for this")
+            raise Crashed("no worker process could be started")
         data += part
     return data

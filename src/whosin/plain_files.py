@@ -22,13 +22,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO, Any
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 
-PRIVATE_MODE = 0o600
-PRIVATE_FOLDER = 0o700
+PRIVATE_FILE_MODE = 0o600
+PRIVATE_FOLDER_MODE = 0o700
 LOCK_NAME = ".lock"
 """The file in a folder of ours by which it is locked."""
-ACCEPTED_FILES = "a plain file or a new one"
+PLAIN_FILE_HINT = "give a plain file, or a name that is not taken"
 
 
 def check_plain(path: Path, field: str = "path") -> None:
@@ -64,7 +64,12 @@ def open_plain(path: Path, flags: int, mode: int = 0o666, field: str = "path") -
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which is none") from None
+            raise InvalidInput(
+                f"{field} {path.name} is not a plain file",
+                field=field,
+                value=path.name,
+                hint=PLAIN_FILE_HINT,
+            ) from None
         raise
     try:
         _require_plain(os.fstat(file), path, field)
@@ -83,7 +88,9 @@ def create_file(
         private: a new file is for its owner only; one that is there keeps its permissions.
     """
     check_output(path, field)
-    handle = open_plain(path, os.O_WRONLY | os.O_CREAT, PRIVATE_MODE if private else 0o666, field)
+    handle = open_plain(
+        path, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE_MODE if private else 0o666, field
+    )
     try:
         _require_sole(os.fstat(handle), path, field)
         os.ftruncate(handle, 0)
@@ -130,7 +137,9 @@ def link_new(made: Path, path: Path) -> None:
         if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP):
             raise
         # A file system without hard links: take the name first, which also fails where it is taken.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_MODE))
+        os.close(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE_MODE)
+        )
         os.replace(made, path)
 
 
@@ -187,7 +196,7 @@ def remove_unlocked_folders(paths: Iterable[Path]) -> None:
 def lock_folder(path: Path) -> int | None:
     """The descriptor that keeps a folder locked while it is open; none where another has it."""
     lock = os.open(
-        path / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_MODE
+        path / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE_MODE
     )
     if try_lock(lock):
         return lock
@@ -200,13 +209,20 @@ def _require_plain(status: os.stat_result, path: Path, field: str) -> None:
         return
     kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
     what = kinds.get(stat.S_IFMT(status.st_mode), "a device or a socket")
-    raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which is {what}")
+    raise InvalidInput(
+        f"{field} {path.name} is {what}", field=field, value=path.name, hint=PLAIN_FILE_HINT
+    )
 
 
 def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
     _require_plain(status, path, field)
     if status.st_nlink > 1:
-        raise invalid_value(field, ACCEPTED_FILES, f"{path.name}, which has another name (a link)")
+        raise InvalidInput(
+            f"{field} {path.name} is a file with another name too (a hard link)",
+            field=field,
+            value=path.name,
+            hint=PLAIN_FILE_HINT,
+        )
 
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.
@@ -218,14 +234,14 @@ def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
 # has a folder of its own as its temporary folder, in which nothing was left by others.
 
 
-SPILL, TASK = "whosin-spill-", "whosin-task-"
+SPILL_PREFIX, TASK_PREFIX = "whosin-spill-", "whosin-task-"
 
 
 class PrivateFolder:
     """A new folder; it is removed by `remove`, or when nobody refers to it, or at the end.
 
     Args:
-        prefix: `SPILL` or `TASK`, which its name begins with.
+        prefix: `SPILL_PREFIX` or `TASK_PREFIX`, which its name begins with.
         home: where to make it.
     """
 
@@ -253,7 +269,7 @@ class PrivateFolder:
 
 def remove_abandoned(home: Path) -> None:
     """Remove the folders of this user in whose processes nobody is left."""
-    remove_unlocked_folders((*home.glob(f"{SPILL}*"), *home.glob(f"{TASK}*")))
+    remove_unlocked_folders((*home.glob(f"{SPILL_PREFIX}*"), *home.glob(f"{TASK_PREFIX}*")))
 
 
 def _remove_folder(folder: Path, lock: int | None) -> None:

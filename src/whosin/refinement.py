@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -100,10 +100,10 @@ def matrix_array(matrix: Any) -> Array:
 # the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
 
 
-SOLVER_SECONDS = 120.0
+MAX_SIMULATION_SECONDS = 120.0
 POSITIVE_THRESHOLDS = (1e-9, 1e-7, 1e-11)
 """Entries of R above this may be positive; the values are tried one after the other."""
-MAX_ENTRIES = 1 << 22
+MAX_SIMULATION_COEFFICIENTS = 1 << 22
 """Coefficients."""
 
 
@@ -113,10 +113,11 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
 
     rows, inner = source.shape
     columns = target.shape[1]
-    if rows * inner * columns > MAX_ENTRIES:
+    if rows * inner * columns > MAX_SIMULATION_COEFFICIENTS:
         raise Unsupported(
-            f"a simulation with {rows} × {inner} × {columns} coefficients is more than "
-            f"{MAX_ENTRIES:,}"
+            f"the linear program of this simulation has {rows} × {inner} × {columns} "
+            f"coefficients, more than {MAX_SIMULATION_COEFFICIENTS:,}",
+            hint="compare channels with fewer worlds or outputs",
         )
     model = highspy.HighsLp()
     count, lines = inner * columns + 2 * rows * columns, rows * columns + inner
@@ -134,7 +135,7 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
     options = {
         "output_flag": False,
         "threads": 1,
-        "time_limit": SOLVER_SECONDS,
+        "time_limit": MAX_SIMULATION_SECONDS,
         "solver": "simplex",
     }
     options |= {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -274,13 +275,18 @@ def simulates(source: object, target: object, space: Space | None = None) -> Com
 
     Raises:
         InvalidInput: they are on different spaces.
-        MissingExtra: whosin[tradeoff] is not installed, and a linear program is needed.
+        MissingExtra: whosin[distortion] is not installed, and a linear program is needed.
     """
     one, two = (read_channel(each, space).on_worlds() for each in (source, target))
     for channel in (one, two):
         channel.need_finite("refinement")
     if one.space != two.space:
-        raise invalid_value("target", f"on the source's space, {one.space!r}", repr(two.space))
+        raise InvalidInput(
+            f"target is on {two.space!r}, and source on {one.space!r}",
+            field="target",
+            value=two.space,
+            hint="compare channels on the same space",
+        )
     b, a = _channel_table(one), _channel_table(two)
     exact = one.exact is not None and two.exact is not None
     distinct = _distinct_rows(np.hstack([b, a]))
@@ -360,7 +366,7 @@ def _separate_negative(
 
 def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
     """Where outputs of the source are combinations of others: a linear program."""
-    require_extras("tradeoff")
+    require_extras("distortion")
     source, target = b[rows], a[rows]
     near, duals = solve_simulation(
         *(

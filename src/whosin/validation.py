@@ -15,15 +15,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from whosin.errors import invalid_value, shorten
+from whosin.errors import InvalidInput, invalid_value, shorten
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Kind = TypeVar("Kind")
-EXCERPT_LENGTH = 80
+MAX_EXCERPT_LENGTH = 80
 
 
-FEW, FEW_DIGITS = 3, 10**6
+MAX_SHOWN_ENTRIES, MAX_SHOWN_DENOMINATOR = 3, 10**6
 """Longer lists and fractions are cut off in short forms."""
 
 
@@ -33,7 +33,7 @@ def shorten_value(value: object) -> str:
         text = repr(value)
     except ValueError:  # a whole number of too many digits
         return shorten(value)
-    return text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…"
+    return text if len(text) <= MAX_EXCERPT_LENGTH else f"{text[:MAX_EXCERPT_LENGTH]}…"
 
 
 def shorten_result(value: object, *names: str) -> str:
@@ -46,10 +46,12 @@ def shorten_result(value: object, *names: str) -> str:
 
 def _shorten_field(value: object) -> str:
     """A number as it is shown, and anything else cut off."""
-    if isinstance(value, Fraction) and value.denominator > FEW_DIGITS:
+    if isinstance(value, Fraction) and value.denominator > MAX_SHOWN_DENOMINATOR:
         return f"{float(value):.6g}" if abs(value) < 10**300 else "above 1e300"
-    if isinstance(value, tuple) and len(value) > FEW:
-        return f"({', '.join(map(shorten_value, value[:FEW]))}, … {len(value)} in all)"
+    if isinstance(value, tuple) and len(value) > MAX_SHOWN_ENTRIES:
+        return (
+            f"({', '.join(map(shorten_value, value[:MAX_SHOWN_ENTRIES]))}, … {len(value)} in all)"
+        )
     return shorten_value(value)
 
 
@@ -88,7 +90,7 @@ def read_path(value: object, field: str = "path") -> Path:
     )
 
 
-MOST_PEOPLE = 10**10
+MAX_POPULATION = 10**10
 """More people than there are."""
 
 
@@ -119,6 +121,22 @@ def read_real(value: object, field: str) -> Any:
     if (isinstance(value, Real) and value == value) or hasattr(value, "q"):
         return value
     raise invalid_value(field, "a number", shorten_value(value))
+
+
+def require_exactly_one(**given: object) -> None:
+    """Refuse none or several of arguments that say the same thing in other words."""
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        names = " or ".join(given)
+        ending = ", not both" if named else ""
+        raise InvalidInput(f"give {names}{ending}", field=names, value=named)
+
+
+def wrong_sum(field: str, total: Any, what: str = "") -> InvalidInput:
+    """The error for probabilities or weights that do not add up to 1; `what` says whose."""
+    off = float(total - 1)
+    message = f"{what or field} must add up to 1, not {float(total):.12g} (off by {off:+.3g})"
+    return InvalidInput(message, field=field, value=total)
 
 
 RANGE_CHECKS: dict[str, Callable[[Any], bool]] = {

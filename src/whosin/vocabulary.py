@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, TypeVar
 
-from whosin.errors import UnknownName, Unsupported, WhosinError, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at, invalid_value
 from whosin.validation import check_kind, shorten_value
 
 # The words of a scenario, for who is looking, how sure they may become and which table, as data.
@@ -253,11 +253,18 @@ def describe_object(
     """
     taken = match_fields(kind, words)  # type: ignore[arg-type]
     if taken is None:
-        raise Unsupported(f"{name} needs what no option can say; make it in Python")
+        raise Unsupported(
+            f"{name} cannot be described by options", field=name, hint="make it in Python"
+        )
     for word, value in said.items():
         if word not in taken:
             with at(word):
-                raise invalid_value(word, f"left out with {name}", value)
+                raise InvalidInput(
+                    f"{word} has no meaning with {name}",
+                    field=word,
+                    value=value,
+                    hint="leave it out",
+                )
     values = {}
     for word, field in taken.items():
         value = said.get(word, words[word].default or None)
@@ -265,7 +272,7 @@ def describe_object(
             values[field.name] = read_value(words[word], value)
         elif _is_required(field):
             with at(word):
-                raise invalid_value(word, f"given with {name}", "nothing")
+                raise InvalidInput(f"{name} needs {word}", field=word)
     return locate_errors(
         lambda: kind(**values), {field.name: word for word, field in taken.items()} | {"": ""}
     )

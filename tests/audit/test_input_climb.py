@@ -9,6 +9,7 @@ import attacked
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
+from refusals import about
 from whosin.audit.input_search import shift_pair
 from whosin.errors import InvalidInput, UnknownName
 
@@ -36,10 +37,10 @@ def test_a_person_has_several_rows_in_a_frame():
     pairs = {pair.name: pair for pair in wi.audit.neighbour_tables(frame, person="who")}
     assert len(pairs["the person of row 0 or not"].without) == 2
     assert list(pairs["row 3 or not"].without["pay"]) == [5.0, 6.0, 7.0]
-    with pytest.raises(UnknownName, match="person"):
+    with pytest.raises(UnknownName, check=about("person")):
         wi.audit.neighbour_tables(frame, person="nobody")
     for wrong in (3, "text", [1]):
-        with pytest.raises(InvalidInput, match="table"):
+        with pytest.raises(InvalidInput, check=about("table")):
             wi.audit.neighbour_tables(wrong)
 
 

@@ -17,6 +17,7 @@ import pytest
 import whosin as wi
 from amounts import some
 from attacked import alarms, most_alarms
+from refusals import about
 from whosin.audit.outputs import (
     FORMS,
     NUMBERS,
@@ -27,7 +28,7 @@ from whosin.audit.outputs import (
     join_outputs,
     read_outputs,
 )
-from whosin.audit.snapshots import NAN, Raised, Record, freeze_output
+from whosin.audit.snapshots import NAN, OUTPUT_FIELD, Raised, Record, freeze_output
 from whosin.errors import InvalidInput, MechanismFailed
 
 
@@ -299,18 +300,18 @@ class LateFailure:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"),
+    ("mechanism", "raised"),
     [
         (lambda v, rng: v.missing, "AttributeError"),
         (lambda v, rng: v + "x", "TypeError"),
         (lambda v, rng: undefined, "NameError"),  # type: ignore[name-defined]  # noqa: F821
-        (lambda v, rng: histogram(v), "TypeError: histogram"),  # type: ignore[call-arg]
-        (lambda v, rng: [].pop(), "IndexError: pop from empty list in every draw of both worlds"),
-        (LateFailure(), "ValueError: late"),
+        (lambda v, rng: histogram(v), "TypeError"),  # type: ignore[call-arg]
+        (lambda v, rng: [].pop(), "IndexError"),
+        (LateFailure(), "ValueError"),
     ],
 )
-def test_broken_programs_are_no_outputs(mechanism, words):
-    with pytest.raises(InvalidInput, match=words):
+def test_broken_programs_are_no_outputs(mechanism, raised):
+    with pytest.raises(InvalidInput, check=about("mechanism", raised)):
         found(mechanism, 400)
 
 
@@ -358,7 +359,7 @@ def test_a_parameter_with_a_default_is_the_mechanisms_own():
     for mechanism in (laplace, sized, with_rng, only_size):
         assert 0.8 < found(mechanism, 20_000).epsilon <= 1.1, mechanism.__name__
     assert 0.8 < found(wi.audit.one_draw(with_rng), 20_000).epsilon <= 1.1
-    with pytest.raises(InvalidInput, match="callable as"):
+    with pytest.raises(InvalidInput, check=about("mechanism")):
         found(lambda x, *, other: 0)
 
 
@@ -383,7 +384,7 @@ def test_frozen_outputs():
     assert freeze_output(np.datetime64("2020-01-01")) == freeze_output(np.datetime64("2020-01-01"))
     loop = []
     loop.append(loop)
-    with pytest.raises(InvalidInput, match="levels deep"):
+    with pytest.raises(InvalidInput, check=about(OUTPUT_FIELD)):
         freeze_output(loop)
 
 

@@ -155,7 +155,7 @@ def test_tokens_that_are_in_the_same_draws_count_once():
         read_outputs([{"k": "b"}, {"k": "a"}, {}], 3),
     ]
     counted = TokenCounts.of(*worlds)
-    apart = list(counted.apart().values())
+    apart = list(counted.distinct_tokens().values())
     marks = [counted.marks[token] for token in apart]
     assert len(marks) == len(set(marks)) and counted.trials == (3, 3)
     assert len(counted.least_known(1)) == 1

@@ -11,7 +11,8 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import most_alarms
-from whosin.audit.synthetic import SCORE_KINDS, score_exact_values, score_nearest
+from refusals import about
+from whosin.audit.synthetic_membership import SCORE_KINDS, score_exact_values, score_nearest
 from whosin.audit.synthetic_risks import (
     RISK_MEASURES,
     Encoding,
@@ -48,12 +49,12 @@ def blurred(rng, train, size):
 def test_copies_are_caught_and_others_are_not():
     rng = np.random.default_rng(1)
     train, holdout = population(rng, 300), population(rng, 300)
-    caught = wi.audit.synthetic_table(train, holdout, copied(rng, train), guesses=100, seed=1)
+    caught = wi.audit.synthetic(train, holdout, copied(rng, train), guesses=100, seed=1)
     assert caught.epsilon > 2 and caught.refutes(1) and not caught.closest_passes
     assert all(risk.low > 0.1 for risk in caught.risks)
     names = [risk["name"] for risk in caught.to_dict()["risks"]]
     assert names == ["singling out by one value", "singling out", "linkability", "inference"]
-    found = wi.audit.synthetic_table(train, holdout, honest(rng, 300), guesses=100, seed=1)
+    found = wi.audit.synthetic(train, holdout, honest(rng, 300), guesses=100, seed=1)
     assert found.epsilon < 0.3 and all(risk.low == 0 for risk in found.risks)
 
 
@@ -62,7 +63,7 @@ def test_closest_records_pass_while_rows_leak():
     people = rng.normal(size=(1200, 8))
     train, holdout = people[:600], people[600:]
     made = train + 0.75 * rng.normal(size=train.shape)
-    found = wi.audit.synthetic_table(train, holdout, made, guesses=50, seed=1)
+    found = wi.audit.synthetic(train, holdout, made, guesses=50, seed=1)
     assert found.closest_passes and found.epsilon > 0.3
 
 
@@ -71,10 +72,12 @@ def test_a_synthesizer_is_audited_as_a_training(kind):
     rng = np.random.default_rng(3)
     rows = population(rng, 200)
     terms = {"score": wi.audit.synthetic_score(kind), "shadows": 0, "seed": 1}
-    assert wi.audit.model(lambda rows: copied(rng, rows), rows, **terms).epsilon > 0.5
-    assert wi.audit.model(lambda rows: honest(rng, len(rows)), rows, **terms).epsilon < 0.5
+    assert wi.audit.training(lambda rows: copied(rng, rows), rows, **terms).epsilon > 0.5
+    assert wi.audit.training(lambda rows: honest(rng, len(rows)), rows, **terms).epsilon < 0.5
     if kind == "combined":  # the score of a table, where none is given
-        assert wi.audit.model(lambda rows: copied(rng, rows), rows, shadows=0, seed=1).epsilon > 0.5
+        assert (
+            wi.audit.training(lambda rows: copied(rng, rows), rows, shadows=0, seed=1).epsilon > 0.5
+        )
 
 
 @cases(10, 1000)
@@ -87,7 +90,7 @@ def test_false_alarms_stay_within_the_level(count):
             made = np.round(rng.normal(size=(50, 4)), 1)
         else:
             made = honest(rng, 50)
-        found = wi.audit.synthetic_table(train, holdout, made, guesses=20)
+        found = wi.audit.synthetic(train, holdout, made, guesses=20)
         false["membership"] += found.epsilon > 0
         false.update(risk.name for risk in found.risks if risk.low > 0)
     assert all(alarms <= most_alarms(count) for alarms in false.values()), false
@@ -117,9 +120,9 @@ def test_risks_are_bounds():
 def test_tables_that_do_not_fit_are_refused(bad):
     table = [[1.0], [2.0]] * 15
     with pytest.raises(InvalidInput, match="train"):
-        wi.audit.synthetic_table(bad, table, table)
-    with pytest.raises(InvalidInput, match="holdout must be other people than train"):
-        wi.audit.synthetic_table(table, table, table)
+        wi.audit.synthetic(bad, table, table)
+    with pytest.raises(InvalidInput, check=about("holdout")):
+        wi.audit.synthetic(table, table, table)
 
 
 def test_columns_are_matched_by_their_names():
@@ -129,12 +132,12 @@ def test_columns_are_matched_by_their_names():
     names = list("abcde")
     train, holdout = (pandas.DataFrame(population(rng, 150), columns=names) for _ in "ab")
     made = train[["e", "c", "a", "d", "b"]]
-    expected = wi.audit.synthetic_table(train, holdout, train, seed=1).epsilon
-    assert wi.audit.synthetic_table(train, holdout, made, seed=1).epsilon == expected > 1
+    expected = wi.audit.synthetic(train, holdout, train, seed=1).epsilon
+    assert wi.audit.synthetic(train, holdout, made, seed=1).epsilon == expected > 1
     dicts = made.to_dict("records")
-    assert wi.audit.synthetic_table(train, holdout, dicts, seed=1).epsilon == expected
-    with pytest.raises(InvalidInput, match="columns of synthetic must be those of train"):
-        wi.audit.synthetic_table(train, holdout, made.rename(columns={"a": "x"}), seed=1)
+    assert wi.audit.synthetic(train, holdout, dicts, seed=1).epsilon == expected
+    with pytest.raises(InvalidInput, check=about("columns of synthetic")):
+        wi.audit.synthetic(train, holdout, made.rename(columns={"a": "x"}), seed=1)
 
 
 def patients(rng, count):
@@ -160,10 +163,10 @@ def test_single_exact_values_are_seen():
     rng = np.random.default_rng(4)
     train, holdout, made = (patients(rng, 500) for _ in range(3))
     tables = [listed(each) for each in (train, holdout, with_incomes(rng, train, made))]
-    caught = wi.audit.synthetic_table(*tables, guesses=200, seed=1)
+    caught = wi.audit.synthetic(*tables, guesses=200, seed=1)
     assert caught.epsilon > 4 and caught.score == "values" and caught.refutes(4)
     assert caught.risks[0].low > 0.95 and caught.risks[0].hits == 200
-    honest = wi.audit.synthetic_table(*tables[:2], listed(made), guesses=200, seed=1)
+    honest = wi.audit.synthetic(*tables[:2], listed(made), guesses=200, seed=1)
     assert honest.epsilon < 0.1 and all(risk.low == 0 for risk in honest.risks)
 
 
@@ -175,9 +178,9 @@ def test_a_synthesizer_that_keeps_single_values_is_seen():
         kept = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         return listed(with_incomes(rng, kept, patients(rng, len(rows))))
 
-    assert wi.audit.model(fit, rows, shadows=0, seed=1).epsilon > 3
+    assert wi.audit.training(fit, rows, shadows=0, seed=1).epsilon > 3
     near = wi.audit.synthetic_score("density")
-    assert wi.audit.model(fit, rows, near, shadows=0, seed=1).epsilon < 0.5
+    assert wi.audit.training(fit, rows, near, shadows=0, seed=1).epsilon < 0.5
 
 
 def test_scores_of_values_are_ratios_of_likelihoods():
@@ -276,8 +279,10 @@ def test_a_synthesizer_may_order_its_columns(form):
         "unnamed labels": lambda: (frame[["a", "b"]], frame["label"].to_numpy()),
     }[form]()
     terms = {"shadows": 0, "seed": 1}
-    expected = wi.audit.model(lambda rows: rows.copy(), frame, **terms).epsilon
-    assert wi.audit.model(swap, rows, **terms).epsilon == pytest.approx(expected) and expected > 3
+    expected = wi.audit.training(lambda rows: rows.copy(), frame, **terms).epsilon
+    assert (
+        wi.audit.training(swap, rows, **terms).epsilon == pytest.approx(expected) and expected > 3
+    )
 
 
 def test_columns_that_are_missing_or_more_are_refused():
@@ -287,15 +292,15 @@ def test_columns_that_are_missing_or_more_are_refused():
         "'c'": lambda rows: rows[["a", "b"]],
         "'d'": lambda rows: rows.assign(d=1.0),
         "none called 'a', one more called 'x'": lambda rows: rows.rename(columns={"a": "x"}),
-        "two called 'a'": lambda rows: rows.set_axis(["a", "a", "b"], axis=1),
+        "two columns called 'a'": lambda rows: rows.set_axis(["a", "a", "b"], axis=1),
         "2 columns": lambda rows: rows.to_numpy()[:, :2],
     }
     for got, fit in changes.items():
         with pytest.raises(InvalidInput, match=got) as refused:
-            wi.audit.model(fit, rows, shadows=0)
+            wi.audit.training(fit, rows, shadows=0)
         assert refused.value.field == "columns of the synthetic table"
-    with pytest.raises(InvalidInput, match="different ones"):
-        wi.audit.model(lambda rows: [{"a": 1}, {"b": 1}], [{"a": 1.0, "b": 2.0}] * 30, shadows=0)
+    with pytest.raises(InvalidInput, check=about("the synthetic table")):
+        wi.audit.training(lambda rows: [{"a": 1}, {"b": 1}], [{"a": 1.0, "b": 2.0}] * 30, shadows=0)
 
 
 def test_named_rows_are_matched_by_name():
@@ -307,5 +312,5 @@ def test_named_rows_are_matched_by_name():
             [1, 3],
             ["x", "y"],
         ]
-    with pytest.raises(InvalidInput, match="different lengths"):
+    with pytest.raises(InvalidInput, check=about("rows")):
         read_table({"a": [1, 3], "b": ["x"]}, "rows")

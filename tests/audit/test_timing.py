@@ -94,8 +94,8 @@ def test_a_search_can_look_at_time(work):
 
 
 def test_outputs_are_read_without_their_time():
-    worlds = neighbouring_inputs.timed_worlds(
-        wi.audit.neighbouring_inputs.open_worlds(
+    worlds = neighbouring_inputs.time_inputs(
+        wi.audit.neighbouring_inputs.open_inputs(
             wi.audit.sampling.vectorise(lambda value, rng: value),
             1.5,
             0.5,

@@ -17,6 +17,7 @@ import pytest
 import oracle
 import whosin as wi
 from checking import fraction
+from refusals import refused
 from whosin import statistics, theorems
 from whosin.calibration import HIPAA_TARGET, PlannedQuery, calibrate
 from whosin.errors import InvalidInput, Unsupported, WhosinError
@@ -82,7 +83,7 @@ def test_rho_is_a_posterior_at_one_in_m():
         band = calibrate(wi.Rho(rho, m), FixedSize("0.01", "0.5"))
         assert band.epsilon == plan.epsilon
     for family in (Independent(), OneOf(6), FixedSize("0.3", "0.5"), Cliques(2)):
-        with pytest.raises(InvalidInput, match="family must be one-of=5"):
+        with refused("family"):
             calibrate(wi.Rho("0.5", 5), family)
 
 
@@ -183,11 +184,11 @@ def test_families_decide_the_relation():
         assert calibrate(wi.Gamma(2), family).relation == "add-remove"
     for family in (FixedSize(), SwapOfTwo(), OneOf(4)):
         assert calibrate(wi.Gamma(2), family).relation == "replace"
-    with pytest.raises(Unsupported, match="T3"):
+    with refused("family", kind=Unsupported):
         calibrate(wi.Gamma(2), AnyPrior())
-    with pytest.raises(Unsupported, match="independent priors"):
+    with refused("priors", kind=Unsupported):
         calibrate(wi.Gamma(2), Explicit(wi.priors.FixedSize(0.5, 1)))
-    with pytest.raises(Unsupported, match="nobody is uncertain"):
+    with refused("priors", kind=Unsupported):
         calibrate(wi.Gamma(2), Explicit(wi.priors.Independent([0, 1])))
 
 
@@ -423,20 +424,20 @@ def test_sensitivities(query, relation):
 
 
 @pytest.mark.parametrize(
-    ("make", "word"),
+    ("make", "field"),
     [
         (lambda: PlannedQuery("median"), "query"),
         (lambda: PlannedQuery("sum", 1, 0), "lower"),
         (lambda: PlannedQuery("sum", 1, 1), "lower"),
         (lambda: PlannedQuery("sum", "x", 1), "lower"),
-        (lambda: PlannedQuery(max_rows_per_group=0), "rows"),
-        (lambda: PlannedQuery(max_groups=1.5), "cells"),  # type: ignore[arg-type]
-        (lambda: PlannedQuery(max_rows_per_group=True), "rows"),
+        (lambda: PlannedQuery(max_rows_per_group=0), "max_rows_per_group"),
+        (lambda: PlannedQuery(max_groups=1.5), "max_groups"),  # type: ignore[arg-type]
+        (lambda: PlannedQuery(max_rows_per_group=True), "max_rows_per_group"),
     ],
 )
-def test_bad_queries(make, word):
+def test_bad_queries(make, field):
     """Unknown kinds and empty clamps are refused by name."""
-    with pytest.raises(InvalidInput, match=word):
+    with refused(field):
         make()
 
 
@@ -477,7 +478,7 @@ def test_theorems_are_named():
 
 
 @pytest.mark.parametrize(
-    ("call", "word"),
+    ("call", "field"),
     [
         (lambda: calibrate(wi.Gamma(2), delta=1), "delta"),
         (lambda: calibrate(wi.Gamma(2), delta=-0.1), "delta"),
@@ -497,9 +498,9 @@ def test_theorems_are_named():
         (lambda: calibrate(wi.Gamma(2), "independent"), "family"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_calls(call, word):
+def test_bad_calls(call, field):
     """The field is named; an advantage is an average over outputs, so a δ says nothing of it."""
-    with pytest.raises(InvalidInput, match=word):
+    with refused(field):
         call()
 
 
@@ -524,7 +525,7 @@ def test_plans_survive_a_file(tmp_path):
         except (InvalidInput, wi.errors.ImpossibleTarget):
             continue
         if isinstance(family, Explicit):
-            with pytest.raises(Unsupported, match="explicit"):
+            with refused("family", kind=Unsupported):
                 plan.to_dict()
             continue
         made += 1
@@ -549,34 +550,37 @@ def plan_data() -> dict:
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("change", "field"),
     [
-        ({"epsilon": 0.41}, "epsilon"),
-        ({"epsilon": 0.2}, "epsilon"),
-        ({"epsilon": "0.4"}, "epsilon"),
-        ({"epsilon": None}, "epsilon"),
-        ({"epsilon": True}, "epsilon"),
-        ({"relation": "replace"}, "relation"),
-        ({"gamma": 1.1}, "gamma"),
-        ({"noise": {"kind": "laplace", "scale": 0.1, "error": 0.1, "within": 0.3}}, "noise"),
-        ({"noise": None}, "noise"),
-        ({"composes": False}, "composes"),
-        ({"tight": 1}, "tight"),
-        ({"dp_delta": 0.1}, "dp_delta"),
-        ({"theorems": ["T4"]}, "theorems"),
-        ({"fallback": []}, "fallback"),
-        ({"version": 2}, "version"),
-        ({"version": None}, "version"),
-        ({"epsilom": 1}, "epsilom.*did you mean 'epsilon'"),
-        ({"target": {"name": "posterior", "posterior": "0.9"}}, "plan"),
+        ({"epsilon": 0.41}, "epsilon of the plan"),
+        ({"epsilon": 0.2}, "epsilon of the plan"),
+        ({"epsilon": "0.4"}, "epsilon of the plan"),
+        ({"epsilon": None}, "epsilon of the plan"),
+        ({"epsilon": True}, "epsilon of the plan"),
+        ({"relation": "replace"}, "relation of the plan"),
+        ({"gamma": 1.1}, "gamma of the plan"),
+        (
+            {"noise": {"kind": "laplace", "scale": 0.1, "error": 0.1, "within": 0.3}},
+            "noise of the plan",
+        ),
+        ({"noise": None}, "noise of the plan"),
+        ({"composes": False}, "composes of the plan"),
+        ({"tight": 1}, "tight of the plan"),
+        ({"dp_delta": 0.1}, "dp_delta of the plan"),
+        ({"theorems": ["T4"]}, "theorems of the plan"),
+        ({"fallback": []}, "fallback of the plan"),
+        ({"version": 2}, "version of the plan"),
+        ({"version": None}, "version of the plan"),
+        ({"epsilom": 1}, "key of the plan"),
+        ({"target": {"name": "posterior", "posterior": "0.9"}}, "epsilon of the plan"),
         ({"target": {"name": "posterior"}}, "target"),
-        ({"target": {"name": "posteriors", "posterior": "0.6"}}, "did you mean 'posterior'"),
+        ({"target": {"name": "posteriors", "posterior": "0.6"}}, "target"),
         ({"target": "posterior"}, "target"),
         ({"target": {"name": "posterior", "posterior": "0.6", "m": 2}}, "key of the target"),
         ({"family": {"name": "independent", "low": "0.3", "high": "0.2"}}, "low"),
         ({"family": {"name": "independent", "low": [], "high": 1}}, "low"),
         ({"family": {"name": "cliques", "k": 2, "j": 1}}, "key of the family"),
-        ({"family": {"name": "any"}}, "no ε"),
+        ({"family": {"name": "any"}}, "family"),
         ({"query": {"name": "query", "kind": "median"}}, "query"),
         ({"query": []}, "query"),
         ({"entities": "x"}, "entities"),
@@ -584,10 +588,10 @@ def plan_data() -> dict:
     ],
     ids=str,
 )
-def test_tampered_plans_are_refused(change, word):
+def test_tampered_plans_are_refused(change, field):
     """Whatever is not what planning finds again is refused by name."""
     assert wi.Plan.from_dict(plan_data()).epsilon == pytest.approx(0.405, abs=1e-3)
-    with pytest.raises(WhosinError, match=word):
+    with refused(field, kind=WhosinError):
         wi.Plan.from_dict({**plan_data(), **change})
 
 
@@ -596,8 +600,9 @@ def test_incomplete_plans_are_refused(key):
     """The message names what is missing."""
     data = plan_data()
     del data[key]
-    with pytest.raises(InvalidInput, match=key):
+    with refused("plan") as caught:
         wi.Plan.from_dict(data)
+    assert key in str(caught.value)
 
 
 def test_files_that_are_no_plans(tmp_path):
@@ -605,8 +610,9 @@ def test_files_that_are_no_plans(tmp_path):
     path = tmp_path / "plan.json"
     for text in (b"{'a': 1}", b"\xff\xfe\x00", b"", b"[1]", b"3"):
         path.write_bytes(text)
-        with pytest.raises(InvalidInput, match="plan"):
+        with pytest.raises(InvalidInput) as caught:
             wi.Plan.load(path)
+        assert caught.value.field in ("plan", "plan file")
     with pytest.raises(FileNotFoundError):
         wi.Plan.load(tmp_path / "none.json")
 
@@ -631,5 +637,5 @@ def test_a_prior_that_hardly_any_float_holds(target):
 def test_a_search_for_noise_on_a_count_ends():
     """A δ below what sums in floats can show was searched for with ever more noise."""
     near = wi.families.AtMostKnown(2, "0.1", "0.5")
-    with pytest.raises(wi.errors.InvalidInput, match="target"):
+    with refused("target"):
         wi.calibrate(wi.Posterior("0.6"), near, 1e-16, "count", 20)

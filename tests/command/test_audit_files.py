@@ -17,7 +17,12 @@ from whosin.errors import InvalidInput
 @pytest.fixture
 def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return lambda line, *more: run(f"audit {line}", *more, "--seed", "1")
+
+    def call(line, *more):
+        repeat = () if line.split()[0] in ("scores", "run") else ("--seed", "1")
+        return run(f"audit {line}", *more, *repeat)
+
+    return call
 
 
 def people(leak):
@@ -82,7 +87,7 @@ WAYS = [
     with_missing_numbers,
     with_lines_in_cells,
 ]
-LINE = "--synthetic train.csv holdout.csv made.csv --at-most 1 --json"
+LINE = "synthetic train.csv holdout.csv made.csv --at-most 1 --json"
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -115,22 +120,22 @@ def test_a_word_among_numbers_hides_no_leak():
     rng = np.random.default_rng(2)
     rows = rng.integers(0, 90, size=(600, 4)).astype(object)
     rows[5, :] = rows[400, :] = "unknown"
-    found = wi.audit.synthetic_table(rows[:300], rows[300:], rows[10:290], guesses=20, seed=1)
+    found = wi.audit.synthetic(rows[:300], rows[300:], rows[10:290], guesses=20, seed=1)
     assert found.epsilon > 1.5
-    found = wi.audit.synthetic_table(rows[:300], rows[300:], rows[:290], guesses=20, seed=1)
+    found = wi.audit.synthetic(rows[:300], rows[300:], rows[:290], guesses=20, seed=1)
     assert found.epsilon > 1.5
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n3\n", "line 3 of made.csv must be 2 cells long, as the header, not 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv must be 2 cells long, as the header, not 3"),
-        ("a,b\n", "made.csv must be CSV with a header and rows, not a header alone"),
-        ("", "made.csv must be CSV with a header and rows, not an empty file"),
-        ("a,a\n1,2\n", "columns of made.csv must be distinct, not 'a' more than once"),
-        ("a,c\n1,2\n", "columns of made.csv must be those of train.csv"),
-        ('a,b\n1,"secret\n', "made.csv must be CSV"),
+        ("a,b\n1,2\n3\n", "line 3 of made.csv has 1 cell"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of made.csv has 3 cells"),
+        ("a,b\n", "made.csv has a header and no rows"),
+        ("", "made.csv is empty"),
+        ("a,a\n1,2\n", "made.csv has the column 'a' more than once"),
+        ("a,c\n1,2\n", "made.csv does not have the same columns as train.csv"),
+        ('a,b\n1,"secret\n', "made.csv is not CSV"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_by_its_line(run, tmp_path, text, words):
@@ -138,13 +143,13 @@ def test_a_table_that_does_not_fit_is_refused_by_its_line(run, tmp_path, text, w
         lines = "".join(f"{place},{name}\n" for place in range(40))
         (tmp_path / f"{name}.csv").write_text("a,b\n" + lines, encoding="utf-8")
     (tmp_path / "made.csv").write_text(text, encoding="utf-8")
-    code, out, err = run("--synthetic train.csv holdout.csv made.csv")
+    code, out, err = run("synthetic train.csv holdout.csv made.csv")
     assert (code, out) == (2, "") and words in err and "secret" not in err
 
 
 def test_one_file_for_two_of_the_tables_is_refused(run, tmp_path):
     write(tmp_path, people(leak=True), plain)
-    code, _out, err = run("--synthetic train.csv train.csv made.csv")
+    code, _out, err = run("synthetic train.csv train.csv made.csv")
     assert code == 2 and "holdout" in err
 
 
@@ -157,7 +162,7 @@ def test_drawn_outputs_are_read_however_they_are_written(run, tmp_path, mark, he
         lines = ["one  x,two"] * header + [f"{a},{b}" for a, b in drawn]
         text = "\ufeff" + "\n".join(lines).replace(",", mark)
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
-    line = "--drawn-with with.csv --drawn-without without.csv --at-most 1"
+    line = "samples with.csv without.csv --at-most 1"
     assert run(line)[0] == 1
 
 
@@ -167,7 +172,7 @@ def test_drawn_texts_may_have_lines_and_quotes(run, tmp_path):
         drawn = [["yes\nyou were", "no, not you"][rng.random() > rate] for _ in range(2000)]
         with (tmp_path / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([text] for text in drawn)
-    line = "--drawn-with with.csv --drawn-without without.csv --at-most 1 --json"
+    line = "samples with.csv without.csv --at-most 1 --json"
     code, out, _err = run(line)
     assert code == 1 and json.loads(out)["samples"] == 2000
 
@@ -183,9 +188,9 @@ def scores(rng, flag, mark=",", spaces=""):
 @pytest.mark.parametrize("spaces", ["", " "])
 def test_scores_are_read_however_they_are_written(run, tmp_path, mark, spaces):
     rng = np.random.default_rng(5)
-    for option, flag in (("--scores", "member"), ("--one-run", "included")):
+    for form, flag in (("scores", "member"), ("run", "included")):
         (tmp_path / "told.csv").write_text("\ufeff" + scores(rng, flag, mark, spaces), "utf-8")
-        assert run(f"{option} told.csv --at-most 1")[0] == 1
+        assert run(f"{form} told.csv --at-most 1")[0] == 1
 
 
 def test_files_of_a_folder_are_all_read_or_named(run, tmp_path):
@@ -194,30 +199,30 @@ def test_files_of_a_folder_are_all_read_or_named(run, tmp_path):
     (tmp_path / "runs").mkdir()
     for name in ("a.csv", "B.CSV", ".hidden"):
         (tmp_path / "runs" / name).write_text(scores(rng, "included"), encoding="utf-8")
-    code, out, _err = run("--one-run runs --json")
+    code, out, _err = run("run runs --json")
     assert code == 0 and json.loads(out)["canaries"] == 600
     (tmp_path / "runs" / "c.txt").write_text(scores(rng, "included"), encoding="utf-8")
-    code, _out, err = run("--one-run runs")
-    assert code == 2 and "c.txt" in err and "--one-run" in err
+    code, _out, err = run("run runs")
+    assert code == 2 and "c.txt" in err
     (tmp_path / "runs" / "c.txt").unlink()
     (tmp_path / "runs" / "more").mkdir()
-    code, _out, err = run("--one-run runs")
+    code, _out, err = run("run runs")
     assert code == 2 and "more" in err
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("member,score\n1,0,5\n", "line 2 of told.csv must be 2 cells long"),
-        ("member,score\nmaybe,1\n", "member in line 2 of told.csv must be 1 or 0"),
-        ('member,score\n1,"0,5"\n', "score in line 2 of told.csv must be a number such as 0.5"),
-        ("1,0.5\n0,0.2\n", "columns of told.csv must be member and score"),
-        ("member,score\n1,nan\n", "score in line 2 of told.csv must be a number such as 0.5"),
+        ("member,score\n1,0,5\n", "line 2 of told.csv has 3 cells"),
+        ("member,score\nmaybe,1\n", "line 2 of told.csv"),
+        ('member,score\n1,"0,5"\n', "line 2 of told.csv"),
+        ("1,0.5\n0,0.2\n", "told.csv has no column 'member'"),
+        ("member,score\n1,nan\n", "line 2 of told.csv"),
     ],
 )
 def test_a_wrong_score_is_named_by_its_line_and_not_quoted(run, tmp_path, text, words):
     (tmp_path / "told.csv").write_text(text, encoding="utf-8")
-    code, out, err = run("--scores told.csv")
+    code, out, err = run("scores told.csv")
     assert (code, out) == (2, "") and words in err and "maybe" not in err
 
 
@@ -239,7 +244,9 @@ def test_rows_of_a_training_are_read_however_they_are_written(run, tmp_path, mar
     lines = ["a b,c,label", *(f"x y,{place},{place % 2}" for place in range(200))]
     text = "\ufeff" + "\n".join(lines).replace(",", mark)
     (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
-    code, _out, err = run("train.py:fit --rows rows.csv --label label --at-most 1 --shadows 0")
+    code, _out, err = run(
+        "training train.py:fit --rows rows.csv --label label --at-most 1 --shadows 0"
+    )
     assert code == 1, err
 
 
@@ -250,21 +257,21 @@ def test_rows_from_a_file_without_pandas_name_the_extra(run, tmp_path, monkeypat
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "pandas" else real(name))
     (tmp_path / "train.py").write_text(FIT, encoding="utf-8")
     (tmp_path / "rows.csv").write_text("a,label\n1,2\n", encoding="utf-8")
-    code, out, err = run("train.py:fit --rows rows.csv --label label")
+    code, out, err = run("training train.py:fit --rows rows.csv --label label")
     assert (code, out) == (3, "")
     assert err == "whosin: rows from a CSV file need whosin[frames]: pip install 'whosin[frames]'\n"
 
 
 def test_paths_are_no_samples_in_python(tmp_path):
     with pytest.raises(InvalidInput, match="train"):
-        wi.audit.synthetic_table("train.csv", "holdout.csv", "made.csv")
+        wi.audit.synthetic("train.csv", "holdout.csv", "made.csv")
 
 
 def test_a_claim_does_not_pass_because_nobody_reads_the_answer(tmp_path):
     rng = np.random.default_rng(1)
     for name, shift in (("a", 9), ("b", 0)):
         np.savetxt(tmp_path / f"{name}.csv", rng.laplace(shift, 1, 500).round(3))
-    words = ["audit", "--drawn-with", "a.csv", "--drawn-without", "b.csv", "--at-most", "1"]
+    words = ["audit", "samples", "a.csv", "b.csv", "--at-most", "1"]
     script = f"import sys; from whosin.app.cli.main import main; sys.exit(main({words}))"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:

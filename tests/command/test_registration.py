@@ -49,7 +49,7 @@ def edited(scenario, old: str, new: str):
     return other
 
 
-def test_the_command_binds_amends_and_warns(run, hospital, tmp_path) -> None:
+def test_the_command_registers_amends_and_warns(run, hospital, tmp_path) -> None:
     ledger = tmp_path / "books.db"
     code, out, _ = run("ledger", "create", ledger, "hospital", "--scenario", hospital)
     assert code == 0 and "Privacy unit: 'patient'" in out
@@ -58,17 +58,15 @@ def test_the_command_binds_amends_and_warns(run, hospital, tmp_path) -> None:
     other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')
     for options in ((), ("--amend",)):
         code, out, err = run("release", other, "--ledger", ledger, *options)
-        assert (code, out) == (
-            1,
-            "",
-        ) and "the privacy unit 'patient', and this is about 'ward'" in err
-    wider = edited(hospital, "groups = 2 ", "groups = 9 ")
+        assert (code, out) == (1, "")
+        assert "the privacy unit 'patient', and this is about 'ward'" in err
+    wider = edited(hospital, "max_groups = 2 ", "max_groups = 9 ")
     code, _, err = run("release", wider, "--ledger", ledger)
     assert code == 1 and "and this has 9" in err
     code, _, err = run("ledger", "amend", ledger, "hospital", "--scenario", wider)
     assert code == 0
     code, out, _ = run("ledger", "show", ledger, "hospital", "--entries")
-    assert "amended" in out and "9 cells" in out
+    assert "amended" in out and "9 groups" in out
     assert run("release", wider, "--ledger", ledger, "--json")[0] == 0
     assert run("ledger", "verify", ledger)[0] == 0
 
@@ -109,7 +107,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
     scenario = tmp_path / "fixed.toml"
     scenario.write_text(
         '[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.6\n'
-        '[table]\nsource = "hospital.parquet"\nentity = "patient"\n'
+        '[table]\nsource = "hospital.parquet"\nprivacy_unit = "patient"\n'
         '[domains]\nward = ["surgery", "medicine", "maternity", "children"]\n'
         '[[queries]]\nkind = "count"\n'
     )

@@ -149,7 +149,7 @@ def leaked(
         ]
         pair.append([np.concatenate(each) for each in zip(*found, strict=True)])
     return {
-        name: float(wi.audit.two_samples(one, other, seed=1, repeats=True).epsilon)
+        name: float(wi.audit.samples(one, other, seed=1, repeats=True).epsilon)
         for name, one, other in zip(ASKED, *pair, strict=True)
     }
 
@@ -173,10 +173,12 @@ def test_one_person_in_all_tables_stays_below_the_price(
 def test_a_release_with_too_little_noise_is_caught(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Noise for four times the price."""
-    priced = contribution_bounds.Aggregate.sensitivity
+    """Noise for a quarter of the sensitivity."""
+    claimed = contribution_bounds.Aggregate.l1_sensitivity
     monkeypatch.setattr(
-        contribution_bounds.Aggregate, "sensitivity", lambda *given: max(1, priced(*given) // 4)
+        contribution_bounds.Aggregate,
+        "l1_sensitivity",
+        lambda *given: max(1, claimed(*given) // 4),
     )
     assert min(leaked(run, tmp_path).values()) > PRICE
 

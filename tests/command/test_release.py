@@ -1,4 +1,4 @@
-"""`whosin release` and `whosin table check`: scenarios, dry runs, files, retries, refusals."""
+"""`whosin release` and `whosin inspect`: scenarios, dry runs, files, retries, refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_the_whole_round(run, hospital):
     report, answers = folder / "out.html", folder / "out.json"
     code, out, err = run("release", hospital, "--report", report, "--save", answers)
     assert (code, err) == (0, "")
-    statement = out[out.index("  A person is one patient;") :].partition("\n\n")[0].splitlines()
+    statement = (
+        out[out.index("  Privacy unit: column patient;") :].partition("\n\n")[0].splitlines()
+    )
     assert len(statement) > 1 and all(line.startswith("  ") for line in statement)
     out = " ".join(out.split())
     assert "patients" in out and "from 50.0% to at most 60.0%" in out
@@ -136,9 +138,9 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
 
 
 def test_the_curators_look_is_marked(run, hospital):
-    code, out, _err = run("table", "check", hospital)
-    assert code == 0 and "not for publication" in out and "entities" in out
-    code, out, _err = run("table", "check", hospital, "--json")
+    code, out, _err = run("inspect", hospital)
+    assert code == 0 and "not for publication" in out and "privacy units" in out
+    code, out, _err = run("inspect", hospital, "--json")
     data = json.loads(out)
     assert data["private"] is True
     assert {"what": "privacy units", "rows": 300} in data["findings"]
@@ -146,70 +148,69 @@ def test_the_curators_look_is_marked(run, hospital):
 
 
 @pytest.mark.parametrize(
-    ("parts", "words"),
+    ("parts", "place"),
     [
-        ({"tabel": {}}, ["tabel", "'table'"]),
-        ({"target": {"posteriour": 0.6}}, ["posteriour", "'posterior'"]),
-        ({"target": {}}, ["exactly one of"]),
-        ({"target": {"posterior": 0.6, "gamma": 2}}, ["exactly one of"]),
-        ({"target": {"posterior": "much"}}, ["posterior", "number"]),
-        ({"adversary": {"prior": "0.9..0.1"}}, ["low"]),
-        ({"adversary": {"linked": 3, "prior": 0.5}}, ["linked"]),
-        ({"adversary": {"uninformed": True, "known": 3}}, ["adversary"]),
-        ({"table": {"source": "t.csv"}}, ["privacy_unit"]),
-        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, ["'duckdb'"]),
-        ({"queries": []}, ["queries"]),
-        ({"queries": [{"kind": "cuont"}]}, ["'count'"]),
-        ({"queries": [{"kind": "sum"}]}, ["sum query", "column"]),
-        ({"queries": [{"kind": "count", "wher": "x"}]}, ["wher", "'where'"]),
-        ({"queries": [{"kind": "count", "weight": 0}]}, ["weight"]),
-        ({"domains": {"age": {"lower": 5, "uper": 7}}}, ["uper", "'upper'"]),
-        ({"domains": {"age": "9..1"}}, ["lower", "below upper"]),
-        ({"domains": {"agee": "0..1"}}, ["agee", "a column of the table"]),
-        ({"ledger": {"url": 3}}, ["ledger"]),
-        ({"budget": {"split": "fair"}}, ["split"]),
-        ({"budget": {"noise": "gaussian"}}, ["without a delta"]),
-        ({"adversary": {"prior": True}}, ["prior must be a number such as 0.5, not true"]),
-        ({"adversary": {"prior": [0.1, True]}}, ["prior must be a number"]),
-        ({"target": {"posterior": True}}, ["posterior must be a number such as 0.5, not true"]),
-        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ["name of a query", "'n' twice"]),
+        ({"tabel": {}}, ""),
+        ({"target": {"posteriour": 0.6}}, "target"),
+        ({"target": {}}, "target"),
+        ({"target": {"posterior": 0.6, "gamma": 2}}, "target"),
+        ({"target": {"posterior": "much"}}, "target.posterior"),
+        ({"adversary": {"prior": "0.9..0.1"}}, "adversary.prior"),
+        ({"adversary": {"linked": 3, "prior": 0.5}}, "adversary.linked"),
+        ({"adversary": {"uninformed": True, "known": 3}}, "adversary.known"),
+        ({"table": {"source": "t.csv"}}, "table.privacy_unit"),
+        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, "engine"),
+        ({"queries": []}, "queries"),
+        ({"queries": [{"kind": "cuont"}]}, "queries[0]"),
+        ({"queries": [{"kind": "sum"}]}, "queries[0]"),
+        ({"queries": [{"kind": "count", "wher": "x"}]}, "queries[0]"),
+        ({"queries": [{"kind": "count", "weight": 0}]}, "queries[0].weight"),
+        ({"domains": {"age": {"lower": 5, "uper": 7}}}, "domains.age"),
+        ({"domains": {"age": "9..1"}}, "domains.age"),
+        ({"domains": {"agee": "0..1"}}, "domains.agee"),
+        ({"ledger": {"url": 3}}, ""),
+        ({"budget": {"split": "fair"}}, "budget.split"),
+        ({"budget": {"noise": "gaussian"}}, "budget.noise"),
+        ({"adversary": {"prior": True}}, "adversary.prior"),
+        ({"adversary": {"prior": [0.1, True]}}, "adversary.prior"),
+        ({"target": {"posterior": True}}, "target.posterior"),
+        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ""),
         (
             {"queries": [{"kind": "count", "where": "who in (select who from t)"}]},
-            ["where must be free of queries of its own, not"],
+            "queries[0].where",
         ),
     ],
 )
-def test_wrong_scenarios(small, parts, words):
+def test_wrong_scenarios(small, parts, place):
     """Each is refused from its text and the schema alone, naming the field."""
     with pytest.raises(InvalidInput) as caught:
         read_scenario(changed(**parts), small).estimate_cost()
-    for word in words:
-        assert word in str(caught.value)
+    assert not place or (caught.value.path or caught.value.field) == place
     assert not (small / "ledger.db").exists()
 
 
 @pytest.mark.parametrize("part", ["target", "table", "queries"])
 def test_a_scenario_says_what_it_lacks(small, part):
     lacking = {key: value for key, value in SMALL.items() if key != part}
-    with pytest.raises(InvalidInput, match=r"scenario must be given with \[") as caught:
+    with pytest.raises(InvalidInput) as caught:
         read_scenario(lacking, small)
-    assert f"not a file without [{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
+    assert f"[{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        (b'{"a": 1}', "plan must be what `whosin plan --json` writes, not an object without"),
-        (b"hello", "plan file must be JSON, not line 1: Expecting value"),
-        (b"\xff\xfe", "plan file must be UTF-8 text"),
-        (b"[1]", "plan must be a JSON object, not list"),
+        b'{"a": 1}',
+        b"hello",
+        b"\xff\xfe",
+        b"[1]",
     ],
 )
-def test_a_file_that_is_no_plan(run, tmp_path, content, words):
+def test_a_file_that_is_no_plan(refused_at, tmp_path, content):
     (tmp_path / "p.json").write_bytes(content)
     ledger = tmp_path / "l.db"
-    code, out, err = run("ledger", "create", ledger, "d", "--plan", tmp_path / "p.json")
-    assert (code, out) == (2, "") and words in " ".join(err.split()) and not ledger.exists()
+    refused_at("ledger", "create", ledger, "d", "--plan", tmp_path / "p.json")
+    assert not ledger.exists()
 
 
 @pytest.mark.parametrize("source", ["parts", "parts/*.csv"])
@@ -224,14 +225,14 @@ def test_a_source_of_several_files(small, source):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
-    [("[table", "TOML"), ("x = 1", "scenario"), ("\x00", "TOML")],
+    "text",
+    ["[table", "x = 1", "\x00"],
 )
-def test_files_that_are_no_scenario(run, tmp_path, text, word):
+def test_files_that_are_no_scenario(run, tmp_path, text):
     path = tmp_path / "s.toml"
     path.write_text(text, encoding="utf-8")
     code, out, err = run("release", path)
-    assert (code, out) == (2, "") and word in err and "Traceback" not in err
+    assert (code, out) == (2, "") and err.count("\n") == 1 and "Traceback" not in err
 
 
 def test_datasets_are_called_after_their_files():
@@ -240,12 +241,10 @@ def test_datasets_are_called_after_their_files():
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.Parquet"])
-def test_a_table_is_no_scenario(run, tmp_path, name):
+def test_a_table_is_no_scenario(refused_at, tmp_path, name):
     (tmp_path / name).write_bytes(b"\x1f\x8b" + bytes(2_000_000))
-    for words in (("release",), ("table", "check")):
-        code, out, err = run(*words, tmp_path / name)
-        assert (code, out) == (2, "")
-        assert "scenario must be a .toml file" in err and "a table itself" in err
+    for words in (("release",), ("inspect",)):
+        assert refused_at(*words, tmp_path / name) == "scenario"
 
 
 def test_other_wrong_calls(run, small, hospital):

@@ -77,7 +77,7 @@ def _call(write: Callable[[Path], object]) -> Callable[[Path, Path, Run], int]:
 
 def _state(folder: Path) -> None:
     rows = np.arange(200.0)
-    wi.audit.model(
+    wi.audit.training(
         lambda given: set(given.ravel().tolist()),
         rows,
         lambda fit, records: [float(each) in fit for each in np.ravel(records)],

@@ -198,9 +198,10 @@ def test_what_tests_reach_at_least_is_just_below_what_they_reach():
     ("target", "reached"),
     [
         (wi.Advantage("0.1"), least_losses.least_advantage),
-        (
+        pytest.param(
             wi.Detection("0.1", "0.01"),
             lambda *run: least_losses.least_tpr(run[0], run[1], run[2], 0.01),
+            marks=pytest.mark.soak,
         ),
     ],
     ids=["advantage", "detection"],

@@ -76,9 +76,9 @@ def test_a_tiny_probability_does_not_hide_one_that_is_impossible():
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_the_curve_in_floats_is_a_bound_and_says_so(relation, monkeypatch):
-    monkeypatch.setattr(mechanism_curves, "MOST_PAIRS", 0)
-    monkeypatch.setattr(mechanism_curves, "FIRST", 3)
-    monkeypatch.setattr(mechanism_curves, "TOGETHER", 20)
+    monkeypatch.setattr(mechanism_curves, "MAX_EXACT_PAIRS", 0)
+    monkeypatch.setattr(mechanism_curves, "FIRST_PAIRS", 3)
+    monkeypatch.setattr(mechanism_curves, "PAIR_BLOCK_ENTRIES", 20)
     rng = random.Random(30)
     for _ in range(100):
         rows = rows_of(rng, 8, rng.randint(2, 6))
@@ -133,7 +133,7 @@ def test_families_in_floats_have_a_bound_too(monkeypatch):
     family = families.AtMostKnown(1, "0.1", "0.5")
     rule = mechanisms.Suppress(4)
     truth = curves.tradeoff(rule, wi.Subsets(12), family=family)
-    monkeypatch.setattr("whosin.notions.failure_probability.EXACT_WORK", 0)
+    monkeypatch.setattr("whosin.notions.failure_probability.MAX_EXACT_WORK", 0)
     bound = curves.tradeoff(rule, wi.Subsets(12), family=family)
     assert isinstance(truth, curves.CornerCurve) and isinstance(bound, curves.CornerCurve)
     assert not bound.exact

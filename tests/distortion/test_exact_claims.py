@@ -313,7 +313,7 @@ def test_out_of_time_is_said(monkeypatch):
     """A feasible answer, a note, and a gap that is true."""
     space, prior = wi.Records(12, 2), urns(12)
     truth = best(space, prior, epsilon=1)
-    monkeypatch.setattr(program, "SOLVER_SECONDS", 0.0)
+    monkeypatch.setattr(program, "MAX_PROGRAM_SECONDS", 0.0)
     found = best(space, prior, epsilon=1)
     assert "time limit" in found.note and found.gap > 1e-6
     assert found.distortion >= truth.distortion - 1e-9

@@ -11,8 +11,8 @@ import flint
 import numpy as np
 import pytest
 
+from refusals import refused
 from whosin import exact
-from whosin.errors import InvalidInput
 
 F = Fraction
 
@@ -54,7 +54,7 @@ def test_computed_floats_are_the_binary_fractions_that_they_are():
     assert exact.exact_fraction("0.1") == F(1, 10) and exact.exact_fraction(flint.fmpq(2, 7)) == F(
         2, 7
     )
-    with pytest.raises(InvalidInput, match=r"^share must be a finite number"):
+    with refused("share", "inf"):
         exact.exact_fraction(math.inf, "share")
 
 
@@ -70,27 +70,27 @@ def test_floats_that_leave_are_on_the_safe_side_as_they_are_written():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    "given",
     [
-        ("9" * 1001, "1,000 characters"), ("1e0001000", "between 1e-300"),
-        ("1e9_99999999", "between 1e-300"),
-        ("1e301", "between 1e-300 and 1e300"), ("1e-301", "between 1e-300 and 1e300"),
-        ("1e999", "between 1e-300 and 1e300"), ("9" * 400, "between 1e-300 and 1e300"),
-        ("", "a finite number"), ("x", "a finite number"),
-        ("1/0", "a finite number"), (math.inf, "a finite number"), (math.nan, "a finite number"),
-        (None, "a finite number"), ([1], "a finite number"), (1j, "a finite number"),
-        ("%", "a finite number"),
+        "9" * 1001, "1e0001000",
+        "1e9_99999999",
+        "1e301", "1e-301",
+        "1e999", "9" * 400,
+        "", "x",
+        "1/0", math.inf, math.nan,
+        None, [1], 1j,
+        "%",
     ],
 )  # fmt: skip
-def test_what_is_no_number_is_refused_by_its_field(given, words):
-    with pytest.raises(InvalidInput, match=f"^share must be .*{words}"):
+def test_what_is_no_number_is_refused_by_its_field(given):
+    with refused("share"):
         exact.rational(given, "share")
 
 
 def test_probabilities_are_between_0_and_1():
     assert [exact.probability(each, "p") for each in (0, "100%", "1/2")] == [0, 1, F(1, 2)]
     for wrong in (F(-1, 10**9), 1 + F(1, 10**9)):
-        with pytest.raises(InvalidInput, match=r"^p must be between 0 and 1"):
+        with refused("p"):
             exact.probability(wrong, "p")
 
 
@@ -251,7 +251,7 @@ def test_exp_down_is_below_by_next_to_nothing_with_a_short_denominator():
             odd = result.numerator
             while odd % 2 == 0:
                 odd //= 2
-            assert odd.bit_length() <= exact.SHORT_BITS + 1
+            assert odd.bit_length() <= exact.SMALL_BALL_BITS + 1
             assert result.denominator & (result.denominator - 1) == 0
 
 
@@ -282,10 +282,10 @@ def test_large_balls_that_are_a_float_become_it_too():
 
 def test_long_numbers_are_shown_by_their_beginning():
     for digits in ("7" * 1001, "7" * 400):
-        with pytest.raises(InvalidInput) as caught:
+        with refused("number") as caught:
             exact.rational(digits)
-        assert str(caught.value).endswith(f"not {'7' * 40}…")
+        assert str(caught.value).endswith(f" {'7' * 40}…")
     assert exact.rational(str(2**997)) == 2**997
     assert exact.rational(str(2**998 - 1)) == 2**998 - 1
-    with pytest.raises(InvalidInput, match="1e300"):
+    with refused("number"):
         exact.rational(str(2**998))

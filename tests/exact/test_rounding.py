@@ -88,7 +88,7 @@ def test_mutual_information_of_large_tables_is_bounded_from_above(monkeypatch):
     for _n, _prior, _channel, table, measured in cases(3, 100):
         exact = MutualInformation(table).measure(measured).value
         with monkeypatch.context() as patch:
-            patch.setattr(mutual_information, "FEW_ENTRIES", 0)
+            patch.setattr(mutual_information, "MAX_BALL_ENTRIES", 0)
             value = MutualInformation(table).measure(measured).value
         assert exact * (1 - 1e-15) <= value <= exact + 1e-12
 
@@ -112,7 +112,7 @@ def test_ties_beyond_the_budget_are_enlarged(monkeypatch):
     """Where not every near case can be recomputed the level is above the truth, not below."""
     from whosin.notions import certificates
 
-    monkeypatch.setattr(certificates, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(certificates, "MAX_RECOMPUTED_ENTRIES", 1)
     for n, prior, channel, table, measured in cases(5, 40):
         for notion in (SemanticPrivacy(), BayesianSemanticPrivacy(table)):
             plain = isinstance(notion, SemanticPrivacy)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from refusals import refused
 from spark_session import require_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
@@ -220,10 +221,10 @@ def test_vcf_is_counted(tmp_path):
     assert (found.snps.a1, found.snps.a2) == (["A", "C"], ["G", "T"])
     assert found.counts.tolist() == [[1, 1, 0, 0, 0, 2], [0, 0, 1, 1, 1, 1]]
     assert (found.cases, found.controls, found.left_out) == (2, 3, 2)
-    with pytest.raises(InvalidInput, match="phenotype file must be given"):
+    with refused("phenotype file"):
         gwas.read_study(tmp_path / "s.vcf")
     (tmp_path / "no.vcf").write_text("nothing")
-    with pytest.raises(InvalidInput, match=r"no\.vcf must be a VCF file"):
+    with refused("study"):
         gwas.read_study(tmp_path / "no.vcf", tmp_path / "labels")
 
 
@@ -265,7 +266,7 @@ def test_other_formats_are_named(tmp_path, given, there):
     for read in (gwas.read_study, gwas.count_bed, attack.GenotypePanel.of):
         with pytest.raises(InvalidInput) as caught:
             read(tmp_path / given)
-        assert caught.value.field == (there or given) and "--make-bed" in str(caught.value)
+        assert caught.value.value == (there or given) and "--make-bed" in caught.value.hint
 
 
 def test_a_bed_file_beside_other_formats_is_read(tmp_path):
@@ -326,85 +327,82 @@ def broken(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "says"),
+    ("how", "field"),
     [
-        ("truncated", "must be 43 bytes long for 13 people and 10 SNPs, not 42 bytes"),
-        ("longer", "not 44 bytes"),
-        ("empty", "a PLINK .bed file"),
-        ("magic", "not 00 1b 01"),
-        ("individual-major", "individual-major file"),
-        ("unknown-major", "01 (SNP-major), not 07"),
+        ("truncated", "s.bed"),
+        ("longer", "s.bed"),
+        ("empty", "s.bed"),
+        ("magic", "s.bed"),
+        ("individual-major", "s.bed"),
+        ("unknown-major", "third byte of s.bed"),
     ],
 )
-def test_broken_bed_files_are_refused(tmp_path, how, says):
+def test_broken_bed_files_are_refused(tmp_path, how, field):
     path, *_ = random_study(tmp_path / "s", 10, 13)
     broken(path, how)
-    with pytest.raises(InvalidInput) as caught:
+    with refused(field):
         gwas.count_bed(path)
-    assert says in str(caught.value) and "s.bed" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "says"),
+    ("file", "text", "field"),
     [
-        (".fam", "", "s.fam must be text with at least one line"),
-        (".fam", "f p 0 0 1\n", "at least 6 columns"),
-        (".fam", "".join(f"f p{i} 0 0 1 1\n" for i in range(13)), "cases in s.fam must be"),
-        (".fam", "".join(f"f p{i} 0 0 1 2\n" for i in range(13)), "controls in s.fam must be"),
-        (".fam", "".join(f"f p{i} 0 0 1 {i + 1}.5\n" for i in range(13)), "another number"),
-        (".fam", "f p 0 0 1 1\n" * 13, "one line a person"),
+        (".fam", "", "s.fam"),
+        (".fam", "f p 0 0 1\n", "s.fam"),
+        (".fam", "".join(f"f p{i} 0 0 1 1\n" for i in range(13)), "cases in s.fam"),
+        (".fam", "".join(f"f p{i} 0 0 1 2\n" for i in range(13)), "controls in s.fam"),
+        (".fam", "".join(f"f p{i} 0 0 1 {i + 1}.5\n" for i in range(13)), "phenotypes"),
+        (".fam", "f p 0 0 1 1\n" * 13, "s.fam"),
         (
             ".fam",
             "".join(f"f p{i} 0 0 1 {1 + i % 2}\n" for i in range(12)),
-            "truncated or of another",
+            "s.bed",
         ),
-        (".bim", "1 rs 0 1 A C\n" * 9, "truncated or of another study"),
-        (".bim", "", "s.bim must be text with at least one line"),
-        (".bim", "1 rs 0 1 A\n" * 10, "six columns"),
-        (".bim", "1 rs 0 x A C\n" * 10, "positions in s.bim must be whole numbers"),
+        (".bim", "1 rs 0 1 A C\n" * 9, "s.bed"),
+        (".bim", "", "s.bim"),
+        (".bim", "1 rs 0 1 A\n" * 10, "s.bim"),
+        (".bim", "1 rs 0 x A C\n" * 10, "s.bim"),
     ],
 )
-def test_wrong_companions_are_refused(tmp_path, file, text, says):
+def test_wrong_companions_are_refused(tmp_path, file, text, field):
     path, *_ = random_study(tmp_path / "s", 10, 13)
     bed.sibling_path(path, file).write_text(text)
-    with pytest.raises(InvalidInput) as caught:
+    with refused(field) as caught:
         gwas.read_study(path)
-    assert says in str(caught.value)
     assert "p3" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "field"),
     [
-        ("", "one that has the column CHR"),
-        ("CHR SNP BP A1 A2 CASE_0\n", "one that has the column CASE_1"),
-        ("HEAD1 rs 1 A C 1 1 1 1 1\n", "11 columns in every line"),
-        ("HEAD1 rs 1 A C 1 1 x 1 1 1\n", "whole numbers"),
-        ("HEAD1 rs 1 A C 1 1 -1 1 1 1\n", "at least 0"),
-        ("HEAD1 rs 1 A C 1 1 1 1 1 1\n1 rt 2 A C 1 1 0 1 1 1\n", "# cases"),
-        ("# cases 2 controls 3\nHEAD1 rs 1 A C 1 1 1 1 1 1\n", "at most 2 cases and 3 controls"),
-        ("# cases two controls 3\nHEAD", "like '# cases 500"),
+        ("", "t.tsv"),
+        ("CHR SNP BP A1 A2 CASE_0\n", "t.tsv"),
+        ("HEAD1 rs 1 A C 1 1 1 1 1\n", "t.tsv"),
+        ("HEAD1 rs 1 A C 1 1 x 1 1 1\n", "t.tsv"),
+        ("HEAD1 rs 1 A C 1 1 -1 1 1 1\n", "counts"),
+        ("HEAD1 rs 1 A C 1 1 1 1 1 1\n1 rt 2 A C 1 1 0 1 1 1\n", "t.tsv"),
+        ("# cases 2 controls 3\nHEAD1 rs 1 A C 1 1 1 1 1 1\n", "counts"),
+        ("# cases two controls 3\nHEAD", "t.tsv"),
         (
             "# cases 1 controls 3\nHEAD1 rs 1 A C 1 0 0 1 1 1\n",
-            "cases in the study must be at least 2",
+            "cases in the study",
         ),
     ],
 )
-def test_wrong_tables_are_refused(tmp_path, text, says):
+def test_wrong_tables_are_refused(tmp_path, text, field):
     head = "CHR SNP BP A1 A2 CASE_0 CASE_1 CASE_2 CONTROL_0 CONTROL_1 CONTROL_2\n"
     (tmp_path / "t.tsv").write_text(text.replace("HEAD", head))
-    with pytest.raises(InvalidInput) as caught:
+    with refused(field):
         gwas.read_study(tmp_path / "t.tsv")
-    assert says in str(caught.value)
 
 
 def test_more_refusals(tmp_path):
     path, *_ = random_study(tmp_path / "s", 10, 13)
     for processes in (0, True, 1.5):
-        with pytest.raises(InvalidInput, match="processes"):
+        with refused("processes"):
             gwas.count_bed(path, processes=processes)
     with pytest.raises(FileNotFoundError):
         gwas.count_bed(tmp_path / "nothing")
     (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
-    with pytest.raises(InvalidInput, match="one line a person"):
+    with pytest.raises(InvalidInput, match="more than once"):
         read_groups(bed.sibling_path(path, ".fam"), tmp_path / "twice")

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import whosin as wi
+from refusals import refused
 from whosin import gwas, noise
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.gwas import association, attack, simulation
@@ -79,7 +80,7 @@ def test_a_retry_is_paid_once(strong, ledger):
     first = publish_study(strong, PLAN, asked, ledger, "study", request="main table")
     again = publish_study(strong, PLAN, asked, ledger, "study", request="main table")
     assert (first.places == again.places).all() and (first.numbers == again.numbers).all()
-    with pytest.raises(BudgetRefused, match="another question"):
+    with refused("request", kind=BudgetRefused):
         publish_study(
             strong, PLAN, Question(4, "label-swap"), ledger, "study", request="main table"
         )
@@ -92,12 +93,12 @@ def test_named_snps_get_all_of_epsilon(strong, ledger):
     assert made.places.tolist() == [6, 2] and made.snps.name == ["rs7", "rs3"]
     assert made.estimate.epsilons[0] == 0 and made.estimate.epsilons[1] <= PLAN.epsilon
     assert math.isclose(made.estimate.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
-    with pytest.raises(InvalidInput, match="SNP must be one of the study's 400"):
+    with refused("SNP"):
         publish_study(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
     for wrong in ({"named": ()}, {"named": ("a", "a")}, {"named": ("a",), "numbers": "nothing"}):
         with pytest.raises(InvalidInput):
             Question(None, "genotype", **wrong)
-    with pytest.raises(InvalidInput, match="top"):
+    with refused("top"):
         Question(3, "genotype", named=("rs1",))
     assert ledger.datasets() == ["study:label-swap"]
 
@@ -186,7 +187,7 @@ def test_phenotypes_of_the_same_people_share_a_budget(cohort, ledger):
         for name in ("height", f"other {number}"):
             with pytest.raises(BudgetRefused, match="has 0 left"):
                 publish_study(study, PLAN, asked, ledger, name)
-        with pytest.raises(BudgetRefused, match="another question"):
+        with refused("request", kind=BudgetRefused):
             publish_study(study, PLAN, asked, ledger, "height", request="table")
     assert (
         ledger.datasets() == ["height:genotype"]
@@ -303,29 +304,29 @@ def test_a_study_that_cannot_be_drawn_is_suspended(strong, ledger, monkeypatch):
 
 def test_relations_do_not_mix(strong, ledger):
     publish_study(strong, PLAN, Question(3, "label-swap"), ledger, "study")
-    with pytest.raises(BudgetRefused, match="released under label-swap before"):
+    with refused("relation", kind=BudgetRefused):
         publish_study(strong, PLAN, Question(3, "genotype"), ledger, "study")
     assert ledger.datasets() == ["study:label-swap"]
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "field"),
     [
         (
             lambda s, o: publish_study(s, PLAN, Question(401, "genotype"), o, "s"),
-            "top must be at most 400",
+            "top",
         ),
-        (lambda s, o: Question(0, "genotype"), "top must be"),
-        (lambda s, o: Question(1, "labels"), "relation must be"),
-        (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers must be"),
-        (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold must be"),
+        (lambda s, o: Question(0, "genotype"), "top"),
+        (lambda s, o: Question(1, "labels"), "relation"),
+        (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers"),
+        (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold"),
         (
             lambda s, o: publish_study(s, PLAN, Question(1, "genotype", "odds"), o, "s"),
-            "score must be",
+            "score",
         ),
         (
             lambda s, o: publish_study(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
-            "threshold must be above 0",
+            "threshold",
         ),
         (
             lambda s, o: publish_study(
@@ -335,14 +336,14 @@ def test_relations_do_not_mix(strong, ledger):
                 o,
                 "s",
             ),
-            "plan must be one for people who know the size",
+            "plan",
         ),
     ],
 )
-def test_wrong_questions_cost_nothing(strong, ledger, call, says):
-    with pytest.raises(InvalidInput) as caught:
+def test_wrong_questions_cost_nothing(strong, ledger, call, field):
+    with refused(field):
         call(strong, ledger)
-    assert says in str(caught.value) and ledger.datasets() == []
+    assert ledger.datasets() == []
 
 
 def test_one_exchange_of_labels_stays_within_the_sensitivities():
@@ -487,18 +488,17 @@ def test_homers_statistic_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "field"),
     [
         ({"sizes": [0]}, "numbers of SNPs"),
-        ({"sizes": [4001]}, "numbers of SNPs must be from 1 to 4000"),
+        ({"sizes": [4001]}, "numbers of SNPs"),
         ({"sizes": [5], "rate": 0.0}, "false-positive rate"),
-        ({"sizes": [5], "rate": 0.001}, "controls must be at least 2000"),
+        ({"sizes": [5], "rate": 0.001}, "controls"),
     ],
 )
-def test_wrong_attacks_are_refused(crowd, arguments, says):
-    with pytest.raises(InvalidInput) as caught:
+def test_wrong_attacks_are_refused(crowd, arguments, field):
+    with refused(field):
         attack.attack_study(crowd, epsilon=1.0, **arguments)
-    assert says in str(caught.value)
 
 
 def test_the_experiment_shows_gain_and_price():
@@ -612,5 +612,5 @@ def test_values_of_wrong_types(odd, tmp_path):
         with pytest.raises(refused):
             call()
     if odd is not None and odd is not print:
-        with pytest.raises(InvalidInput, match="progress"):
+        with refused("progress"):
             gwas.count_bed(path, progress=odd)

@@ -28,7 +28,7 @@ def threshold(text: str, people: int) -> Fraction:
 
 
 @pytest.mark.parametrize("relation", oracle.RELATIONS)
-@pytest.mark.parametrize(("cases", "controls"), some(SHAPES, 6, several=True))
+@pytest.mark.parametrize(("cases", "controls"), some(SHAPES, 3, several=True))
 def test_distance_scores_are_breadth_first_search(cases, controls, relation):
     for text in THRESHOLDS:
         c = threshold(text, cases + controls)
@@ -144,7 +144,7 @@ def test_imputed_numbers_move_as_little_as_stated(relation):
     step = oracle.RELATIONS[relation]
     with pytest.MonkeyPatch.context() as patch:
         for share in (2, 20):
-            patch.setattr(gwas_people, "MOST_IMPUTED", share)
+            patch.setattr(gwas_people, "IMPUTED_FRACTION_DIVISOR", share)
             for cases, controls in ((2, 2), (3, 2), (2, 4)):
                 every = oracle.tables(cases, controls, 4)
                 _moves_within(every, [list(step(t)) for t in every], cases, controls, relation)

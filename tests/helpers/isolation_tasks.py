@@ -18,7 +18,7 @@ def add(*numbers: int) -> int:
 
 
 def refuse() -> None:
-    error = errors.InvalidInput("age", "at most 3", 7)
+    error = errors.invalid_value("age", "at most 3", 7)
     error.__dict__["place"] = "domains.age"
     raise error
 
@@ -62,9 +62,9 @@ def threads() -> int:
 
 def spill(flag: str) -> None:
     """Spill a row, as an engine does, say where, and work on."""
-    from whosin.plain_files import SPILL, PrivateFolder
+    from whosin.plain_files import SPILL_PREFIX, PrivateFolder
 
-    folder = PrivateFolder(SPILL, Path(tempfile.gettempdir()))
+    folder = PrivateFolder(SPILL_PREFIX, Path(tempfile.gettempdir()))
     (folder.path / "rows").write_text("private")
     Path(flag).write_text(str(folder.path))
     time.sleep(600)

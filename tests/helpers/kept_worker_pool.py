@@ -125,16 +125,16 @@ class KeptWorkerPool:
                 self.largest = max(self.largest, held)
                 if held - before > allowed.memory:
                     raise allowed.too_large()
-                if not select.select([connection], [], [], isolation.POLL_SECONDS)[0]:
+                if not select.select([connection], [], [], isolation.MEMORY_POLL_SECONDS)[0]:
                     continue
                 part = connection.recv(1 << 20)
                 if not part:
-                    raise Crashed("the process that worked on this ended without an answer")
+                    raise Crashed("the worker process ended without an answer")
                 received += part
             self.slowest = max(self.slowest, process.computed() - computed)
         except ConnectionError:
             self._end()
-            raise Crashed("the process that worked on this ended without an answer") from None
+            raise Crashed("the worker process ended without an answer") from None
         except BaseException:
             self.stopped += 1
             self._end()

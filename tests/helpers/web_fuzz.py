@@ -40,7 +40,7 @@ CHANNEL = {
     "outputs": ["low", "high"],
     "probabilities": [["3/4", "1/4"], ["1/2", "1/2"], [0.6, 0.4], ["1/4", "3/4"]],
 }
-SCENARIO_TEXT = "[target]\nposterior = 0.6\n[table]\nsource = 'x.csv'\nentity = 'who'\n"
+SCENARIO_TEXT = "[target]\nposterior = 0.6\n[table]\nsource = 'x.csv'\nprivacy_unit = 'who'\n"
 EVERY_QUERY = [
     {"kind": "count", "by": ["ward"], "where": "days > 3 or ward in ('surgery')"},
     {"kind": "mean", "column": "days", "by": "ward"},
@@ -131,9 +131,9 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         *(("POST", "/api/estimate", SCENARIO | other, {}) for other in OTHER_PLANS),
         ("POST", "/api/estimate", PRIVATE, {}),
         ("POST", "/api/release", {"scenario": PRIVATE, "request": "private-request"}, {}),
-        ("POST", "/api/published", PUBLISHED, {}),
+        ("POST", "/api/rules/check", PUBLISHED, {}),
         *(("POST", "/api/sql", {**LOOK, "sql": sql}, {}) for sql in SELECTS),
-        ("POST", "/api/check", {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}, {}),
+        ("POST", "/api/inspect", {"table": PRIVATE["table"], "domains": PRIVATE["domains"]}, {}),
         ("GET", "/api/columns", None, {"file": "private.csv"}),
         ("POST", "/api/release", release, {}),
         ("POST", "/api/release", {"scenario": SCENARIO, "request": "another-one"}, {}),
@@ -151,7 +151,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ),
         ("POST", "/api/verify", {"channel": json.dumps(CHANNEL), "notion": "dp"}, {}),
         ("GET", "/api/notions", None, {}),
-        ("POST", "/api/tradeoff", {"rows": 3, "prior": "0.7,0.3"}, {}),
+        ("POST", "/api/distortion", {"rows": 3, "prior": "0.7,0.3"}, {}),
         ("GET", "/api/ledger", None, {}),
         ("GET", "/api/ledger/history", None, {"dataset": "hospital"}),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 import whosin
 from environments import environment, python
-from whosin.app.cli.main import app
+from whosin.app.cli.main import make_app
 from whosin.extras import EXTRA_PACKAGES, is_installed
 
 ROOT = Path(whosin.__file__).parents[2]
@@ -35,7 +35,7 @@ CORE = [
     "explain --multiplier 1 --delta 1e-5 --advantage 0.1",
     "verify --mechanism k-max-published --entities 8 -k 3 --family uninformed",
     "notions",
-    "check table published.csv --population frame.csv --prior 0.1",
+    "rules check published.csv --population frame.csv --prior 0.1",
     "cite",
     "ledger create books.db hospital --posterior 0.6 --prior 0.05..0.5",
     "ledger show books.db hospital --entries",
@@ -53,13 +53,13 @@ EXTRA = {
     "release x.toml": "release",
     "sql x.toml SELECT": "release",
     "release x.toml --report x.html": "charts",
-    "table check x.toml": "release",
+    "inspect x.toml": "release",
     "demo --keep kept": "release",
     "ledger create new.db hospital --scenario x.toml": "release",
     "ledger amend books.db hospital --scenario x.toml": "release",
     "ledger show postgresql://nobody@localhost/whosin": "postgres",
-    "tradeoff --rows 2 --epsilon 1": "tradeoff",
-    "audit module:function": "audit",
+    "distortion --rows 2 --epsilon 1": "distortion",
+    "audit function module:function": "audit",
     "gwas simulate x": "gwas",
     "gwas count x": "gwas",
     "gwas release x --relation label-swap --top 3 --epsilon 1": "gwas",
@@ -74,8 +74,8 @@ LIBRARY = {
     "wi.release.Spark()": "release",
     "wi.noise.top_k([1, 2], 1, 1)": "selection",
     "wi.noise.noisy_max([1, 2], 1)": "selection",
-    "wi.distortion.best(wi.Records(2, 2), wi.priors.Uniform(), epsilon=1)": "tradeoff",
-    "wi.distortion.curves(wi.Records(2, 2), wi.priors.Uniform())": "tradeoff",
+    "wi.distortion.best(wi.Records(2, 2), wi.priors.Uniform(), epsilon=1)": "distortion",
+    "wi.distortion.curves(wi.Records(2, 2), wi.priors.Uniform())": "distortion",
     "wi.audit.two_worlds": "audit",
     "wi.gwas.read_study": "gwas",
     "wi.Ledger('postgresql://nobody@localhost/whosin')": "postgres",
@@ -171,7 +171,7 @@ def test_every_command_was_tried():
             yield " ".join(words)
 
     tried = [*CORE, REFUSED, *EXTRA]
-    for name in leaves(typer.main.get_command(app)):
+    for name in leaves(typer.main.get_command(make_app())):
         assert any(line == name or line.startswith(f"{name} ") for line in tried), name
 
 
@@ -229,7 +229,12 @@ PAGE = [
     ("POST", "/api/estimate", {"json": SCENARIO}, "release"),
     ("POST", "/api/release", {"json": RELEASE}, "release"),
     ("POST", "/api/release/report", {"json": RELEASE}, "charts"),
-    ("POST", "/api/tradeoff", {"json": {"rows": 2, "values": 2, "prior": "uniform"}}, "tradeoff"),
+    (
+        "POST",
+        "/api/distortion",
+        {"json": {"rows": 2, "values": 2, "prior": "uniform"}},
+        "distortion",
+    ),
 ]
 
 

@@ -30,7 +30,7 @@ def code(page: str, language: str, place: int) -> list[str]:
         ("training.md", "console", 0, "sklearn"),
         ("training.md", "py", 0, "import torch"),
         ("synthesizer.md", "console", 0, "def fit"),
-        ("synthesizer.md", "pycon", 0, "synthetic_table"),
+        ("synthesizer.md", "pycon", 0, "synthetic"),
     ],
 )
 def test_an_example_takes_fewer_than_15_lines(page, language, place, words):

@@ -20,10 +20,7 @@ PREPOSITIONS = frozenset(
 )
 
 SINGLE_IMPORTERS = {
-    "whosin.app.cli.check": "a command a file",
-    "whosin.app.cli.serve": "a command a file",
-    "whosin.app.cli.tradeoff": "a command a file",
-    "whosin.app.cli.verify": "a command a file",
+    "whosin.app.cli.plan": "a command a file",
     "whosin.app.web.ledger_routes": "a group of routes a file",
 }
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
@@ -31,7 +28,6 @@ SINGLE_IMPORTERS = {
 TERSE_NAMES = {
     "find_requests_by": "whose requests",
     "numbers_at": "at a place",
-    "check_only_with": "options that go with others only",
     "sample_with_without": "both sides at once",
     "as_count_lattice": "a conversion",
     "translate_in": "the IN operator",

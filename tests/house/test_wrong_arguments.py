@@ -191,7 +191,7 @@ def test_one_wrong_argument_among_right_ones(call):
     [
         (mechanisms.Mixture, (3,), "parts must be a list of mechanisms, not 3"),
         (priors.Network, ([3],), "nodes must be pairs of the parents and a mapping"),
-        (priors.Network, ([((), {3: [1]})],), "table of row 0 must be keys of 0 values"),
+        (priors.Network, ([((), {3: [1]})],), "table of row 0 has the key 3"),
         (priors.Network, ([((), {(): 3})],), "a list of probabilities"),
         (priors.Network, ([(("x",), {})],), "parents of row 0 must be a whole number"),
         (priors.Blocks, ([3],), "blocks must be pairs of the members and a mapping"),

@@ -116,7 +116,7 @@ def test_whole_numbers_that_no_float_holds_are_refused(name, tmp_path):
     for seed in reader.seeds:
         for data in with_one_number_as(LONG, seed):
             path.write_bytes(data)
-            with pytest.raises(WhosinError, match="whole numbers must be at most 300 digits"):
+            with pytest.raises(WhosinError, match="300 digits"):
                 reader.read(path)
             tried += 1
     assert tried >= 5
@@ -139,7 +139,7 @@ def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
     """So many releases have more outputs together than a float can count."""
     path = tmp_path / "chain.json"
     path.write_text(json.dumps(CHAIN | {"scale": [1] * count}), encoding="utf-8")
-    with pytest.raises(WhosinError, match="8 rows are beyond reach"), deadline():
+    with pytest.raises(WhosinError, match="8 rows take too long"), deadline():
         verified(path)
 
 
@@ -156,7 +156,7 @@ def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
         "verify --notion di -m 100000000000000000000 --mechanism k-max -k 2 --entities 5",
         "verify --mechanism laplace --scale 1 --entities 5 --family one-of=1" + "0" * 40,
         "explain 1" + "0" * 400,
-        "tradeoff --rows 18446744073709551616 --values 2 --epsilon 1",
+        "distortion --rows 18446744073709551616 --values 2 --epsilon 1",
     ],
 )
 def test_numbers_beyond_all_measure_are_answered_at_once(line, capfd):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from amounts import cases
+from refusals import refused
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
 from whosin.ledger import Charge, Cost, encoding, verify
@@ -394,7 +395,7 @@ def test_the_words_say_what_all_answers_allow(ledger):
 
 def test_a_budget_is_set_once(ledger):
     ledger.register("d", PLAIN)
-    with pytest.raises(BudgetRefused, match="registered already"):
+    with refused("dataset", kind=BudgetRefused):
         ledger.register("d", BOUNDED)
     assert ledger.budget_state("d").plan == PLAIN
 
@@ -403,16 +404,16 @@ def test_a_session_fits_or_is_refused(ledger):
     assert ledger.admit("d", PLAIN).remaining == 1
     ledger.debit("d", "first", pure("0.5"))
     assert ledger.admit("d", wi.calibrate(wi.Epsilon("0.5"))).debits == 1
-    with pytest.raises(BudgetRefused, match=r"needs ε = 1, and dataset 'd' has 0\.5 left of ε = 1"):
+    with refused("share", kind=BudgetRefused):
         ledger.admit("d", PLAIN)
     assert ledger.admit("d", PLAIN, resume=True).debits == 1
     with pytest.raises(BudgetRefused, match="needs ε"):
         ledger.admit("d", wi.calibrate(wi.Epsilon("0.6")), resume=True)
-    with pytest.raises(BudgetRefused, match="under add-remove, and this plan is for replace"):
+    with refused("plan", kind=BudgetRefused):
         ledger.admit("d", SIZED)
     with pytest.raises(BudgetRefused, match="needs δ"):
         ledger.admit("d", wi.calibrate(wi.Epsilon("0.1"), delta=1e-6))
-    with pytest.raises(BudgetRefused, match="dataset of its own"):
+    with refused("plan", kind=BudgetRefused):
         ledger.admit("d", UNCERTAIN)
     assert ledger.budget_state("d").entries == 2
 
@@ -440,17 +441,17 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
     ledger.register("before", BOUNDED)
     ledger.debit("before", "first", pure("0.1"))
     alone = Charge({"query": "k-max"}, {}, "k-max", alone=True, promise=describe_promise(BOUNDED))
-    with pytest.raises(BudgetRefused, match="must be the only one"):
+    with pytest.raises(BudgetRefused, match="does not compose"):
         ledger.debit("before", "second", alone)
     ledger.register("after", BOUNDED)
-    with pytest.raises(BudgetRefused, match="must be the only one"):
+    with pytest.raises(BudgetRefused, match="does not compose"):
         ledger.check("after", [alone, pure("0.1")])
     assert ledger.answer("after", alone, lambda: "cat", "only") == "cat"
     budget_state = ledger.budget_state("after")
     assert (budget_state.state, budget_state.remaining) == ("complete", 0)
     assert "becomes at most 60.0% sure" in " ".join(report_budget.belief_lines(budget_state))
     assert math.isinf(budget_state.ratio) and not budget_state.certain
-    with pytest.raises(BudgetRefused, match="nothing more can be asked"):
+    with refused("dataset", kind=BudgetRefused):
         ledger.debit("after", "second", pure("0.001"))
     assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
     verify(ledger, "after")
@@ -467,7 +468,7 @@ def test_a_plan_that_does_not_add_allows_one_answer(ledger):
     ledger.register("d", UNCERTAIN)
     assert ledger.budget_state("d").budget.alone
     ledger.debit("d", "first", pure("0.01"))
-    with pytest.raises(BudgetRefused, match="nothing more"):
+    with refused("dataset", kind=BudgetRefused):
         ledger.debit("d", "second", pure("0.01"))
     assert report_budget.budget_state_card(ledger.budget_state("d"))
 
@@ -477,7 +478,7 @@ def test_a_closed_dataset_answers_nothing_new(ledger):
     paid = ledger.debit("d", "first", pure("0.1"))
     assert ledger.close("d").state == "closed"
     for again in (lambda: ledger.close("d"), lambda: ledger.debit("d", "second", pure("0.1"))):
-        with pytest.raises(BudgetRefused, match="is closed"):
+        with refused("dataset", kind=BudgetRefused):
             again()
     assert ledger.store(paid, 5) == 5  # what was paid for may still be answered
     verify(ledger, "d")
@@ -531,17 +532,17 @@ def test_two_who_draw_at_once_show_one_answer(ledger):
 def test_a_request_stands_for_one_question(ledger, other):
     ledger.register("d", PLAIN)
     ledger.answer("d", pure("0.6"), lambda: 7, "r")
-    with pytest.raises(BudgetRefused, match="another question"):
+    with refused("request", kind=BudgetRefused):
         ledger.answer("d", other, lambda: 8, "r")
 
 
 def test_an_answer_that_is_not_json_is_not_shown(ledger):
     ledger.register("d", PLAIN)
     for answer in (float("nan"), object(), {1, 2}):
-        with pytest.raises(InvalidInput, match="answer must be plain JSON"):
+        with refused("answer"):
             ledger.answer("d", pure("0.1"), lambda answer=answer: answer, "r")
     assert ledger.answer("d", pure("0.1"), lambda: [1, None, "é"], "r") == [1, None, "é"]
-    with pytest.raises(BudgetRefused, match="not been paid"):
+    with refused("request", kind=BudgetRefused):
         ledger.store(books.Debit("d", "other", True, None), 1)
 
 
@@ -570,7 +571,7 @@ def test_names_of_every_kind(ledger):
         ledger.register(name, PLAIN)
         assert verify(ledger, name).dataset == name
     assert ledger.datasets() == sorted(names)
-    with pytest.raises(InvalidInput, match="at most 200 letters, not 201"):
+    with refused("dataset", 201):
         ledger.register("a" * 201, PLAIN)
 
 
@@ -580,7 +581,7 @@ def test_one_name_in_two_spellings_is_one_dataset(ledger):
 
 
 def test_an_unknown_dataset(ledger):
-    with pytest.raises(InvalidInput, match="the ledger is empty"):
+    with refused("dataset"):
         ledger.budget_state("hospital")
     ledger.register("hospital", PLAIN)
     with pytest.raises(UnknownName, match="did you mean 'hospital'"):
@@ -604,21 +605,21 @@ def test_an_unknown_dataset(ledger):
     ],
 )
 def test_addresses_that_are_none(url):
-    with pytest.raises(InvalidInput, match="ledger must be"):
+    with refused("ledger"):
         wi.Ledger(url)
 
 
 @pytest.mark.parametrize("wait", [0, -1, float("nan"), "long", None])
 def test_waiting_times_that_are_none(tmp_path, wait):
-    with pytest.raises(InvalidInput, match="wait must be"):
+    with refused("wait"):
         wi.Ledger(tmp_path / "x.db", wait=wait)
 
 
 def test_a_plan_is_a_plan(ledger):
     for call in (ledger.register, ledger.admit):
-        with pytest.raises(InvalidInput, match="plan must be a Plan"):
+        with refused("plan"):
             call("d", {"epsilon": 1})
-    with pytest.raises(InvalidInput, match="charge must be"):
+    with refused("charge"):
         ledger.debit("d", "r", 1)
 
 
@@ -859,7 +860,7 @@ def test_an_old_head_is_found_in_a_longer_history(ledger):
     with pytest.raises(BrokenHistory, match="does not run through"):
         verify(ledger, "d", "f" * 64)
     for wrong in ("abc", "not a digest", 7):
-        with pytest.raises(InvalidInput, match="head must be"):
+        with refused("head"):
             verify(ledger, "d", wrong)
 
 
@@ -998,7 +999,7 @@ def test_wrong_types_are_one_clear_message_and_cost_nothing(ledger, wrong):
     price, paid = pure("0.1"), books.Debit("d", "r", True, None)
     calls = {
         "draw must be a function": lambda: ledger.answer("d", price, wrong),
-        "charges must be a list of Charges": lambda: ledger.check("d", wrong),
+        "charges must be a list of one Charge": lambda: ledger.check("d", wrong),
         "charge must be a Charge": lambda: ledger.debit("d", "r", wrong),
         "debit must be a Debit": lambda: ledger.store(wrong, 1),
         "ledger must be a Ledger": lambda: verify(wrong, "d"),
@@ -1022,7 +1023,7 @@ def test_a_batch_that_can_be_read_once_is_checked_whole(ledger):
     with pytest.raises(BudgetRefused, match=r"needs ε = 1.2"):
         ledger.check("d", (pure("0.4") for _ in range(3)))
     assert ledger.check("d", (pure("0.4") for _ in range(2))).debits == 0
-    with pytest.raises(InvalidInput, match="charges must be"):
+    with refused("charges"):
         ledger.check("d", [pure("0.1"), None])
 
 
@@ -1035,7 +1036,7 @@ def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
     assert "Left: ε = 0." in report_budget.budget_state_card(budget_state)[0].lines
     with pytest.raises(BudgetRefused, match=r"needs ε = 0.3, and dataset 'd' has 0 left of"):
         ledger.debit("d", "more", pure("0.3"))
-    with pytest.raises(BudgetRefused, match="the plan needs ε = 1, and dataset 'd' has 0 left"):
+    with refused("share", kind=BudgetRefused):
         ledger.admit("d", PLAIN)
     with pytest.raises(BudgetRefused, match="needs ε = 3e-12, and dataset 'd' has 2e-12 left"):
         ledger.debit("d", "a hair", pure("0.000000000003"))

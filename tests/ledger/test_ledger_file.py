@@ -19,7 +19,8 @@ import pytest
 
 import whosin as wi
 from ledger_programs import UNPRIVILEGED, python
-from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
+from refusals import refused
+from whosin.errors import BrokenHistory, StoreFailed
 from whosin.ledger import Charge, Cost, ledger_file, verify
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -42,7 +43,7 @@ def test_a_hard_link_is_refused_by_both_names(path, tmp_path):
     with wi.Ledger(path) as ledger:
         os.link(path, tmp_path / "other.db")
         for name in (path, tmp_path / "other.db"):
-            with pytest.raises(StoreFailed, match=r"has 2 names \(hard links\)"):
+            with pytest.raises(StoreFailed, match="has 2 hard links"):
                 wi.Ledger(name)
         with pytest.raises(StoreFailed, match="hard links"):
             ledger.answer("d", PRICE, lambda: 1, "r")
@@ -94,8 +95,8 @@ def test_a_mounted_file_is_refused(path, tmp_path):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.stderr == "" and done.stdout == (
-        "mounted here.db is mounted as a single file, and its log would stay behind: mount the "
-        "folder that holds it\n"
+        "mounted here.db is mounted as a single file, so its log would stay outside the mount; "
+        "mount the folder that holds it\n"
     )
 
 
@@ -266,7 +267,7 @@ def test_entries_that_were_lost_show_by_what_was_noted(path, tmp_path):
 def test_a_name_fits_its_note(path):
     """Some letters are stored as three, and the note of a longer name would run over another's."""
     with wi.Ledger(path) as ledger:
-        with pytest.raises(InvalidInput, match="at most 200 letters"):
+        with refused("dataset"):
             ledger.register("\U0001d160" * 200, PLAN)
         ledger.register("\U0001f600" * 200, PLAN)
         assert len(ledger._store.heads.read()) == len(ledger.datasets()) == 2
@@ -438,7 +439,7 @@ def test_a_read_only_ledger_is_shown_and_verified(open_folder, file, folder, log
         shown, refused = python(READING, path).splitlines()
         assert {each.name for each in open_folder.iterdir()} == before
     assert shown == "1 3 1" and refused == (
-        "the ledger cannot be used: the file or its folder cannot be written; no answer was given"
+        "the ledger cannot be used: its file or folder cannot be written; no answer was given"
     )
 
 

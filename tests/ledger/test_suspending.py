@@ -25,7 +25,8 @@ from suspending_checks import (
     check_suspending,
 )
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import budget_state, verify
+from whosin.ledger import budget as ledger_budget
+from whosin.ledger import verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -92,17 +93,17 @@ def test_a_history_that_answers_while_it_is_suspended_is_broken(ledger, monkeypa
 
 
 def test_states_are_what_they_were_before_a_suspension():
-    for state in budget_state.BASIC_STATES:
+    for state in ledger_budget.BASIC_STATES:
         assert (
-            budget_state.state_after_resuming(budget_state.state_after_suspension(state)) == state
+            ledger_budget.state_after_resuming(ledger_budget.state_after_suspension(state)) == state
         )
-        assert budget_state.state_after_suspension(
-            budget_state.state_after_suspension(state)
-        ) == budget_state.state_after_suspension(state)
-        assert len(budget_state.state_after_suspension(state)) <= 24  # the column's width
+        assert ledger_budget.state_after_suspension(
+            ledger_budget.state_after_suspension(state)
+        ) == ledger_budget.state_after_suspension(state)
+        assert len(ledger_budget.state_after_suspension(state)) <= 24  # the column's width
         assert (
-            budget_state.state_after_resuming(
-                budget_state.state_after_closing(budget_state.state_after_suspension(state))
+            ledger_budget.state_after_resuming(
+                ledger_budget.state_after_closing(ledger_budget.state_after_suspension(state))
             )
             == "closed"
         )

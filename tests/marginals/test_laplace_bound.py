@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from whosin.errors import InvalidInput
+from refusals import refused
 from whosin.marginals import Measurement, Workload, cell_variances, spend
 from whosin.marginals.allocation import laplace_bound
 
@@ -54,5 +54,5 @@ def test_what_no_spending_can_reach() -> None:
 
 
 def test_large_workloads_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="at most 15 attributes"):
+    with refused("workload", 16):
         laplace_bound(Workload.up_to((2,) * 8, 1))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from whosin.errors import InvalidInput, WhosinError
+from refusals import refused
+from whosin.errors import WhosinError
 from whosin.marginals import (
     BudgetAllocation,
     Measurement,
@@ -148,21 +149,21 @@ def test_covers_hold_every_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "field"),
     [
-        (lambda: Workload((2, 3), ((0, 1), (1, 0))), "twice"),
-        (lambda: Workload((2, 3), ((0, 0),)), "different attributes"),
-        (lambda: Workload((2, 3), ((2,),)), "attributes 0 to 1"),
-        (lambda: Workload((2, 3), ()), "from 1"),
-        (lambda: Workload((2, 3), ((0,),), (0.0,)), "above 0"),
-        (lambda: Workload((2, 3), ((0,),), (1.0, 2.0)), "one for each table"),
-        (lambda: Workload((10**4, 10**4), ((0, 1),)), "at most 10000000 cells"),
+        (lambda: Workload((2, 3), ((0, 1), (1, 0))), "sets"),
+        (lambda: Workload((2, 3), ((0, 0),)), "sets"),
+        (lambda: Workload((2, 3), ((2,),)), "sets"),
+        (lambda: Workload((2, 3), ()), "sets"),
+        (lambda: Workload((2, 3), ((0,),), (0.0,)), "weights"),
+        (lambda: Workload((2, 3), ((0,),), (1.0, 2.0)), "weights"),
+        (lambda: Workload((10**4, 10**4), ((0, 1),)), "sets"),
         (lambda: Workload.up_to((2, 3), 3), "order"),
-        (lambda: Workload.up_to((2,) * 200, 5), "at most 100000 tables"),
+        (lambda: Workload.up_to((2,) * 200, 5), "order"),
     ],
 )
-def test_refusals(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_refusals(make: Callable[[], object], field: str) -> None:
+    with refused(field):
         make()
-    with pytest.raises(WhosinError, match="noise"):
+    with refused("noise", "cauchy", kind=WhosinError):
         spend(Workload((2,), ((0,),)), "cauchy")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from marginals_oracle import dense
-from whosin.errors import InvalidInput
+from refusals import refused
 from whosin.exact import Array
 from whosin.marginals import (
     BudgetAllocation,
@@ -180,18 +180,18 @@ def test_too_few_copies_promise_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "field"),
     [
-        (lambda: Sums(3, ()), "runs of some of 3 cells"),
-        (lambda: Sums(3, ((1, 1),)), "runs of some of 3 cells"),
-        (lambda: Sums(3, ((0, 4),)), "runs of some of 3 cells"),
-        (lambda: Sums(3, ((0, 1),), (0, 0, 1)), "each of 3 cells once"),
-        (lambda: Workload((3,), ((0,),), (), ((Sums(4, ((0, 1),)),),)), "exactly the cells"),
-        (lambda: Workload((3,), ((0,),), (), ((Sums(3, ((0, 3),)),),)), "leaves a cell out"),
-        (lambda: Workload((3, 2), ((0, 1),), (), ((None,),)), "one for each attribute"),
-        (lambda: Workload((3, 2), ((0,), (0,)), (), ((None,), (None,))), "different tables"),
+        (lambda: Sums(3, ()), "spans"),
+        (lambda: Sums(3, ((1, 1),)), "spans"),
+        (lambda: Sums(3, ((0, 4),)), "spans"),
+        (lambda: Sums(3, ((0, 1),), (0, 0, 1)), "order"),
+        (lambda: Workload((3,), ((0,),), (), ((Sums(4, ((0, 1),)),),)), "sums"),
+        (lambda: Workload((3,), ((0,),), (), ((Sums(3, ((0, 3),)),),)), "sums"),
+        (lambda: Workload((3, 2), ((0, 1),), (), ((None,),)), "sums"),
+        (lambda: Workload((3, 2), ((0,), (0,)), (), ((None,), (None,))), "sets"),
     ],
 )
-def test_refusals(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_refusals(make: Callable[[], object], field: str) -> None:
+    with refused(field):
         make()

@@ -15,8 +15,9 @@ import oracle
 import whosin as wi
 from amounts import cases
 from checking import random_priors
+from refusals import refused
 from whosin import families, mechanisms, statistics
-from whosin.errors import InvalidInput, NoPureLevel, Unsupported, WhosinError
+from whosin.errors import NoPureLevel, Unsupported, WhosinError
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
 HALF = Fraction(1, 2)
@@ -133,7 +134,7 @@ def test_small_noise_does_not_underflow():
 
 def test_noise_below_every_float_is_refused():
     """Where no float reaches there is no guess."""
-    with pytest.raises(Unsupported, match="larger scale"):
+    with refused("scale", kind=Unsupported):
         epsilon(mechanisms.Laplace("count", Fraction(1, 10**6)), wi.Subsets(3))
 
 
@@ -299,7 +300,7 @@ def test_mixture_of_different_lattices():
     mixed = mechanisms.Mixture(parts).channel()
     for world, row in zip(oracle.worlds(3), exact_rows(mixed), strict=True):
         assert row[0] == sum(Fraction(1, 3) if e in world else HALF for e in range(3)) / 3
-    with pytest.raises(InvalidInput, match="all on"):
+    with refused("parts"):
         mechanisms.Mixture([parts[0], single]).channel()
 
 
@@ -388,7 +389,7 @@ def test_combinators_need_finitely_many_outputs():
     """A density at its deciding points is not a distribution: no mixing, no post-processing."""
     noise, space = mechanisms.Laplace("count", 1), wi.Subsets(2)
     for mechanism in (mechanisms.Mixture([noise]), mechanisms.PostProcessed(noise, round)):
-        with pytest.raises(Unsupported, match="finitely many outputs"):
+        with refused("mechanism", kind=Unsupported):
             mechanism.channel(space)
 
 
@@ -435,147 +436,146 @@ def test_load_records(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "field"),
     [
-        ("{", "line 1"),
-        ("[]", "an object with space"),
-        ({"space": SUBSETS}, "probabilities must be a list with a row"),
-        ({"space": SUBSETS, "probabilities": [[1], [1]], "output": []}, "not 'output'"),
+        ("{", "channel file"),
+        ("[]", "channel file"),
+        ({"space": SUBSETS}, "probabilities"),
+        ({"space": SUBSETS, "probabilities": [[1], [1]], "output": []}, "key of the channel file"),
         (
             {"space": {"kind": "set"}, "probabilities": []},
-            "'subsets', 'counts' or 'records', not 'set'",
+            "space kind",
         ),
-        ({"space": {**SUBSETS, "size": 2}, "probabilities": []}, "not 'size'"),
-        ({"space": {"kind": "subsets"}, "probabilities": []}, "entities must be"),
-        ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "whole numbers"),
-        ({"space": SUBSETS, "probabilities": 3}, "a list of lists, not int"),
-        ({"space": SUBSETS, "probabilities": [[1], [None]]}, "row 1, column 0"),
-        ({"space": SUBSETS, "probabilities": [[1], [True]]}, "row 1, column 0"),
-        ({"space": SUBSETS, "probabilities": [["1/0"], [1]]}, "a finite number, not '1/0'"),
-        ({"space": SUBSETS, "probabilities": [[1], [0.5]]}, r"row 1 \(world {ann}\) must be 1"),
-        ('{"space": {"kind": "subsets", "entities": 1}, "probabilities": [[NaN], [1]]}', "finite"),
+        ({"space": {**SUBSETS, "size": 2}, "probabilities": []}, "key of the space"),
+        ({"space": {"kind": "subsets"}, "probabilities": []}, "entities"),
+        ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "rows and values"),
+        ({"space": SUBSETS, "probabilities": 3}, "probabilities"),
+        ({"space": SUBSETS, "probabilities": [[1], [None]]}, "probability in row 1, column 0"),
+        ({"space": SUBSETS, "probabilities": [[1], [True]]}, "probability in row 1, column 0"),
+        ({"space": SUBSETS, "probabilities": [["1/0"], [1]]}, "number"),
+        ({"space": SUBSETS, "probabilities": [[1], [0.5]]}, "sum of row 1 (world {ann})"),
+        ('{"space": {"kind": "subsets", "entities": 1}, "probabilities": [[NaN], [1]]}', ""),
     ],
 )
-def test_load_refuses_bad_files(tmp_path, content, message):
+def test_load_refuses_bad_files(tmp_path, content, field):
     """One line that names the field, what is accepted and what came."""
-    with pytest.raises(InvalidInput, match=message) as error:
+    with refused(field):
         wi.Channel.load(write(tmp_path, content))
-    assert "\n" not in str(error.value)
 
 
 def test_load_refuses_bytes(tmp_path):
     """Not text at all."""
     path = tmp_path / "channel.json"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInput, match="UTF-8 text"):
+    with refused("channel file"):
         wi.Channel.load(path)
 
 
 BAD_TABLES = [
-    ([[0.5, 0.5], [0.5, 0.6]], r"row 1 \(world \{0\}\) must be 1, not 1.1 \(off by \+0.1\)"),
-    ([["1/2", "1/2"], ["1/2", "1/3"]], r"row 1 .* not 5/6 \(off by -1/6, about -0.167\)"),
-    ([[1.5, -0.5], [1, 0]], r"row 0 \(world {}\), column 1 must be at least 0, not -0.5"),
-    ([[Fraction(3, 2), Fraction(-1, 2)], [1, 0]], "column 1 must be at least 0"),
-    ([[1, 0], [math.nan, 1]], "row 1.*column 0 must be a number, not nan"),
-    ([[HALF, HALF], [math.nan, HALF]], "row 1.*column 0 must be a number, not nan"),
-    ([[1, 0], [math.inf, 0]], "row 1"),
-    ([[1, 0], ["nan", 0]], "a finite number, not 'nan'"),
-    ([[1, 0], ["x", 0]], "a finite number, not 'x'"),
-    ([[1, 0], [None, 0]], "a finite number, not None"),
-    ([[1j, 0], [1, 0]], "a finite number"),
-    ([[1, 0]], r"number of rows must be 2 \(2\^1 for 1 entities\), not 1"),
-    ([[1, 0]] * 4, "number of rows must be 2"),
-    ([[1, 0], [1]], "rows of equal length"),
-    ([1, 0], "worlds × outputs"),
-    ([[], []], "worlds × outputs"),
-    (None, "worlds × outputs"),
-    ("text", "worlds × outputs"),
+    ([[0.5, 0.5], [0.5, 0.6]], "sum of row 1 (world {0})"),
+    ([["1/2", "1/2"], ["1/2", "1/3"]], "sum of row 1 (world {0})"),
+    ([[1.5, -0.5], [1, 0]], "probability in row 0 (world {}), column 1"),
+    ([[Fraction(3, 2), Fraction(-1, 2)], [1, 0]], "probability in row 0 (world {}), column 1"),
+    ([[1, 0], [math.nan, 1]], "probability in row 1 (world {0}), column 0"),
+    ([[HALF, HALF], [math.nan, HALF]], "probability in row 1, column 0"),
+    ([[1, 0], [math.inf, 0]], "sum of row 1 (world {0})"),
+    ([[1, 0], ["nan", 0]], "number"),
+    ([[1, 0], ["x", 0]], "number"),
+    ([[1, 0], [None, 0]], "number"),
+    ([[1j, 0], [1, 0]], "number"),
+    ([[1, 0]], "number of rows"),
+    ([[1, 0]] * 4, "number of rows"),
+    ([[1, 0], [1]], "probabilities"),
+    ([1, 0], "probabilities"),
+    ([[], []], "probabilities"),
+    (None, "probabilities"),
+    ("text", "probabilities"),
 ]
 
 
-@pytest.mark.parametrize(("table", "message"), BAD_TABLES)
-def test_bad_tables(table, message):
+@pytest.mark.parametrize(("table", "field"), BAD_TABLES)
+def test_bad_tables(table, field):
     """A table that is not a channel gets one clear message: where, what is accepted, what came."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         wi.Channel(wi.Subsets(1), table)
 
 
 @pytest.mark.parametrize(
-    ("outputs", "message"),
+    ("outputs", "field"),
     [
-        (["a"], "2 names, one for each column, not 1"),
-        (["a", "a"], "distinct names"),
-        ("ab", "a list of names"),
-        (3, "a list of names"),
-        (["a", {}], "hashable names"),
+        (["a"], "outputs"),
+        (["a", "a"], "outputs"),
+        ("ab", "outputs"),
+        (3, "outputs"),
+        (["a", {}], "outputs"),
     ],
 )
-def test_bad_outputs(outputs, message):
+def test_bad_outputs(outputs, field):
     """Names of outputs: one for each column, distinct."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         wi.Channel(wi.Subsets(1), [[1, 0], [1, 0]], outputs)
 
 
 def test_records_rows_are_named_by_their_values():
     """The message says which table of values the row is about."""
-    with pytest.raises(InvalidInput, match=r"row 2 \(world \(1, 0\)\)"):
+    with refused("sum of row 2 (world (1, 0))"):
         wi.Channel(wi.Records(2, 2), [[1], [1], ["1/2"], [1]])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: mechanisms.KMax(1), "k must be a whole number of at least 2, not 1"),
-        (lambda: mechanisms.KMax(True), "k must be"),
-        (lambda: mechanisms.KMax(2.0), "k must be"),  # type: ignore[arg-type]
-        (lambda: mechanisms.KMax(3).channel(wi.Subsets(2)), "k must be at most .* 2, not 3"),
-        (lambda: mechanisms.Laplace("count", 0), "scale must be above 0, not 0"),
-        (lambda: mechanisms.Laplace("count", math.inf), "scale must be a finite number"),
-        (lambda: mechanisms.Laplace("counts", 1), "statistic must be Count"),
-        (lambda: mechanisms.Laplace("count", 1).channel(), "space must be given"),
-        (lambda: mechanisms.Gaussian("count", -1), "scale must be above 0"),
-        (lambda: mechanisms.Geometric("count"), "one of the two, not none"),
-        (lambda: mechanisms.Geometric("count", 1, HALF), "one of the two, not both"),
-        (lambda: mechanisms.Geometric("count", alpha=1), "alpha must be strictly between"),
+        (lambda: mechanisms.KMax(1), "k"),
+        (lambda: mechanisms.KMax(True), "k"),
+        (lambda: mechanisms.KMax(2.0), "k"),  # type: ignore[arg-type]
+        (lambda: mechanisms.KMax(3).channel(wi.Subsets(2)), "k"),
+        (lambda: mechanisms.Laplace("count", 0), "scale"),
+        (lambda: mechanisms.Laplace("count", math.inf), "scale"),
+        (lambda: mechanisms.Laplace("counts", 1), "statistic"),
+        (lambda: mechanisms.Laplace("count", 1).channel(), "space"),
+        (lambda: mechanisms.Gaussian("count", -1), "scale"),
+        (lambda: mechanisms.Geometric("count"), "scale or alpha"),
+        (lambda: mechanisms.Geometric("count", 1, HALF), "scale or alpha"),
+        (lambda: mechanisms.Geometric("count", alpha=1), "alpha"),
         (
             lambda: mechanisms.Geometric("count", alpha=2),
-            "alpha must be strictly between 0 and 1, not 2",
+            "alpha",
         ),
         (
             lambda: mechanisms.Geometric(statistics.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
-            "whole numbers for geometric",
+            "statistic",
         ),
-        (lambda: mechanisms.RandomizedResponse(), "one of the two"),
-        (lambda: mechanisms.RandomizedResponse(-1), "epsilon must be at least 0, not -1"),
-        (lambda: mechanisms.RandomizedResponse(keep=2), "keep must be between 0 and 1, not 2"),
-        (lambda: mechanisms.Exponential([[0]], ["a"], -1), "epsilon must be at least 0"),
-        (lambda: mechanisms.Exponential([[0]], [], 1), "at least one candidate"),
-        (lambda: mechanisms.Exponential([[0]], ["a"], 1, sensitivity=0), "sensitivity must be"),
-        (lambda: mechanisms.Exponential([[0]], ["a"], 1).channel(wi.Subsets(1)), "score must be"),
-        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 0), "beta must be above 0"),
-        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 1.5), "beta must be above 0 and at most 1"),
-        (lambda: mechanisms.Mixture([]), "at least one mechanism"),
-        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF, HALF]), "weights must be 1"),
-        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF]), "sum 1, not sum 0.5"),
-        (lambda: mechanisms.Composed([]), "at least one mechanism"),
-        (lambda: mechanisms.ExceptFirst().channel(wi.Subsets(1)), "entities must be at least 2"),
+        (lambda: mechanisms.RandomizedResponse(), "epsilon or keep"),
+        (lambda: mechanisms.RandomizedResponse(-1), "epsilon"),
+        (lambda: mechanisms.RandomizedResponse(keep=2), "keep"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], -1), "epsilon"),
+        (lambda: mechanisms.Exponential([[0]], [], 1), "outputs"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], 1, sensitivity=0), "sensitivity"),
+        (lambda: mechanisms.Exponential([[0]], ["a"], 1).channel(wi.Subsets(1)), "score"),
+        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 0), "beta"),
+        (lambda: mechanisms.Sampled(mechanisms.KMax(2), 1.5), "beta"),
+        (lambda: mechanisms.Mixture([]), "parts"),
+        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF, HALF]), "weights"),
+        (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF]), "weights"),
+        (lambda: mechanisms.Composed([]), "parts"),
+        (lambda: mechanisms.ExceptFirst().channel(wi.Subsets(1)), "entities"),
         (
             lambda: mechanisms.PostProcessed(mechanisms.KMax(2), {}).channel(wi.Subsets(2)),
-            "an image for every output, not none for 'c1'",
+            "map",
         ),
         (
             lambda: mechanisms.PostProcessed(mechanisms.KMax(2), [[1]]).channel(wi.Subsets(2)),
-            r"number of rows must be 2 \(one an output\), not 1",
+            "number of rows",
         ),
-        (lambda: statistics.Sum([1]).lattice(wi.Subsets(2)), "values must be 2 entries"),
-        (lambda: statistics.Sum({0: 1}).lattice(wi.Subsets(2)), "none for 1"),
-        (lambda: statistics.Histogram("ab").lattice(wi.Subsets(3)), "cells must be 3 entries"),
-        (lambda: statistics.Count(of=["zoe"]).lattice(wi.Subsets(2)), "entity must be one of"),
+        (lambda: statistics.Sum([1]).lattice(wi.Subsets(2)), "values"),
+        (lambda: statistics.Sum({0: 1}).lattice(wi.Subsets(2)), "values"),
+        (lambda: statistics.Histogram("ab").lattice(wi.Subsets(3)), "cells"),
+        (lambda: statistics.Count(of=["zoe"]).lattice(wi.Subsets(2)), "entity"),
     ],
 )
-def test_bad_parameters(make, message):
+def test_bad_parameters(make, field):
     """Every parameter outside its range is named, with the range and what came."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         make()
 
 
@@ -644,5 +644,5 @@ def test_likelihoods_too_small_for_doubles_are_not_impossible():
         (steep, 1000),
     ):
         assert dp.measure(mechanism, space).value == pytest.approx(truth, rel=1e-12)
-    with pytest.raises(InvalidInput, match="epsilon"):
+    with refused("epsilon", "1e9"):
         mechanisms.RandomizedResponse(epsilon="1e9")

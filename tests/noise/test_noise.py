@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import whosin as wi
+from refusals import refused
 from sources import Scripted, Seeded
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import ball_exp
@@ -321,7 +322,7 @@ class AllOnes(Scripted):
 
 
 def test_a_draw_beyond_64_bits_is_an_error():
-    with pytest.raises(Unsupported, match="64 bits"):
+    with refused("scale", kind=Unsupported):
         noise.discrete_laplace(2**52, 3, source=AllOnes())
 
 
@@ -347,7 +348,7 @@ def test_laplace_noise_stays_below_two_to_the_62(sign):
             (drawn,) = sampler._top(Seeded(1), 1).tolist()
             assert drawn == (last if sign > 0 else -1 - last)
             continue
-        with pytest.raises(Unsupported, match="64 bits"):
+        with refused("scale", kind=Unsupported):
             sampler._top(Seeded(1), 1)
 
 
@@ -360,7 +361,7 @@ def test_gaussian_noise_stays_below_two_to_the_62(monkeypatch):
         if fits:
             assert sampler._beyond(Seeded(1)) == beyond
             continue
-        with pytest.raises(Unsupported, match="64 bits"):
+        with refused("sigma", kind=Unsupported):
             sampler._beyond(Seeded(1))
 
 
@@ -648,7 +649,7 @@ def test_the_package_has_no_seed():
     for path in (Path(wi.__file__).parent / "noise").glob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "default_rng" not in text and "environ" not in text and "np.random" not in text
-    with pytest.raises(InvalidInput, match="source"):
+    with refused("source", "Generator"):
         noise.discrete_laplace(1, 5, source=np.random.default_rng(0))
 
 
@@ -695,8 +696,9 @@ def test_sizes():
     [0, -1, float("nan"), float("inf"), 1e16, 2**52 + 1, "x", None, [1], True, b"1", "1e9999", 1j],
 )
 def test_bad_scales(sampler, scale):
-    with pytest.raises(InvalidInput, match=r"(scale|sigma) must be"):
+    with pytest.raises(InvalidInput) as caught:
         sampler(scale, 3)
+    assert caught.value.field in ("scale", "sigma", "sigma or variance")
 
 
 @pytest.mark.parametrize("size", [-1, 1.5, "3", (2, -1), True, [None], 2**70, {}])
@@ -707,9 +709,9 @@ def test_bad_sizes(size):
         noise.geometric,
         noise.uniform,
     ):
-        with pytest.raises(InvalidInput, match="size must be"):
+        with refused("size"):
             sampler(3, size)
-    with pytest.raises(InvalidInput, match="size must be"):
+    with refused("size"):
         noise.bernoulli("1/2", size)
 
 
@@ -756,7 +758,7 @@ def test_bad_sizes(size):
     ],
 )
 def test_bad_input(call, field):
-    with pytest.raises(InvalidInput, match="must be") as caught:
+    with pytest.raises(InvalidInput) as caught:
         call()
     assert caught.value.field.startswith(field)
 
@@ -769,7 +771,7 @@ def test_grid_points_beyond_the_integers_of_floats_are_rounded_once(step):
 
 
 def test_the_range_of_codes_is_said():
-    with pytest.raises(InvalidInput, match="codes must be integers from 0 to 1;"):
+    with refused("codes"):
         noise.randomized_response([0, 2], [[1], [1]])
 
 
@@ -787,7 +789,7 @@ def test_units_of_values_near_a_boundary_are_exact():
 
 def test_one_value_that_is_no_number_is_refused():
     for wrong in ([1.0, math.nan], [math.inf, 1.0]):
-        with pytest.raises(InvalidInput, match="values must be finite numbers"):
+        with refused("values"):
             wi.noise.Grid(1).units(wrong)
 
 

@@ -245,7 +245,7 @@ def test_gaps_too_deep_for_roots_say_bound(monkeypatch):
     notion = BayesianSemanticPrivacy(priors.Table(prior))
     noisy, space = Laplace(wi.statistics.Sum(WEIGHTS), 1), wi.Records(3, 4)
     exact = notion.measure(noisy, space)
-    for name, value in (("MAX_LOG_GAP", 1.0), ("MAX_WORK", -1)):
+    for name, value in (("MAX_LOG_GAP", 1.0), ("MAX_COMPARED_PAIRS", -1)):
         with monkeypatch.context() as patch:
             patch.setattr(bsp_interior, name, value)
             found = notion.measure(noisy, space)

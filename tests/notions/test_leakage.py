@@ -15,6 +15,7 @@ import pytest
 import leakage_oracle as oracle
 import whosin as wi
 from amounts import cases
+from refusals import refused
 from whosin import families, notions
 from whosin.notions.gains import GainMatrix, SinglingOut, Tries
 
@@ -222,58 +223,58 @@ def test_floats_that_tie_are_told_apart_exactly():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
         (
             lambda: wi.notions.Leakage([[1, 2], [3]], wi.priors.Uniform()),
-            "gain must be a list of rows",
+            "gain",
         ),
-        (lambda: wi.notions.Leakage([], wi.priors.Uniform()), "gain must be a list of rows"),
+        (lambda: wi.notions.Leakage([], wi.priors.Uniform()), "gain"),
         (
             lambda: wi.notions.Leakage([[1, -1]], wi.priors.Uniform()),
-            "gain must be at least 0, not -1",
+            "gain",
         ),
-        (lambda: wi.notions.Leakage(5, wi.priors.Uniform()), "gain must be a list of rows"),
-        (lambda: wi.notions.Leakage("best", wi.priors.Uniform()), "gain must be one of"),
-        (lambda: wi.notions.Leakage("identity", WRONG), "prior must be a prior, a list"),
+        (lambda: wi.notions.Leakage(5, wi.priors.Uniform()), "gain"),
+        (lambda: wi.notions.Leakage("best", wi.priors.Uniform()), "gain"),
+        (lambda: wi.notions.Leakage("identity", WRONG), "prior"),
         (
             lambda: wi.notions.Leakage("identity", wi.priors.Uniform(), "other"),
-            "form must be one of",
+            "form",
         ),
-        (lambda: GainMatrix([[1, 2]], ["a", "b"]), "guesses must be 1 names"),
-        (lambda: Tries(0), "tries must be a whole number of at least 1"),
-        (lambda: SinglingOut(0), "singling-out must be above 0"),
-        (lambda: wi.notions.MetricPrivacy([[0, 1]]), "the same number of rows and columns"),
-        (lambda: wi.notions.MetricPrivacy([[0, 1], [2, 0]]), "symmetric"),
-        (lambda: wi.notions.MetricPrivacy([[1]]), "0 from a world to itself"),
-        (lambda: wi.notions.DifferentialPrivacy(group=2), "group must be 1 unless"),
+        (lambda: GainMatrix([[1, 2]], ["a", "b"]), "guesses"),
+        (lambda: Tries(0), "tries"),
+        (lambda: SinglingOut(0), "singling-out"),
+        (lambda: wi.notions.MetricPrivacy([[0, 1]]), "metric"),
+        (lambda: wi.notions.MetricPrivacy([[0, 1], [2, 0]]), "metric"),
+        (lambda: wi.notions.MetricPrivacy([[1]]), "metric"),
+        (lambda: wi.notions.DifferentialPrivacy(group=2), "group"),
         (
             lambda: wi.notions.DifferentialPrivacy("replace", group=0),
-            "group must be a whole number",
+            "group",
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(wi.errors.InvalidInput, match=message.replace("[", r"\[")):
+def test_what_makes_no_sense_is_refused(make, field):
+    with refused(field):
         make()
 
 
 def test_what_does_not_fit_the_worlds_is_refused():
     channel = wi.Channel(wi.Records(1, 2), [[1, 0], [0, 1]])
     uniform = wi.priors.Uniform()
-    for notion, message in [
-        (wi.notions.Leakage([[1, 0, 0]], uniform), "rows of 2 numbers"),
-        (wi.notions.Leakage("tries=3", uniform), "tries must be at most 2"),
-        (wi.notions.Leakage("singling-out=1/3", uniform), "rarest value"),
-        (wi.notions.MetricPrivacy([[0]]), "metric must be 2 rows"),
+    for notion, field in [
+        (wi.notions.Leakage([[1, 0, 0]], uniform), "gain"),
+        (wi.notions.Leakage("tries=3", uniform), "tries"),
+        (wi.notions.Leakage("singling-out=1/3", uniform), "singling-out"),
+        (wi.notions.MetricPrivacy([[0]]), "metric"),
     ]:
-        with pytest.raises(wi.errors.InvalidInput, match=message):
+        with refused(field):
             notion.measure(channel)
-    with pytest.raises(wi.errors.Unsupported, match="density"):
+    with refused("mechanism", kind=wi.errors.Unsupported):
         wi.notions.MaximalLeakage().measure(
             wi.mechanisms.Laplace(wi.statistics.Count(), 1), wi.Subsets(2)
         )
-    with pytest.raises(wi.errors.Unsupported, match="Records"):
+    with refused("space", kind=wi.errors.Unsupported):
         wi.notions.DifferentialPrivacy("replace", group=2).measure(
             wi.Channel(wi.Subsets(1), [[1], [1]])
         )

@@ -13,8 +13,8 @@ import pytest
 import oracle
 import whosin as wi
 from checking import bounds, probability, random_priors
+from refusals import refused
 from whosin import families, priors
-from whosin.errors import InvalidInput
 
 HALF = Fraction(1, 2)
 THIRD = Fraction(1, 3)
@@ -132,70 +132,70 @@ def test_large_priors_stay_cheap():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: priors.Independent(2), "p must be between 0 and 1, not 2"),
-        (lambda: priors.Independent([HALF, -1]), "p must be between 0 and 1, not -1"),
-        (lambda: priors.Independent([]), "an empty list"),
-        (lambda: priors.Independent(math.nan), "p must be a finite number"),
-        (lambda: priors.Independent("half"), "p must be a finite number, not 'half'"),
-        (lambda: priors.Independent([HALF]).check(wi.Subsets(2)), "one probability or 2, not 1"),
-        (lambda: priors.FixedSize(HALF, -1), "size must be a whole number"),
-        (lambda: priors.FixedSize(HALF, 1.0), "size must be a whole number"),  # type: ignore[arg-type]
-        (lambda: priors.FixedSize(HALF, True), "size must be a whole number"),
-        (lambda: priors.FixedSize(2, 1), "p must be between"),
-        (lambda: priors.FixedSize(HALF, 3).check(wi.Subsets(2)), "possible under p, not 3"),
-        (lambda: priors.FixedSize([1, 1], 1).check(wi.Subsets(2)), "possible under p, not 1"),
-        (lambda: priors.Exchangeable([HALF]), "sum 1, not sum 0.5"),
-        (lambda: priors.Exchangeable([2, -1]), "between 0 and 1, not 2"),
-        (lambda: priors.Exchangeable([0, 1]).check(wi.Subsets(2)), "3 numbers, not 2"),
-        (lambda: priors.Table([HALF]), "sum 1, not sum 0.5"),
-        (lambda: priors.Table([2, -1]), "between 0 and 1, not 2"),
+        (lambda: priors.Independent(2), "p"),
+        (lambda: priors.Independent([HALF, -1]), "p"),
+        (lambda: priors.Independent([]), "p"),
+        (lambda: priors.Independent(math.nan), "p"),
+        (lambda: priors.Independent("half"), "p"),
+        (lambda: priors.Independent([HALF]).check(wi.Subsets(2)), "p"),
+        (lambda: priors.FixedSize(HALF, -1), "size"),
+        (lambda: priors.FixedSize(HALF, 1.0), "size"),  # type: ignore[arg-type]
+        (lambda: priors.FixedSize(HALF, True), "size"),
+        (lambda: priors.FixedSize(2, 1), "p"),
+        (lambda: priors.FixedSize(HALF, 3).check(wi.Subsets(2)), "size"),
+        (lambda: priors.FixedSize([1, 1], 1).check(wi.Subsets(2)), "size"),
+        (lambda: priors.Exchangeable([HALF]), "sizes"),
+        (lambda: priors.Exchangeable([2, -1]), "sizes"),
+        (lambda: priors.Exchangeable([0, 1]).check(wi.Subsets(2)), "sizes"),
+        (lambda: priors.Table([HALF]), "probabilities"),
+        (lambda: priors.Table([2, -1]), "probabilities"),
         (
             lambda: priors.Table([HALF, HALF]).check(wi.Subsets(2)),
-            "4 numbers, one for each world, not 2",
+            "probabilities",
         ),
-        (lambda: priors.Table({4: 1}).check(wi.Subsets(2)), "world must be from 0 to 3, not 4"),
-        (lambda: priors.Table({("zoe",): 1}).check(wi.Subsets(2)), "entity must be one of"),
+        (lambda: priors.Table({4: 1}).check(wi.Subsets(2)), "world"),
+        (lambda: priors.Table({("zoe",): 1}).check(wi.Subsets(2)), "entity"),
     ],
 )
-def test_wrong_priors(make, message):
+def test_wrong_priors(make, field):
     """A prior that is none says which field, what is accepted and what came."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         make()
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: families.Independent(0.6, 0.4), "low must be at most high"),
-        (lambda: families.Independent(0, 0), "some belief strictly inside"),
-        (lambda: families.FixedSize(-1, 1), "low must be between 0 and 1, not -1"),
-        (lambda: families.FixedSize(1, 1), "some belief strictly inside"),
+        (lambda: families.Independent(0.6, 0.4), "low"),
+        (lambda: families.Independent(0, 0), "low and high"),
+        (lambda: families.FixedSize(-1, 1), "low"),
+        (lambda: families.FixedSize(1, 1), "low and high"),
         (
             lambda: families.OneOf(1),
-            "m must be a whole number of at least 2 and at most 10,000,000,000, not 1",
+            "m",
         ),
-        (lambda: families.OneOf(2.0), "m must be a whole number"),  # type: ignore[arg-type]
-        (lambda: families.OneOf(3).check(wi.Subsets(2)), "at most the number of entities, 2"),
-        (lambda: families.FixedProbability(0), "beta must be strictly between 0 and 1"),
-        (lambda: families.FixedProbability(1), "beta must be strictly between 0 and 1"),
-        (lambda: families.FixedProbability(2), "beta must be between 0 and 1, not 2"),
+        (lambda: families.OneOf(2.0), "m"),  # type: ignore[arg-type]
+        (lambda: families.OneOf(3).check(wi.Subsets(2)), "m"),
+        (lambda: families.FixedProbability(0), "beta"),
+        (lambda: families.FixedProbability(1), "beta"),
+        (lambda: families.FixedProbability(2), "beta"),
         (
             lambda: families.Cliques(0),
-            "k must be a whole number of at least 1 and at most 10,000,000,000, not 0",
+            "k",
         ),
-        (lambda: families.Cliques(True), "k must be a whole number"),
-        (lambda: families.AtMostKnown(-1, THIRD, HALF), "k must be a whole number"),
-        (lambda: families.AtMostKnown(1), "low and high must be strictly between 0 and 1"),
-        (lambda: families.Explicit([]), "at least one prior"),
-        (lambda: families.Explicit([HALF]), "at least one prior"),  # type: ignore[list-item]
-        (lambda: families.Explicit(priors.Table([1, 0])).check(wi.Subsets(2)), "4 numbers"),
+        (lambda: families.Cliques(True), "k"),
+        (lambda: families.AtMostKnown(-1, THIRD, HALF), "k"),
+        (lambda: families.AtMostKnown(1), "low and high"),
+        (lambda: families.Explicit([]), "priors"),
+        (lambda: families.Explicit([HALF]), "priors"),  # type: ignore[list-item]
+        (lambda: families.Explicit(priors.Table([1, 0])).check(wi.Subsets(2)), "probabilities"),
     ],
 )
-def test_wrong_families(make, message):
+def test_wrong_families(make, field):
     """A family that is none says which field, what is accepted and what came."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         make()
 
 

@@ -13,6 +13,7 @@ import pytest
 import oracle
 import record_oracle as records
 import whosin as wi
+from refusals import refused
 from whosin import families, priors, statistics
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import flint_rational, rational
@@ -306,45 +307,45 @@ def test_many_households():
 
 
 BAD = [
-    (lambda: priors.MarkovChain((0.5, 0.6), ((1, 0), (0, 1))), r"initial distribution.*\+0\.1"),
-    (lambda: priors.MarkovChain((1, 0), ((1, 0), (0.5, 0.4))), r"transition row 1.*-0\.1"),
+    (lambda: priors.MarkovChain((0.5, 0.6), ((1, 0), (0, 1))), "initial distribution"),
+    (lambda: priors.MarkovChain((1, 0), ((1, 0), (0.5, 0.4))), "transition row 1"),
     (
         lambda: priors.MarkovChain((1, 0), [((1, 0), (0, 1)), ((0.7, 0.2), (0, 1))]),
-        r"transition 1, row 0.*sum 0\.9 \(off by -0\.1\)",
+        "transition 1, row 0",
     ),
-    (lambda: priors.MarkovChain((1, 0), ((1, 0),)), "2 × 2"),
-    (lambda: priors.MarkovChain((1, 0), ((1, 0, 0), (0, 1, 0))), "2 × 2"),
+    (lambda: priors.MarkovChain((1, 0), ((1, 0),)), "transition"),
+    (lambda: priors.MarkovChain((1, 0), ((1, 0, 0), (0, 1, 0))), "transition"),
     (lambda: priors.MarkovChain((1, 0), ()), "transition"),
-    (lambda: priors.MarkovChain((1.5, -0.5), ((1, 0), (0, 1))), "between 0 and 1"),
-    (lambda: priors.Independent([[0.5, 0.4], [0.5, 0.5]]), r"distribution of row 0.*-0\.1"),
-    (lambda: priors.Network([((), {(): (0.5, 0.4)})]), r"row 0 given \(\).*-0\.1"),
-    (lambda: priors.Network([((0,), {(0,): (1, 0)})]), "parents of row 0 must be earlier rows"),
+    (lambda: priors.MarkovChain((1.5, -0.5), ((1, 0), (0, 1))), "initial distribution"),
+    (lambda: priors.Independent([[0.5, 0.4], [0.5, 0.5]]), "distribution of row 0"),
+    (lambda: priors.Network([((), {(): (0.5, 0.4)})]), "row 0 given ()"),
+    (lambda: priors.Network([((0,), {(0,): (1, 0)})]), "parents of row 0"),
     (
         lambda: priors.Network([((), {(): (1, 0)}), ((2,), {(0,): (1, 0)}), ((), {(): (1, 0)})]),
-        "parents of row 1 must be earlier rows",
+        "parents of row 1",
     ),
-    (lambda: priors.Network([((), {(0,): (1, 0)})]), "keys of 0 values"),
-    (lambda: priors.Blocks([((0, 1), {(): 1}), ((1,), {(): 1})]), "block 1.*no other block"),
+    (lambda: priors.Network([((), {(0,): (1, 0)})]), "table of row 0"),
+    (lambda: priors.Blocks([((0, 1), {(): 1}), ((1,), {(): 1})]), "block 1"),
     (lambda: priors.Blocks([((0, 0), {(): 1})]), "block 0"),
-    (lambda: priors.Blocks([((0,), {(0, 5): 1})]), "block 0 must be sets of its members"),
-    (lambda: priors.Blocks([((0,), {(0,): 0.5, (): 0.4})]), r"block 0.*-0\.1"),
-    (lambda: priors.Exchangeable([0.5, 0.4]), "sum 0.9"),
-    (lambda: priors.Table([0.5, 0.4]), "sum 0.9"),
+    (lambda: priors.Blocks([((0,), {(0, 5): 1})]), "block 0"),
+    (lambda: priors.Blocks([((0,), {(0,): 0.5, (): 0.4})]), "block 0"),
+    (lambda: priors.Exchangeable([0.5, 0.4]), "sizes"),
+    (lambda: priors.Table([0.5, 0.4]), "probabilities"),
 ]
 
 
-@pytest.mark.parametrize(("build", "message"), BAD)
-def test_bad_input_is_named(build, message):
+@pytest.mark.parametrize(("build", "field"), BAD)
+def test_bad_input_is_named(build, field):
     """A distribution that does not sum to 1 says which and by how much; wrong sizes, later parents
     and overlapping blocks are named."""
-    with pytest.raises(InvalidInput, match=message):
+    with refused(field):
         build()
 
 
 def test_exact_rows_must_sum_exactly():
     """Rationals are not forgiven what floats are."""
     third = Fraction(333333333333, 10**12)
-    with pytest.raises(InvalidInput, match="transition row 0"):
+    with refused("transition row 0"):
         priors.MarkovChain((1, 0), ((third, 2 * third), (0, 1)))
     priors.MarkovChain((1, 0), ((0.1 + 0.2, 0.7), (0, 1)))
 
@@ -405,16 +406,16 @@ def test_record_priors_are_refused_on_subsets(prior):
             wi.mechanisms.Laplace(statistics.Count(), 1), space
         ),
     ):
-        with pytest.raises(Unsupported, match="about records, not about entities"):
+        with refused("prior", kind=Unsupported):
             act()
 
 
 @pytest.mark.parametrize("prior", [priors.FixedSize(HALF, 1)])
 def test_subset_priors_are_refused_on_records(prior):
     """And the reverse."""
-    with pytest.raises(Unsupported, match="about entities, not about records"):
+    with refused("prior", kind=Unsupported):
         prior.on_records(wi.Records(2, 2), float)
-    with pytest.raises(Unsupported, match="about entities, not about records"):
+    with refused("prior", kind=Unsupported):
         BayesianDifferentialPrivacy(prior).measure(
             wi.mechanisms.Laplace(statistics.Sum(), 1), wi.Records(2, 2)
         )
@@ -422,7 +423,7 @@ def test_subset_priors_are_refused_on_records(prior):
 
 def test_rows_of_distributions_are_refused_on_subsets():
     """Independent with a distribution a row is about records, too."""
-    with pytest.raises(InvalidInput, match="one for each entity"):
+    with refused("p"):
         priors.Independent([(HALF, HALF)] * 2).check(wi.Subsets(2))
 
 
@@ -430,7 +431,7 @@ def test_blocks_cover_everyone():
     """An entity in no block, or a block with a stranger, is refused."""
     prior = priors.Blocks([((0,), {(): 1})])
     for space in (wi.Subsets(2), wi.Subsets(["ann"])):
-        with pytest.raises(InvalidInput, match="every entity"):
+        with refused("blocks", (0,)):
             prior.check(space)
     prior.check(wi.Subsets(1))
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from whosin.release import DuckDB, Range, Sum, Table, row_sampling
-from whosin.release.row_sampling import sample_rows, sum_sampled_rows
+from whosin.release import DuckDB, Range, Sum, Table, row_values
+from whosin.release.row_values import sample_rows, sum_sampled_rows
 
 PEOPLE = 3000
 
@@ -20,7 +20,7 @@ PEOPLE = 3000
 @pytest.mark.parametrize("held", [1, 3, 100])
 def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
     """Four rows each for most people, fewer for others: by ranks, by aggregates, and by both."""
-    monkeypatch.setattr(row_sampling, "MOST_HELD", max(held, 2))
+    monkeypatch.setattr(row_values, "MAX_RANKED_ROWS", max(held, 2))
     who = [person for person in range(PEOPLE) for _ in range(4 if person % 3 else 1 + person % 2)]
     seen: Counter[int] = Counter()
     place = []
@@ -84,12 +84,12 @@ def test_rows_without_a_chance_are_left_out_before_they_are_ranked(
 ) -> None:
     """A person of 40,000 rows, of which 3 are chosen, is thinned to about 120; as many as before
     are chosen, also of someone of whom one row is missing for that."""
-    monkeypatch.setattr(row_sampling, "MOST_HELD", 1000)
+    monkeypatch.setattr(row_values, "MAX_RANKED_ROWS", 1000)
     who = [0] * 40_000 + [1] * 1000 + [2] * 2 + [3]
     with DuckDB() as engine:
         data = engine.open(pa.table({"privacy_unit": who, "place": list(range(len(who)))}))
-        lots = row_sampling._add_lots(data)
-        kept = row_sampling._thin_large_homes(data, lots, ["unit"], 3)
+        lots = row_values._add_lots(data)
+        kept = row_values._thin_large_homes(data, lots, ["unit"], 3)
         sizes = kept.group_by("unit").aggregate(rows=kept.count())
         held = {row["unit"]: row["rows"] for row in engine.run(sizes).to_pylist()}
         chosen = engine.run(sample_rows(data, ["unit"], 3)).to_pylist()

@@ -13,7 +13,8 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import BudgetRefused, InvalidInput
+from refusals import refused
+from whosin.errors import BudgetRefused
 from whosin.release import (
     Count,
     Histogram,
@@ -160,34 +161,34 @@ def test_top_names_every_cell_of_a_closed_domain() -> None:
 def test_a_synthetic_table_would_show_that_a_row_was_dropped(tmp_path, column: str) -> None:
     query = Synthetic(columns=[column], path=str(tmp_path / "s.parquet"))
     data = oracle.table(columns(crowd()), DOMAINS["drop"])
-    with pytest.raises(InvalidInput, match=f"domain of {column} must be one that drops no row"):
+    with refused(f"domain of {column}"):
         query.estimate_cost(data, oracle.share(relation="replace"))
     moved = oracle.table(columns(crowd()), DOMAINS["moved"])
     if column == "sex":
         query.estimate_cost(moved, oracle.share(relation="replace"))
     else:  # rows without a number have no bin to be clamped to
-        with pytest.raises(InvalidInput, match="drops no row"):
+        with refused("domain of age"):
             query.estimate_cost(moved, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(
-    ("domain", "words"),
+    ("domain", "field"),
     [
-        ({"values": ["f", "m"], "outside": "x"}, "outside must be 'drop', or one of the declared"),
-        ({"values": ["f", "m"], "outside": ["f"]}, "outside must be 'drop', or one"),
-        ({"values": [0, 1], "outside": True}, "outside must be 'drop', or one"),
-        ({"values": [0, 1], "outside": "1"}, "outside must be 'drop', or one"),
-        ({"values": ["f", "m"], "outside": "clamp"}, "outside must be 'drop', or one"),
-        ({"values": ["drop", "m"], "outside": "drop"}, "where drop is a declared value"),
-        ({"values": ["f"], "outside": "drop"}, "left out where there is one value or bin only"),
-        ({"edges": [0, 9], "outside": "drop"}, "left out where there is one value or bin only"),
-        ({"edges": [0, 5, 9], "outside": "0..5"}, "outside must be 'drop' or 'clamp', for a range"),
-        ({"edges": [0, 5, 9], "outside": 0}, "outside must be 'drop' or 'clamp', for a range"),
-        ({"edges": [0, 5, 9], "outsid": "drop"}, "outsid"),
+        ({"values": ["f", "m"], "outside": "x"}, "outside"),
+        ({"values": ["f", "m"], "outside": ["f"]}, "outside"),
+        ({"values": [0, 1], "outside": True}, "outside"),
+        ({"values": [0, 1], "outside": "1"}, "outside"),
+        ({"values": ["f", "m"], "outside": "clamp"}, "outside"),
+        ({"values": ["drop", "m"], "outside": "drop"}, "outside"),
+        ({"values": ["f"], "outside": "drop"}, "outside"),
+        ({"edges": [0, 9], "outside": "drop"}, "outside"),
+        ({"edges": [0, 5, 9], "outside": "0..5"}, "outside"),
+        ({"edges": [0, 5, 9], "outside": 0}, "outside"),
+        ({"edges": [0, 5, 9], "outsid": "drop"}, "key of the domain of x"),
     ],
 )
-def test_refusals(domain: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_refusals(domain: dict[str, Any], field: str) -> None:
+    with refused(field):
         read_domain("x", domain)
 
 

@@ -99,7 +99,7 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
         narrow = oracle.table(WRONG, {"sex": plain}, max_groups=1)
         double = oracle.table(WRONG, {"sex": plain}, max_groups=2)
         noises = [
-            query.estimate_cost(each, share).parts[0].scale for each in (wide, narrow, double)
+            query.estimate_cost(each, share).parts[0].noise.scale for each in (wide, narrow, double)
         ]
         assert noises[0] == noises[1] == noises[2] / 2
 

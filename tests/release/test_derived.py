@@ -14,11 +14,11 @@ from pyarrow import parquet
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import BudgetRefused, InvalidInput
+from refusals import refused
+from whosin.errors import BudgetRefused
 from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top, Values
 from whosin.release.conditions import parse_condition
-from whosin.release.dates import date_code
-from whosin.release.domains import read_domain
+from whosin.release.domains import date_code, read_domain
 from whosin.release.inspection import check_table
 from whosin.release.table_registration import register_question, register_table
 
@@ -193,48 +193,48 @@ def test_decades_in_conditions_are_exact() -> None:
 )
 def test_conditions_refuse_others(text: str) -> None:
     data = oracle.table({"who": [1], "age": [1.0], "visit": [date(2020, 1, 1)]}, {})
-    with pytest.raises(InvalidInput, match="where must be"):
+    with refused("where"):
         parse_condition(text, data.data)
 
 
 @pytest.mark.parametrize(
-    ("domain", "words"),
+    ("domain", "field"),
     [
-        ({"lower": "2024-02-30", "upper": "2024-12-31"}, "lower must be a day such as 2024-01-31"),
-        ({"lower": "2024-01-01", "upper": 7}, "upper must be a day"),
-        ({"lower": "2024-01-01", "upper": "2024-01-01"}, "lower must be before upper"),
-        ({"lower": "0001-01-01", "upper": "2024-01-01"}, "within 100,000 days of lower"),
-        ({"lower": "2024-01-01", "upper": "2024-12-31", "edges": "months"}, "month"),
-        ({"lower": "2024-01-01", "upper": "2024-12-31", "step": 1}, "without a step, for dates"),
-        ({"lower": "2024-01-01", "upper": "2024-12-31", "outside": "2024"}, "'drop' or 'clamp'"),
-        ({"lower": datetime(2024, 1, 1, 5), "upper": "2024-12-31"}, "lower must be a day"),
-        ({"edges": ["2024-01-01", "2024-01-01"]}, "before upper"),
-        ({"edges": ["2024-01-01", "2024-05-01"], "upper": "2024-06-01"}, "edges must be days from"),
+        ({"lower": "2024-02-30", "upper": "2024-12-31"}, "lower"),
+        ({"lower": "2024-01-01", "upper": 7}, "upper"),
+        ({"lower": "2024-01-01", "upper": "2024-01-01"}, "lower"),
+        ({"lower": "0001-01-01", "upper": "2024-01-01"}, "upper"),
+        ({"lower": "2024-01-01", "upper": "2024-12-31", "edges": "months"}, "edges of dates"),
+        ({"lower": "2024-01-01", "upper": "2024-12-31", "step": 1}, "domain of visit"),
+        ({"lower": "2024-01-01", "upper": "2024-12-31", "outside": "2024"}, "outside"),
+        ({"lower": datetime(2024, 1, 1, 5), "upper": "2024-12-31"}, "lower"),
+        ({"edges": ["2024-01-01", "2024-01-01"]}, "lower"),
+        ({"edges": ["2024-01-01", "2024-05-01"], "upper": "2024-06-01"}, "edges"),
         ({"lower": "2024-01-01", "upper": "2024-01-31", "edges": "month", "outside": "drop"},
-         "one value or bin only"),
+         "outside"),
         ({"lower": 0, "upper": 9, "edges": "month"}, "edges"),
     ],
 )  # fmt: skip
-def test_refused_domains(domain: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_refused_domains(domain: dict[str, Any], field: str) -> None:
+    with refused(field):
         read_domain("visit", domain)
 
 
 @pytest.mark.parametrize(
-    ("by", "words"),
+    ("by", "field"),
     [
-        ("month(nobody)", "nobody"),
+        ("month(nobody)", "column"),
         ("week(visit)", "function of visit"),
         ("month(age)", "function of age"),
-        ("decade(ward)", "domain of ward must be a range of numbers or dates"),
-        ("month(other)", "declared domain"),
-        ("decade(wide)", "at most 1000 decades"),
-        ("visit", "one with edges"),
-        (["month(visit)", "month(visit)"], "different columns"),
-        ("year(short)", "one value or bin only"),
+        ("decade(ward)", "domain of ward"),
+        ("month(other)", "column"),
+        ("decade(wide)", "domain of wide"),
+        ("visit", "domain of visit"),
+        (["month(visit)", "month(visit)"], "by"),
+        ("year(short)", "outside"),
     ],
 )
-def test_refused_functions(by: Any, words: str) -> None:
+def test_refused_functions(by: Any, field: str) -> None:
     day = date(2020, 5, 5)
     held = {"who": ["a"], "visit": [day], "age": [3.0], "ward": ["A"], "other": [day]}
     held |= {"wide": [1.0], "short": [day]}
@@ -246,15 +246,15 @@ def test_refused_functions(by: Any, words: str) -> None:
         "short": Dates("2020-01-01", "2020-12-31", outside="drop"),
     }
     data = oracle.table(held, domains)
-    with pytest.raises(InvalidInput, match=words):
+    with refused(field):
         Count(by=by).estimate_cost(data, oracle.share())
 
 
 def test_a_column_of_numbers_holds_no_dates() -> None:
-    with pytest.raises(InvalidInput, match="a column of dates"):
+    with refused("column x"):
         oracle.table({"who": ["a"], "x": [1]}, {"x": "2020-01-01..2020-12-31"})
     data = oracle.table(held(None)[0], held(None)[1])
-    with pytest.raises(InvalidInput, match="a range, for numbers, not dates"):
+    with refused("domain of visit"):
         wi.release.Sum(column="visit").estimate_cost(data, oracle.share())
 
 
@@ -266,7 +266,7 @@ def test_a_column_that_is_called_like_a_function_is_that_column() -> None:
 def test_a_synthetic_table_drops_no_row(tmp_path) -> None:
     data = oracle.table(*held("clamp"))
     query = Synthetic(columns=["month(visit)"], path=str(tmp_path / "s.parquet"))
-    with pytest.raises(InvalidInput, match="drops no row"):
+    with refused("domain of month(visit)"):
         query.estimate_cost(data, oracle.share(relation="replace"))
     open_one = oracle.table(*held(None))
     query.estimate_cost(open_one, oracle.share(relation="replace"))

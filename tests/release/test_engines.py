@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import whosin as wi
+from refusals import refused
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import Count, DuckDB, Session, Synthetic, Table
 from whosin.release.engines.base import parse_header
@@ -103,7 +104,7 @@ def test_sources_that_are_opened_together_can_be_joined(engine: DuckDB, tmp_path
     pairs = pairs.join(frame.select(whose=frame["person"]), pairs["person"] == 1)
     assert engine.run(pairs.aggregate(n=pairs.count()))["n"].to_pylist() == [FRAME.num_rows]
     opened = len(engine._opened)
-    with pytest.raises(InvalidInput, match="an Ibis expression"):
+    with refused("table"):
         engine.open_together([FRAME, one])
     with pytest.raises(FileNotFoundError):
         engine.open_together([FRAME, tmp_path / "missing.csv"])
@@ -113,7 +114,7 @@ def test_sources_that_are_opened_together_can_be_joined(engine: DuckDB, tmp_path
 def test_frames_in_memory(engine: DuckDB) -> None:
     frames = (FRAME, FRAME.to_batches()[0], pd.DataFrame({"person": [1, 2]}), pl.DataFrame(FRAME))
     assert [size(engine, frame) for frame in frames] == [(5, 3), (5, 3), (2, 2), (5, 3)]
-    with pytest.raises(InvalidInput, match="pandas or Polars"):
+    with refused("table"):
         engine.open(42)
 
 
@@ -132,7 +133,7 @@ def test_csv_lines_never_raise_nor_change_the_columns(engine: DuckDB, tmp_path: 
         ("6", None),
     ]
     (tmp_path / "b.csv").write_bytes(b"other,name\n")
-    with pytest.raises(InvalidInput, match=r"header of a\.csv"):
+    with refused("table"):
         engine.open(tmp_path)
     for broken in (b"", b"\n1,2\n", b"a,A\n", b'a,"b\nc"\n1,2\n'):
         (tmp_path / "c.csv").write_bytes(broken)

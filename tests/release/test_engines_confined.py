@@ -29,6 +29,7 @@ import postgres
 import whosin as wi
 from amounts import some
 from engine_rows import exact
+from refusals import refused
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
 from whosin.release import Count, DuckDB, FurtherTable, LookupTable, Rows, Session, Table
 from whosin.release.conditions import parse_condition
@@ -127,7 +128,9 @@ def test_files_with_other_columns_are_refused_on_opening(
     other_schemas(tmp_path, kind)
     assert len(engine.run(engine.open(tmp_path / "0"))) == 4
     for place in range(1, 7):
-        with pytest.raises(InvalidInput, match=rf"columns and types of a\.{kind}, not b") as caught:
+        with pytest.raises(
+            InvalidInput, match=rf"^b.* has other columns than a\.{kind}: "
+        ) as caught:
             engine.open(tmp_path / str(place))
         assert "column '" in str(caught.value)
 
@@ -230,11 +233,11 @@ def test_pandas_columns_without_a_type_are_texts(engine: DuckDB) -> None:
         "HIV positive",
         "2",
     ]
-    with pytest.raises(InvalidInput, match="types that Arrow knows") as caught:
+    with refused("table") as caught:
         engine.open(pd.DataFrame({"who": [1, 2], "x": pd.Series([1 + 2j, 2j])}))
     assert caught.value.__context__ is None
     twice = pd.DataFrame([[1, 2]], columns=["who", "who"])
-    with pytest.raises(InvalidInput, match="names that differ"):
+    with refused("columns of the table"):
         engine.open(twice)
 
 
@@ -278,7 +281,7 @@ def test_ibis_expressions_are_refused(engine: DuckDB, tmp_path: Path) -> None:
         lite,
         data["n"],
     ):
-        with pytest.raises(InvalidInput, match="to_pyarrow"):
+        with refused("table"):
             engine.open(other)
     lite.get_backend().disconnect()
     foreign.disconnect()

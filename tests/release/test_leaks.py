@@ -279,6 +279,6 @@ def test_a_synthetic_table_shows_its_length_only(tmp_path, onlooker) -> None:
 
 
 def test_sums_that_no_integer_holds_saturate(monkeypatch) -> None:
-    monkeypatch.setattr(contribution_bounds, "MOST_SUM", 100)
+    monkeypatch.setattr(contribution_bounds, "MAX_SUM", 100)
     data = oracle.table({"who": [1, 2, 3], "x": [60.0, 60.0, -1.0]}, {"x": Range(-99, 99, step=1)})
     assert oracle.exact(release.Sum(column="x"), data) == [[100]]

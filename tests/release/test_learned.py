@@ -19,7 +19,8 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import InvalidInput, MissingExtra, UnknownName
+from refusals import refused
+from whosin.errors import MissingExtra
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.noise import noisy_max
 from whosin.release import Range, Synthetic, synthetic_models
@@ -117,16 +118,20 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
 
     sets = 10 if choose else 2
     if choose == "tree":
-        spent = sum(table(each.width) for each in learned.tables)
-        spent += 3 * table(learned.way.pair.width) + 3 * choice(far, learned.way.choices.scale)
+        spent = sum(table(each.noise.width) for each in learned.tables)
+        spent += 3 * table(learned.way.pair.noise.width) + 3 * choice(
+            far, learned.way.choices.scale
+        )
     elif choose:
         units = learned.way.units
-        spent = sum(table(each.width) for each in learned.tables)
-        spent += units * table(learned.way.unit) + units * choice(64 * far, learned.way.scale(1))
+        spent = sum(table(each.noise.width) for each in learned.tables)
+        spent += units * table(learned.way.unit.width) + units * choice(
+            64 * far, learned.way.scale(1)
+        )
     else:
         sizes = tuple(map(len, LABELS.values()))
         spent = sum(each.cost(sizes, relation, rows) for each in learned.tables)
-    width = learned.quality.width
+    width = learned.quality.noise.width
     spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent
@@ -313,7 +318,7 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
             ratio = 0.0
             for each, found in zip(drawn.noisy, drawn.values, strict=True):
                 one, two = (known[each.measurement.attributes] for _, known, _ in worlds)
-                ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.width)
+                ratio += (np.abs(found - one) - np.abs(found - two)).sum() / float(each.noise.width)
             chosen = details["chosen"]["tables"]
             places = [*map(COLUMNS.index, chosen[0]), -1][:2]
             return (ratio, details["quality"]["distance"], len(chosen), *places)
@@ -427,40 +432,40 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "field"),
     [
         ({"method": "magic"}, "method"),
-        ({"choose": "yes"}, 'choose must be true, false or one of "adaptive", "tree", not \'yes\''),
-        ({"choose": 1}, "choose must be true, false or one of"),
-        ({"choose": ["tree"]}, "choose must be true, false or one of"),
-        ({"choose": True, "choosing": 1}, "choosing must be below 1: the rest of the budget"),
-        ({"choose": True, "choosing": 0}, "choosing must be above 0"),
-        ({"choosing": "1/3"}, "choosing must be left out without choose"),
-        ({"choose": True, "columns": ["sex"]}, "choose must be false for a table of one column"),
-        ({"choose": "tree", "sets": [["sex", "ward"]]}, "sets must be left out with choose"),
-        ({"choose": True, "sets": [["sex", "ward"]]}, "every column in one of them"),
-        ({"choose": True, "order": 1}, "order must be"),
-        ({"length": 0}, "length must be a whole number"),
-        ({"length": 2.5}, "length must be a whole number"),
-        ({"length": "many"}, "length must be a whole number"),
-        ({"length": 10**9}, "length must be at most"),
-        ({"prior": [1]}, "prior must be left out"),
-        ({"columns": ["sex", "who"]}, "one with a declared domain"),
-        ({"columns": ["sex", "size"]}, "one with edges"),
-        ({"columns": ["sex", "sex"]}, "different columns"),
-        ({"columns": "sex"}, "a list of columns"),
-        ({"columns": []}, "at least one column"),
-        ({"sets": [["sex", "ward"]]}, "every column in one of them"),
-        ({"columns": ["sex"], "sets": [["sex", "ward"]]}, "the columns of the table"),
-        ({"columns": ["one", "two", "three", "sex"]}, "whose model has at most"),
-        ({"path": "x.csv"}, "ending in .parquet"),
-        ({"path": "/nowhere/x.parquet"}, "can be written to"),
-        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number"),
-        ({"method": "responses", "length": 5}, 'length must be left out, or given with method = "'),
-        ({"method": "responses", "choose": True}, "choose must be left out"),
+        ({"choose": "yes"}, "choose"),
+        ({"choose": 1}, "choose"),
+        ({"choose": ["tree"]}, "choose"),
+        ({"choose": True, "choosing": 1}, "choosing"),
+        ({"choose": True, "choosing": 0}, "choosing"),
+        ({"choosing": "1/3"}, "choosing"),
+        ({"choose": True, "columns": ["sex"]}, "choose"),
+        ({"choose": "tree", "sets": [["sex", "ward"]]}, "sets"),
+        ({"choose": True, "sets": [["sex", "ward"]]}, "sets"),
+        ({"choose": True, "order": 1}, "order"),
+        ({"length": 0}, "length"),
+        ({"length": 2.5}, "length"),
+        ({"length": "many"}, "length"),
+        ({"length": 10**9}, "length"),
+        ({"prior": [1]}, "prior"),
+        ({"columns": ["sex", "who"]}, "column"),
+        ({"columns": ["sex", "size"]}, "domain of size"),
+        ({"columns": ["sex", "sex"]}, "columns"),
+        ({"columns": "sex"}, "columns"),
+        ({"columns": []}, "columns"),
+        ({"sets": [["sex", "ward"]]}, "sets"),
+        ({"columns": ["sex"], "sets": [["sex", "ward"]]}, "sets"),
+        ({"columns": ["one", "two", "three", "sex"]}, "columns"),
+        ({"path": "x.csv"}, "path"),
+        ({"path": "/nowhere/x.parquet"}, "path"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group"),
+        ({"method": "responses", "length": 5}, "length"),
+        ({"method": "responses", "choose": True}, "choose"),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) -> None:
+def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, field) -> None:
     large = {name: [f"{name}{n}" for n in range(199)] for name in ("one", "two", "three")}
     rows = {"who": [1], "sex": ["f"], "ward": ["A"], "ill": [True], "age": [1.0], "size": [1.0]}
     rows |= {name: ["x"] for name in large}
@@ -472,9 +477,8 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) 
             if "path" not in keys
             else (Synthetic(**{"columns": COLUMNS, "method": "marginals"} | keys))
         )
-        with pytest.raises((InvalidInput, UnknownName)) as caught:
+        with refused(field):
             session.ask(query)
-        assert words in str(caught.value) and "\n" not in str(caught.value)
         assert not session.budget_state.debits
 
 
@@ -483,7 +487,7 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(tmp_path, keys, words) 
 def test_a_budget_too_small_to_measure_with_is_refused(choose, keys) -> None:
     data = oracle.table(people(3), DOMAINS)
     epsilon = 1 if keys else Fraction(1, 10**12) / 10**6
-    with pytest.raises(InvalidInput, match="more budget, or fewer tables"):
+    with refused("noise"):
         asking(choose=choose, **keys).estimate_cost(data, oracle.share(epsilon))
 
 

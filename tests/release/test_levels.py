@@ -12,7 +12,8 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError
+from refusals import refused
+from whosin.errors import BudgetRefused
 from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
 from whosin.release.domains import read_domain
 from whosin.release.groups import GroupGrid
@@ -190,45 +191,43 @@ def test_the_budget_is_bound_to_the_parents(tmp_path) -> None:
 def test_tables_by_two_levels_of_a_column_are_refused(tmp_path) -> None:
     data = table("open")
     for by in (("town", "canton"), ("canton", "town"), ("language", "canton")):
-        with pytest.raises(
-            InvalidInput, match="by must be one level of town: the upper one follows"
-        ):
+        with refused("by"):
             GroupGrid.of(data, by)
     query = Synthetic(columns=["town", "canton"], path=str(tmp_path / "s.parquet"))
-    with pytest.raises(InvalidInput, match="one level of town"):
+    with refused("columns"):
         query.estimate_cost(data, oracle.share(relation="replace"))
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "field"),
     [
-        (["x"], "parents must be levels by name"),
-        ({"canton": ["ZH"]}, "domains.town.parents.canton must be a table such as"),
-        ({"canton": {}}, "domains.town.parents.canton must be a table such as"),
-        ({"": {"a": ["Bern"]}}, "parents must be named by texts without brackets"),
-        ({"f(x)": {"a": ["Bern"]}}, "parents must be named by texts without brackets"),
-        ({1: {"a": ["Bern"]}}, "parents must be named by texts"),
-        ({"canton": {1: ["Bern"]}}, "parents.canton must be with texts as parents"),
-        ({"canton": {"ZH": "Zürich"}}, "a list of at least one value for ZH"),
-        ({"canton": {"ZH": []}}, "a list of at least one value for ZH"),
-        ({"canton": {"ZH": list(TOWNS[:4])}}, "a parent for every value, not none for 'Genf'"),
-        ({"canton": {"a": list(TOWNS), "b": ["Bern"]}}, "has one parent, not 'Bern' twice"),
-        ({"canton": {"a": ["Bern", "Bern"]}}, "has one parent, not 'Bern' twice"),
-        ({"canton": {"a": [*TOWNS, "Basel"]}}, "lists of values of the domain, not 'Basel'"),
-        ({"canton": {"a": [*TOWNS, 1]}}, "lists of values of the domain, not 1"),
-        ({"a": {"x": ["y"]}, "b": {"y": ["x"]}}, "free of cycles, not a → b → a"),
-        ({"a": {"x": ["x"]}}, "lists of values of the domain, not 'x'"),
-        (PARENTS | {"language": {"de": ["ZH", "BE", "VD"]}}, "lists of values of canton, not 'VD'"),
-        (PARENTS | {"language": {"de": ["ZH", "BE"]}}, "every value, not none for 'GE'"),
-        ({"who": PARENTS["canton"]}, "a level with a name that no column has, not 'who'"),
-        ({"town": PARENTS["canton"]}, "a level with a name that no column has, not 'town'"),
-        ({f"l{at}": PARENTS["canton"] for at in range(21)}, "at most 20 levels, not 21"),
+        (["x"], "parents"),
+        ({"canton": ["ZH"]}, "canton"),
+        ({"canton": {}}, "canton"),
+        ({"": {"a": ["Bern"]}}, "parents"),
+        ({"f(x)": {"a": ["Bern"]}}, "parents"),
+        ({1: {"a": ["Bern"]}}, "parents"),
+        ({"canton": {1: ["Bern"]}}, "canton"),
+        ({"canton": {"ZH": "Zürich"}}, "canton"),
+        ({"canton": {"ZH": []}}, "canton"),
+        ({"canton": {"ZH": list(TOWNS[:4])}}, "canton"),
+        ({"canton": {"a": list(TOWNS), "b": ["Bern"]}}, "canton"),
+        ({"canton": {"a": ["Bern", "Bern"]}}, "canton"),
+        ({"canton": {"a": [*TOWNS, "Basel"]}}, "canton"),
+        ({"canton": {"a": [*TOWNS, 1]}}, "canton"),
+        ({"a": {"x": ["y"]}, "b": {"y": ["x"]}}, "a"),
+        ({"a": {"x": ["x"]}}, "a"),
+        (PARENTS | {"language": {"de": ["ZH", "BE", "VD"]}}, "language"),
+        (PARENTS | {"language": {"de": ["ZH", "BE"]}}, "language"),
+        ({"who": PARENTS["canton"]}, "domains.town.parents"),
+        ({"town": PARENTS["canton"]}, "domains.town.parents"),
+        ({f"l{at}": PARENTS["canton"] for at in range(21)}, "parents"),
     ],
 )
-def test_bad_parents_are_refused_in_one_sentence(given: Any, words: str) -> None:
-    with pytest.raises(WhosinError) as refused:
+def test_bad_parents_are_refused_in_one_sentence(given: Any, field: str) -> None:
+    with refused(field) as caught:
         table_of(given)
-    assert words in str(refused.value) and str(refused.value).startswith("domains.town")
+    assert str(caught.value).startswith(("domains.town", "the level"))
 
 
 def table_of(parents: Any, **more: Any) -> wi.Table:
@@ -237,35 +236,35 @@ def table_of(parents: Any, **more: Any) -> wi.Table:
 
 
 def test_other_bad_declarations() -> None:
-    with pytest.raises(InvalidInput, match=r"domains.ward.parents must be another level than town"):
+    with refused("domains.ward.parents"):
         table_of(PARENTS, ward={"values": list(TOWNS), "parents": PARENTS})
-    with pytest.raises(InvalidInput, match="values, or a range, not both"):
+    with refused("domain of x"):
         read_domain("x", {"lower": 1, "upper": 2, "parents": PARENTS})
     for wrong in (3, {}, {"canton": 3}):
-        with pytest.raises(InvalidInput, match="parents must be levels by name"):
+        with refused("parents"):
             read_domain("x", {"parents": wrong})
     closed = Values(TOWNS, outside="drop", parents={"country": {"CH": list(TOWNS)}})
     alone = oracle.table(pa.table({"who": ["a"], "town": ["Bern"]}), {"town": closed})
-    with pytest.raises(InvalidInput, match="left out where there is one value"):
+    with refused("outside"):
         GroupGrid.of(alone, "country")
-    with pytest.raises(InvalidInput, match="a column of the table"):
+    with refused("column", "kanton"):
         GroupGrid.of(table("open"), "kanton")
 
 
 @pytest.mark.parametrize(
-    ("columns", "sets", "words"),
+    ("columns", "sets", "field"),
     [
-        (["town", "canton"], None, "columns must be one level of town"),
-        (["cumulative(town)"], None, "columns must be columns as they are in the rows"),
-        (["town"], [["town"], ["canton"]], "sets must be columns as they are in the rows"),
-        (["town"], [["town"], ["cumulative(canton)"]], "sets must be columns as they are"),
+        (["town", "canton"], None, "columns"),
+        (["cumulative(town)"], None, "columns"),
+        (["town"], [["town"], ["canton"]], "sets"),
+        (["town"], [["town"], ["cumulative(canton)"]], "sets"),
     ],
 )
-def test_a_learned_table_has_columns_of_rows(tmp_path, columns, sets, words: str) -> None:
+def test_a_learned_table_has_columns_of_rows(tmp_path, columns, sets, field: str) -> None:
     pytest.importorskip("mbi")
     path = str(tmp_path / "s.parquet")
     query = Synthetic(columns=columns, sets=sets, path=path, method="marginals")
-    with pytest.raises(InvalidInput, match=words):
+    with refused(field):
         query.estimate_cost(table("open"), oracle.share())
     fine = Synthetic(columns=["canton"], path=path, method="marginals")
     assert fine.estimate_cost(table("open"), oracle.share()).details.cells.columns == ("canton",)

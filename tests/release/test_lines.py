@@ -125,11 +125,11 @@ def test_other_tables_have_no_lines(tmp_path: Path) -> None:
 def test_the_command_counts_them(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "t.csv").write_bytes(FILES["both"][0])
     (tmp_path / "s.toml").write_text(
-        '[target]\nepsilon = 1\n[table]\nsource = "t.csv"\nentity = "who"\n[[queries]]\n'
+        '[target]\nepsilon = 1\n[table]\nsource = "t.csv"\nprivacy_unit = "who"\n[[queries]]\n'
         'kind = "count"\n',
         encoding="utf-8",
     )
-    assert main(["table", "check", str(tmp_path / "s.toml"), "--json"]) == 0
+    assert main(["inspect", str(tmp_path / "s.toml"), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["private"] is True
     what = "lines that are not UTF-8, which are dropped"
@@ -155,7 +155,7 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
 def test_a_declared_column_is_suggested(tmp_path, run):
     """Its name is in the scenario; the file's own first line stays unsaid."""
     (tmp_path / "people.csv").write_text("who,ward,wart\nAnn,x,y\n")
-    text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\nentity = 'who'\n"
+    text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\nprivacy_unit = 'who'\n"
     text += "[domains]\nward = ['x', 'y']\n[[queries]]\nkind = 'count'\n"
     (tmp_path / "ask.toml").write_text(f"{text}by = ['wrad']\n")
     code, _out, err = run("release --dry-run", tmp_path / "ask.toml")

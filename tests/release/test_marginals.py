@@ -16,7 +16,8 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import InvalidInput, WhosinError
+from refusals import refused
+from whosin.errors import WhosinError
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.marginals import (
     IntervalRadii,
@@ -26,8 +27,8 @@ from whosin.marginals import (
     estimate_residuals,
     estimate_tables,
 )
+from whosin.noise.distributions import make_noise
 from whosin.release import Count, Marginals, Range
-from whosin.release.marginal_workloads import NoisyTable
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -283,7 +284,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
         inner = tuple(names.index(name) for name in each["differences"])
         measured.append(Measurement(at, inner))
         width = Fraction(each.get("scale") or each["variance"])
-        variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+        variances.append(make_noise(each["noise"], width).variance)
         values.append(np.array(each["values"]))
     workload = Workload.up_to([len(each) for each in found["details"]["domains"].values()], 2)
     tables = estimate_tables(workload, estimate_residuals(workload, measured, variances, values))
@@ -339,34 +340,34 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("query", "field"),
     [
-        (Marginals(), "columns must be at least one column"),
-        (Marginals(columns=["sex", "who"]), "one with a declared domain"),
-        (Marginals(columns=["sex", "wart"]), "did you mean 'ward'"),
-        (Marginals(columns=["sex", "dose"]), "one with edges"),
-        (Marginals(columns=["sex"], order=2), "order must be at most the number of columns, 1"),
-        (Marginals(columns=["sex"], order=0), "order must be a whole number"),
-        (Marginals(columns=["sex", "sex"]), "columns must be different columns"),
-        (Marginals(columns="sex"), "columns must be a list of columns"),
-        (Marginals(sets=[["sex"], ["sex"]]), "each named once"),
-        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "each named once"),
-        (Marginals(sets=[]), "a list of lists"),
-        (Marginals(sets=[[]]), "at least one column"),
-        (Marginals(sets=[["sex"]], columns=["sex"]), "given alone"),
-        (Marginals(sets=[["sex"]], weights=[1, 2]), "a list of 1 numbers"),
-        (Marginals(sets=[["sex"]], weights=[0]), "above 0"),
-        (Marginals(sets=[["sex"]], magnitudes=[-1]), "above 0"),
+        (Marginals(), "columns"),
+        (Marginals(columns=["sex", "who"]), "column"),
+        (Marginals(columns=["sex", "wart"]), "column"),
+        (Marginals(columns=["sex", "dose"]), "domain of dose"),
+        (Marginals(columns=["sex"], order=2), "order"),
+        (Marginals(columns=["sex"], order=0), "order"),
+        (Marginals(columns=["sex", "sex"]), "columns"),
+        (Marginals(columns="sex"), "columns"),
+        (Marginals(sets=[["sex"], ["sex"]]), "sets"),
+        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "sets"),
+        (Marginals(sets=[]), "sets"),
+        (Marginals(sets=[[]]), "sets"),
+        (Marginals(sets=[["sex"]], columns=["sex"]), "sets"),
+        (Marginals(sets=[["sex"]], weights=[1, 2]), "weights"),
+        (Marginals(sets=[["sex"]], weights=[0]), "weights"),
+        (Marginals(sets=[["sex"]], magnitudes=[-1]), "magnitudes"),
         (Marginals(sets=[["sex"]], goal="best"), "goal"),
-        (Marginals(columns=["long", "longer"]), "at most 10,000,000 cells"),
+        (Marginals(columns=["long", "longer"]), "columns"),
         (
             Marginals(columns=["sex"], max_rows_per_group=0),
-            "max_rows_per_group must be a whole number",
+            "max_rows_per_group",
         ),
-        (Marginals(columns=["sex"], where="nothing > 1"), "nothing"),
+        (Marginals(columns=["sex"], where="nothing > 1"), "column in where"),
     ],
 )
-def test_refusals(tmp_path, query, words: str) -> None:
+def test_refusals(tmp_path, query, field: str) -> None:
     long = list(range(5000))
     domains = DOMAINS | {"dose": Range(0, 1), "long": long, "longer": long}
     source = people(3)
@@ -375,46 +376,24 @@ def test_refusals(tmp_path, query, words: str) -> None:
     data = oracle.table(source, domains)
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
         session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with pytest.raises(WhosinError, match=words):
+        with refused(field):
             session.ask(query)
         assert not session.budget_state.debits
 
 
 @pytest.mark.parametrize(
-    ("query", "sentence"),
+    ("query", "path"),
     [
-        (
-            Marginals(columns=["sex", "who"]),
-            "queries[0].columns: column must be one with a declared domain, not 'who'",
-        ),
-        (
-            Marginals(sets=[["sex"], ["who"]]),
-            "queries[0].sets: column must be one with a declared domain, not 'who'",
-        ),
-        (
-            Marginals(columns=["long", "longer"]),
-            "queries[0].columns must be tables of at most 10,000,000 cells, not 25,010,001 for "
-            "long, longer",
-        ),
-        (
-            Marginals(sets=[["sex", "ward"], ["ward", "sex"]]),
-            "queries[0].sets must be each named once, not ['ward', 'sex'] twice",
-        ),
-        (
-            Marginals(columns=["sex"], order=2),
-            "queries[0].order must be at most the number of columns, 1, not 2",
-        ),
-        (
-            Marginals(columns=["sex"], max_rows_per_group=0),
-            "queries[0].rows must be a whole number of at least 1 and at most 1,000,000,000, not 0",
-        ),
-        (
-            Marginals(columns=["sex"], weight="1e-15"),
-            "queries[0].weight must be large enough to get any budget, not 1e-15",
-        ),
+        (Marginals(columns=["sex", "who"]), "queries[0].columns"),
+        (Marginals(sets=[["sex"], ["who"]]), "queries[0].sets"),
+        (Marginals(columns=["long", "longer"]), "queries[0].columns"),
+        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "queries[0].sets"),
+        (Marginals(columns=["sex"], order=2), "queries[0].order"),
+        (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].max_rows_per_group"),
+        (Marginals(columns=["sex"], weight="1e-15"), "queries[0].weight"),
     ],
 )
-def test_refusals_are_one_sentence_with_a_path(tmp_path, query, sentence: str) -> None:
+def test_refusals_are_one_sentence_with_a_path(tmp_path, query, path: str) -> None:
     """Of a session that is told of its queries, as a scenario's is, or not; nothing is spent."""
     long = list(range(5000))
     source = people(3)
@@ -424,16 +403,16 @@ def test_refusals_are_one_sentence_with_a_path(tmp_path, query, sentence: str) -
     batch = [query, Count()]
     plan = oracle.PLANS["add-remove"]
     for number, told in enumerate(([], batch)):
-        with pytest.raises(WhosinError) as refused:
+        with pytest.raises(WhosinError) as caught:
             wi.Session(data, plan, tmp_path / f"{number}.db", queries=told).release(batch, share=1)
-        assert str(refused.value) == sentence
+        assert caught.value.path == path and "\n" not in str(caught.value)
 
 
 def test_gaussian_noise_needs_a_delta(tmp_path) -> None:
     data = oracle.table(people(3), DOMAINS)
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
         session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with pytest.raises(InvalidInput, match="laplace, under a plan without a delta"):
+        with refused("noise"):
             session.ask(PAIRS, noise="gaussian")
 
 
@@ -493,13 +472,13 @@ order = 2
 
 
 REFUSED = {
-    '[budget]\nnoise = "gaussian"': "budget.noise must be laplace, under a plan without a delta",
+    '[budget]\nnoise = "gaussian"': "budget.noise: gaussian noise needs a plan with a delta",
     '[budget]\nnoise = "cauchy"': "budget.noise must be one of gaussian, laplace",
     '[budget]\nsplit = "even"': "budget.split must be one of",
     '[budget]\nshare = "much"': "budget.share must be",
-    'columns = ["sex", "age"]': "queries[0].columns: column must be one with a declared domain",
-    "order = 3": "queries[0].order must be at most the number of columns, 2",
-    'sets = [["sex", "ward"], ["ward", "sex"]]': "queries[0].sets must be each named once",
+    'columns = ["sex", "age"]': "queries[0].columns: column 'age' has no declared domain",
+    "order = 3": "queries[0].order is 3, and there are 2 columns",
+    'sets = [["sex", "ward"], ["ward", "sex"]]': "queries[0].sets has ",
 }
 
 

@@ -12,13 +12,13 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
+from refusals import refused
 from whosin import release
 from whosin.distortion import PerRow
-from whosin.errors import InvalidInput
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, concentrated_budget
+from whosin.noise import GaussianNoise, LaplaceNoise
 from whosin.release.budget_allocation import RemainingBudget, estimate_batch_cost, split_budget
-from whosin.release.contribution_bounds import PEOPLE_PART
 from whosin.release.cost import NoisyAggregate, Share
 from whosin.release.queries.counts import _key_delta, _key_threshold
 from whosin.release.queries.synthetic import prior_response, uniform_response
@@ -49,7 +49,7 @@ def named(query: release.Query) -> str:
 
 def priced(estimate) -> list[NoisyAggregate]:
     """The parts that are paid for: of two paired ones the first, whose sensitivity is both's."""
-    assert len({each.scale for each in estimate.parts if each.part.paired}) <= 1
+    assert len({each.noise for each in estimate.parts if each.part.paired}) <= 1
     return [each for each in estimate.parts if not each.part.paired or each is estimate.parts[0]]
 
 
@@ -61,13 +61,13 @@ def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> No
     bounds, grouped = query.bounds(data), bool(query.cells(data).columns)
     for each in NEIGHBOUR_RELATIONS:
         parts = [
-            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.scale
+            Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.noise.scale
             for noisy in priced(estimate)
         ]
         assert estimate.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
     assert sum(parts if relation == "replace" else [epsilon]) == epsilon
     assert estimate.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
-    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.scale
+    assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.noise.scale
                 for noisy in estimate.parts}) == 1, "an even split"  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
     for each in NEIGHBOUR_RELATIONS:
         total = sum(
             Fraction(noisy.part.squared_l2_sensitivity(each, bounds, grouped))
-            / (2 * noisy.scale**2)
+            / (2 * noisy.noise.sigma_squared)
             for noisy in priced(estimate)
         )
         cost = estimate.charge.cost(each)
@@ -141,7 +141,7 @@ def test_where_laplace_noise_would_be_less_a_caution_says_so(data) -> None:
         if own.query.selects:
             ratio = float(own.details.scale / other.details.scale)
         else:
-            ratio = (own.parts[0].variance / other.parts[0].variance) ** 0.5
+            ratio = (own.parts[0].noise.variance / other.parts[0].noise.variance) ** 0.5
         assert said == ([pytest.approx(ratio, rel=1e-6)] if ratio > 1.1 else [])
         assert all(each.about != "delta" for each in own.cautions), "ρ needs the δ"
     told = estimate_batch_cost(data, plan, batch[:1], noise="gaussian")[0].cautions[-1]
@@ -225,34 +225,35 @@ def test_relative_errors_leave_means_what_their_weight_gives_them(data, noise) -
 
 def test_relative_errors_need_magnitudes_and_an_error_that_is_known(data) -> None:
     purse = RemainingBudget(oracle.PLANS["add-remove"], 10**12, 0, 0)
-    with pytest.raises(InvalidInput, match="magnitude must be declared"):
+    with refused("magnitude"):
         split_budget(
             [release.Count(), release.Mean(column="x")], data, purse, "relative-error", "laplace"
         )
     query = release.Mean(column="x", magnitude=5)
-    with pytest.raises(InvalidInput, match="split must be weights"):
+    with refused("split"):
         split_budget([query], data, purse, "relative-error", "laplace")
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 900), Fraction(1, 3), 1, 7, 10**4, 10**15, 2**52])
 def test_intervals_hold_95_percent_of_the_noise_and_hardly_more(scale) -> None:
-    noisy = NoisyAggregate(PEOPLE_PART, "laplace", Fraction(scale))
-    within = noisy.within()
+    noise = LaplaceNoise(Fraction(scale))
+    within = noise.quantile(0.95)
 
     def outside(width: int) -> float:  # Pr[|X| > width]
         a = math.exp(-1 / float(scale))
         return 2 * math.exp(-(width + 1) / float(scale)) / (1 + a)
 
+    assert noise.tail(within) == pytest.approx(outside(within), rel=1e-9)
     assert outside(within) <= 0.05 * (1 + 1e-12)
     assert within == 0 or outside(within - 1) > 0.05 * (1 - 1e-9)
     if scale == 1:
         spread = [abs(k) * math.tanh(0.5) * math.exp(-abs(k)) for k in range(-60, 61)]
-        assert noisy.error == pytest.approx(math.fsum(spread))
+        assert noise.mean_error == pytest.approx(math.fsum(spread))
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 5), 1, Fraction(29, 10), 40])
 def test_gaussian_intervals_hold_95_percent(sigma) -> None:
-    within = NoisyAggregate(PEOPLE_PART, "gaussian", Fraction(sigma)).within()
+    within = GaussianNoise(Fraction(sigma) ** 2).quantile(0.95)
     weights = {k: math.exp(-(k**2) / (2 * float(sigma) ** 2)) for k in range(-600, 601)}
     inside = math.fsum(weight for k, weight in weights.items() if abs(k) <= within)
     assert 0.95 <= inside / math.fsum(weights.values()) <= max(0.98, 0.95 + 1 / float(sigma))
@@ -355,7 +356,7 @@ def test_keys_are_charged_their_delta(data) -> None:
         estimate = query.estimate_cost(
             data, oracle.share("1/2", delta=Fraction(1, 10**6), relation=relation)
         )
-        scale, threshold = estimate.parts[0].scale, estimate.details
+        scale, threshold = estimate.parts[0].noise.scale, estimate.details
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in NEIGHBOUR_RELATIONS:
@@ -472,5 +473,5 @@ def test_noise_that_cannot_be_drawn_is_refused_in_the_estimate(data) -> None:
     huge = oracle.table(
         {"who": ["a"], "x": [1.0]}, {"x": release.Range(0, 1)}, max_rows_per_group=10**9
     )
-    with pytest.raises(InvalidInput, match="noise must be of a scale of at most"):
+    with refused("noise"):
         release.Sum(column="x").estimate_cost(huge, tiny)

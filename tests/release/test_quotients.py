@@ -11,6 +11,8 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from amounts import some
+from whosin.noise import LaplaceNoise
+from whosin.noise.distributions import Noise, make_noise
 from whosin.release.contribution_bounds import ROWS_PART, Aggregate
 from whosin.release.cost import NoisyAggregate
 from whosin.release.queries.moments import laplace_tail, noisy_proportion, noisy_quotient
@@ -105,6 +107,12 @@ CASES = [  # scales of the sum and of the rows, rows, quotient
 ]
 
 
+def spread_noise(kind: str, spread: object) -> Noise:
+    """Noise of a scale, or of a σ."""
+    exact = Fraction(spread)  # type: ignore[arg-type]
+    return make_noise(kind, exact**2 if kind == "gaussian" else exact)
+
+
 @pytest.mark.parametrize("case", some(CASES, 3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage(kind, case):
@@ -112,12 +120,12 @@ def test_coverage(kind, case):
     scales, (rows, middle) = case[:2], case[2:]
     noisy = (
         NoisyAggregate(
-            Aggregate("sum", Fraction(1, 10), -150, 150), kind, Fraction(10 * scales[0])
+            Aggregate("sum", Fraction(1, 10), -150, 150), spread_noise(kind, 10 * scales[0])
         ),
-        NoisyAggregate(ROWS_PART, kind, Fraction(scales[1])),
+        NoisyAggregate(ROWS_PART, spread_noise(kind, scales[1])),
     )
     total, runs = round(10 * middle * rows), 40_000
-    sums = total + noisy[0].draw(runs), rows + noisy[1].draw(runs)
+    sums = total + noisy[0].noise.draw(runs), rows + noisy[1].noise.draw(runs)
     value, low, high = noisy_quotient(sums, noisy, (-15.0, 15.0))
     assert (low <= value).all() and (value <= high).all()
     assert low.min() >= -15 and high.max() <= 15
@@ -148,10 +156,10 @@ def test_coverage_of_proportions(kind, case):
     noise, or the 3.9 of Gaussian noise; it was 7.5."""
     width, scale, rows, share = case
     part = Aggregate("above", Fraction(1, 10), 0, width, paired=True)
-    noisy = [NoisyAggregate(part, kind, Fraction(scale) * width)] * 2
+    noisy = [NoisyAggregate(part, spread_noise(kind, Fraction(scale) * width))] * 2
     above, runs = round(share * rows * width), 20_000
     exact = above / (rows * width) if rows else 0.5
-    sums = above + noisy[0].draw(runs), rows * width - above + noisy[1].draw(runs)
+    sums = above + noisy[0].noise.draw(runs), rows * width - above + noisy[1].noise.draw(runs)
     value, low, high = noisy_proportion(sums, noisy)
     assert (low <= value).all() and (value <= high).all()
     assert low.min() >= 0 and high.max() <= 1
@@ -167,11 +175,11 @@ def test_coverage_of_proportions(kind, case):
 def test_wrong_scales_are_noticed():
     """Noise that is a tenth larger than what the interval was told."""
     told = (
-        NoisyAggregate(Aggregate("sum", Fraction(1, 10), -150, 150), "laplace", Fraction(6000)),
-        NoisyAggregate(ROWS_PART, "laplace", Fraction(44)),
+        NoisyAggregate(Aggregate("sum", Fraction(1, 10), -150, 150), LaplaceNoise(Fraction(6000))),
+        NoisyAggregate(ROWS_PART, LaplaceNoise(Fraction(44))),
     )
-    real = [NoisyAggregate(each.part, each.kind, each.scale * Fraction(11, 10)) for each in told]
-    sums = 320_000 + real[0].draw(40_000), 4000 + real[1].draw(40_000)
+    real = [NoisyAggregate(each.part, each.noise.at_cost(Fraction(10, 11))) for each in told]
+    sums = 320_000 + real[0].noise.draw(40_000), 4000 + real[1].noise.draw(40_000)
     _, low, high = noisy_quotient(sums, told, (-15.0, 15.0))
     hits = int(((low <= 8) & (high >= 8)).sum())
     assert stats.binom.cdf(hits, 40_000, 0.95) < SURE
@@ -179,8 +187,8 @@ def test_wrong_scales_are_noticed():
 
 def test_no_noise_leaves_the_quotient():
     none = [
-        NoisyAggregate(Aggregate("sum", Fraction(1), -15, 15), "laplace", Fraction(1, 10**6)),
-        NoisyAggregate(ROWS_PART, "laplace", Fraction(1, 10**6)),
+        NoisyAggregate(Aggregate("sum", Fraction(1), -15, 15), LaplaceNoise(Fraction(1, 10**6))),
+        NoisyAggregate(ROWS_PART, LaplaceNoise(Fraction(1, 10**6))),
     ]
     value, low, high = noisy_quotient((np.array([30]), np.array([12])), none, (-15.0, 15.0))
     assert value[0] == 2.5 and low[0] == pytest.approx(2.5) and high[0] == pytest.approx(2.5)

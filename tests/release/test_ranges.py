@@ -16,13 +16,14 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
-from whosin.errors import WhosinError
+from refusals import refused
 from whosin.exact import Array
 from whosin.marginals import Measurement, Sums, Workload, estimate_residuals, estimate_tables
+from whosin.noise import GaussianNoise, LaplaceNoise
+from whosin.noise.distributions import make_noise
 from whosin.release import Dates, Marginals, Range, Values
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import MergedValues
-from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.scenario import load_scenario
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")
@@ -204,7 +205,8 @@ def test_values_without_noise_are_those_of_the_rows(monkeypatch, workload, unit:
     data = oracle.table(source, DOMAINS, privacy_unit=unit)
     query = asked(*workload)
     estimate = query.estimate_cost(data, oracle.share())
-    monkeypatch.setattr(NoisyTable, "draw", lambda self, shape: np.zeros(shape, np.int64))
+    for noise in (LaplaceNoise, GaussianNoise):
+        monkeypatch.setattr(noise, "draw", lambda self, shape: np.zeros(shape, np.int64))
     found = query.answer(data, estimate)
     start = 0
     for names, table in zip(workload, found["details"]["tables"], strict=True):
@@ -304,7 +306,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
             inner = tuple(names.index(name) for name in each["differences"])
             measured.append(Measurement(at, inner))
             width = Fraction(each.get("scale") or each["variance"])
-            variances.append(NoisyTable(measured[-1], each["noise"], width).variance)
+            variances.append(make_noise(each["noise"], width).variance)
             values.append(np.array(each["values"]))
         sums = {
             name: Sums(len(each["order"]), tuple(map(tuple, each["runs"])), tuple(each["order"]))
@@ -394,7 +396,7 @@ def test_neighbouring_tables_move_what_is_measured_by_no_more_than_was_paid(rela
     for (noisy, ours), (_, theirs) in pairs:
         moved = sum(
             (
-                int(np.abs(a - b).sum()) / each.width
+                int(np.abs(a - b).sum()) / each.noise.width
                 for each, a, b in zip(noisy, ours, theirs, strict=True)
             ),
             Fraction(0),
@@ -428,42 +430,41 @@ def test_ranges_as_people_write_them(domain: object, given: Any, names: list[str
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("query", "field"),
     [
-        (Marginals(columns=["ranges(age)"]), "ranges must be given for age, since ranges(age)"),
-        (Marginals(columns=["age"], ranges={"age": [[1, 2]]}), "ranges.age must be given where"),
-        (Marginals(columns=["age"], ranges=[[1, 2]]), "ranges must be a list of ranges for each"),  # type: ignore[arg-type]
-        ({"age": 3}, "ranges.age must be a list of 1 to 1,000 ranges"),
-        ({"age": []}, "ranges.age must be a list of 1 to 1,000 ranges"),
-        ({"age": [[1, 2]] * 1001}, "ranges.age must be a list of 1 to 1,000 ranges"),
-        ({"age": [5]}, 'ranges.age must be ranges such as [18, 29] or "18..29"'),
-        ({"age": ["5"]}, 'ranges.age must be ranges such as [18, 29] or "18..29"'),
-        ({"age": [[1, 2, 3]]}, "ranges.age must be ranges such as"),
-        ({"age": [[1, 7]]}, "ranges.age must be ranges between declared values, not 7"),
-        ({"age": [[0, "other"]]}, "ranges.age must be ranges between declared values, not 'other'"),
-        ({"age": [[3, 1]]}, "ranges.age must be ranges from a lower to a higher end"),
-        ({"age": [[1, 3], "1..3"]}, "ranges.age must be different ranges, not '1..3' twice"),
-        ({"dose": [[0, 3]]}, "ranges.dose must be ranges between edges of its bins, not 3"),
-        ({"dose": [[1, 1]]}, "ranges.dose must be ranges from a lower to a higher end"),
-        ({"dose": [[0, 8]]}, "ranges.dose must be at least one range that leaves a cell out"),
-        (Marginals(sets=[["town", "canton"]]), "sets must be tables that name town once"),
-        (Marginals(sets=[["age", "cumulative(age)"]]), "sets must be tables that name age once"),
-        (Marginals(columns=["age", "cumulative(age)"], order=2), "the number of columns, 1"),
-        (Marginals(columns=["cumulative(who)"]), "columns: column must be one with a declared"),
-        (Marginals(columns=["cumulative(sexx)"]), "did you mean 'sex'"),
-        (Marginals(columns=["cumulative(ranges(age))"]), "columns: domain of age must be"),
-        (Marginals(columns=["total(age)"]), "domain of age must be a range of numbers or dates"),
+        (Marginals(columns=["ranges(age)"]), "ranges"),
+        (Marginals(columns=["age"], ranges={"age": [[1, 2]]}), "age"),
+        (Marginals(columns=["age"], ranges=[[1, 2]]), "ranges"),  # type: ignore[arg-type]
+        ({"age": 3}, "age"),
+        ({"age": []}, "age"),
+        ({"age": [[1, 2]] * 1001}, "age"),
+        ({"age": [5]}, "age"),
+        ({"age": ["5"]}, "age"),
+        ({"age": [[1, 2, 3]]}, "age"),
+        ({"age": [[1, 7]]}, "age"),
+        ({"age": [[0, "other"]]}, "age"),
+        ({"age": [[3, 1]]}, "age"),
+        ({"age": [[1, 3], "1..3"]}, "age"),
+        ({"dose": [[0, 3]]}, "dose"),
+        ({"dose": [[1, 1]]}, "dose"),
+        ({"dose": [[0, 8]]}, "dose"),
+        (Marginals(sets=[["town", "canton"]]), "sets"),
+        (Marginals(sets=[["age", "cumulative(age)"]]), "sets"),
+        (Marginals(columns=["age", "cumulative(age)"], order=2), "order"),
+        (Marginals(columns=["cumulative(who)"]), "column"),
+        (Marginals(columns=["cumulative(sexx)"]), "column"),
+        (Marginals(columns=["cumulative(ranges(age))"]), "domain of age"),
+        (Marginals(columns=["total(age)"]), "domain of age"),
     ],
 )
-def test_refusals(tmp_path, query: Any, words: str) -> None:
+def test_refusals(tmp_path, query: Any, field: str) -> None:
     data = oracle.table(people(3), DOMAINS)
     if isinstance(query, dict):
         query = Marginals(columns=[f"ranges({next(iter(query))})"], ranges=query)
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
         session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with pytest.raises(WhosinError) as refused:
+        with refused(field):
             session.ask(query)
-        assert words in str(refused.value) and "\n" not in str(refused.value)
         assert not session.budget_state.debits
 
 

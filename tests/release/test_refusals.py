@@ -8,6 +8,7 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from amounts import some
+from refusals import refused
 from whosin import release
 from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.release import Range, Session, Table, Values
@@ -50,53 +51,53 @@ def quiet(call, *arguments, **options) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "field"),
     [
-        ({"privacy_unit": "whoo"}, "did you mean 'who'"),
-        ({"privacy_unit": None}, "privacy_unit must be one of"),
-        ({"privacy_unit": "deep"}, "privacy_unit must be a column of numbers, texts or dates"),
-        ({"domains": {"agee": (0, 1)}}, "did you mean 'age'"),
-        ({"domains": {"age": (5, 1)}}, "lower must be below upper"),
-        ({"domains": {"age": "100..0"}}, "lower must be below upper"),
-        ({"domains": {"age": ["x", "y"]}}, "column age must be a column of texts"),
-        ({"domains": {"ward": [True, False]}}, "column ward must be a column of true and false"),
-        ({"domains": {"day": (0, 1)}}, "column day must be a column of numbers"),
-        ({"domains": {"deep": ["x"]}}, "column deep must be a column of texts"),
-        ({"domains": {"age": {"lower": 0, "uper": 1}}}, "did you mean 'upper'"),
-        ({"domains": {"age": {"lower": 0}}}, "an object with 'upper'"),
-        ({"domains": {"age": range(10**9)}}, "values must be at most"),
-        ({"domains": {"ward": ["A", "A"]}}, "different from each other"),
-        ({"domains": {"ward": ["A", 1]}}, "all texts, or all whole numbers"),
-        ({"domains": ["age"]}, "domains must be a mapping"),
-        ({"max_rows_per_group": 0}, "max_rows_per_group must be a whole number of at least 1"),
-        ({"max_groups": "2"}, "max_groups must be a whole number of at least 1"),
-        ({"engine": "duckdb"}, "engine must be an engine"),
+        ({"privacy_unit": "whoo"}, "privacy_unit"),
+        ({"privacy_unit": None}, "privacy_unit"),
+        ({"privacy_unit": "deep"}, "privacy_unit"),
+        ({"domains": {"agee": (0, 1)}}, "column"),
+        ({"domains": {"age": (5, 1)}}, "lower"),
+        ({"domains": {"age": "100..0"}}, "lower"),
+        ({"domains": {"age": ["x", "y"]}}, "column age"),
+        ({"domains": {"ward": [True, False]}}, "column ward"),
+        ({"domains": {"day": (0, 1)}}, "column day"),
+        ({"domains": {"deep": ["x"]}}, "column deep"),
+        ({"domains": {"age": {"lower": 0, "uper": 1}}}, "key of the domain of age"),
+        ({"domains": {"age": {"lower": 0}}}, "domain of age"),
+        ({"domains": {"age": range(10**9)}}, "values"),
+        ({"domains": {"ward": ["A", "A"]}}, "values"),
+        ({"domains": {"ward": ["A", 1]}}, "values"),
+        ({"domains": ["age"]}, "domains"),
+        ({"max_rows_per_group": 0}, "max_rows_per_group"),
+        ({"max_groups": "2"}, "max_groups"),
+        ({"engine": "duckdb"}, "engine"),
     ],
 )
-def test_tables_are_refused_by_their_schema(options, message) -> None:
-    with pytest.raises(InvalidInput, match=message):
+def test_tables_are_refused_by_their_schema(options, field) -> None:
+    with refused(field):
         oracle.table(COLUMNS, options.pop("domains", None), **options)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "field"),
     [
-        ((1, 1), "lower must be below"),
-        (("a", 1), "lower must be a finite number"),
-        ((0, "inf"), "upper must be a finite number"),
-        ((0, 1, 0), "step must be above 0"),
-        ((0, 1, 5), "step must be small enough"),
-        ((0, 1, "1e-12"), "step must be at least a billionth"),
-        ((10**12, 10**12 + 1), "step must be small enough"),
-        ((0, "1e200"), "lower and upper must be between"),
-        ((0, 1, None, (0,)), "edges must be at least two"),
-        ((0, 1, None, (1, 0)), "edges must be at least two"),
-        ((0, 1, None, "01"), "edges must be a list"),
-        ((0, 1, None, (0, None)), "edges must be a finite number"),
+        ((1, 1), "lower"),
+        (("a", 1), "lower"),
+        ((0, "inf"), "upper"),
+        ((0, 1, 0), "step"),
+        ((0, 1, 5), "step"),
+        ((0, 1, "1e-12"), "step"),
+        ((10**12, 10**12 + 1), "step"),
+        ((0, "1e200"), "lower and upper"),
+        ((0, 1, None, (0,)), "edges"),
+        ((0, 1, None, (1, 0)), "edges"),
+        ((0, 1, None, "01"), "edges"),
+        ((0, 1, None, (0, None)), "edges"),
     ],
 )
-def test_ranges_are_refused(arguments, message) -> None:
-    with pytest.raises(InvalidInput, match=message):
+def test_ranges_are_refused(arguments, field) -> None:
+    with refused(field):
         Range(*arguments)
 
 
@@ -108,67 +109,66 @@ def test_default_steps_leave_room_for_sums() -> None:
 
 
 QUERIES = [
-    (release.Count(where="agee > 1"), "did you mean 'age'"),
-    (release.Count(where="sum(age) > 1"), "where must be a row expression"),
-    (release.Count(by="day"), "one with a declared domain"),
-    (release.Count(by="age"), "one with edges"),
-    (release.Count(by=("ward", "ward")), "by must be different columns"),
-    (release.Count(by=5), "by must be a list of columns"),  # type: ignore[arg-type]
-    (release.Count(max_groups=0), "max_groups must be a whole number"),
-    (release.Rows(max_rows_per_group="many"), "max_rows_per_group must be a whole number"),  # type: ignore[arg-type]
-    (release.Sum(column="ward"), "a range, for numbers"),
-    (release.Sum(column="wage"), "did you mean 'age'"),
-    (release.Mean(column="day"), "one with a declared domain"),
-    (release.Histogram(column="age"), "one with edges"),
-    (release.Histogram(column=None), "column must be one of"),  # type: ignore[arg-type]
-    (release.Quantile(column="age", quantile=1), "quantile must be a share above 0"),
-    (release.Quantile(column="age", quantile="x"), "quantile must be a finite number"),
-    (release.Quantile(column="age", points=1), "points must be a whole number"),
-    (release.Quantile(column="age", points=True), "points must be a whole number"),
-    (release.Top(by=(), k=1), "by must be at least one column"),
-    (release.Top(by="ward", k=3), "k must be at most 2"),
-    (release.Top(by="ward", k=0), "k must be a whole number"),
-    (release.Keys(column="ward"), "asked under a plan with a delta"),
-    (release.Maximum(universe=[("a", 1)]), "against uninformed adversaries only"),
-    (release.Synthetic(columns=["ward"], path="x.csv"), "ending in .parquet"),
-    (release.Synthetic(columns=["ward"], path="/nowhere/x.parquet"), "can be written to"),
-    (release.Synthetic(columns=[], path="x.parquet"), "at least one column"),
-    (release.Synthetic(columns=["ward"], path=5), "ending in .parquet"),  # type: ignore[arg-type]
-    (release.Synthetic(columns=["ward"], path="x.parquet", where="age > 1"), "left out"),
-    (release.Synthetic(columns=["ward"], path="x.parquet", prior=[1, 0]), "a list of 3"),
-    (release.Synthetic(columns=["ward"], path="x.parquet", prior="abc"), "a list of 3"),
-    (release.Synthetic(columns=["ward"], path="x.parquet", prior=["1/2", "1/4", "1/8"]), "add up"),
+    (release.Count(where="agee > 1"), "column in where"),
+    (release.Count(where="sum(age) > 1"), "where"),
+    (release.Count(by="day"), "column"),
+    (release.Count(by="age"), "domain of age"),
+    (release.Count(by=("ward", "ward")), "by"),
+    (release.Count(by=5), "by"),  # type: ignore[arg-type]
+    (release.Count(max_groups=0), "max_groups"),
+    (release.Rows(max_rows_per_group="many"), "max_rows_per_group"),  # type: ignore[arg-type]
+    (release.Sum(column="ward"), "domain of ward"),
+    (release.Sum(column="wage"), "column"),
+    (release.Mean(column="day"), "column"),
+    (release.Histogram(column="age"), "domain of age"),
+    (release.Histogram(column=None), "column"),  # type: ignore[arg-type]
+    (release.Quantile(column="age", quantile=1), "quantile"),
+    (release.Quantile(column="age", quantile="x"), "quantile"),
+    (release.Quantile(column="age", points=1), "points"),
+    (release.Quantile(column="age", points=True), "points"),
+    (release.Top(by=(), k=1), "by"),
+    (release.Top(by="ward", k=3), "k"),
+    (release.Top(by="ward", k=0), "k"),
+    (release.Keys(column="ward"), "keys"),
+    (release.Maximum(universe=[("a", 1)]), "maximum"),
+    (release.Synthetic(columns=["ward"], path="x.csv"), "path"),
+    (release.Synthetic(columns=["ward"], path="/nowhere/x.parquet"), "path"),
+    (release.Synthetic(columns=[], path="x.parquet"), "columns"),
+    (release.Synthetic(columns=["ward"], path=5), "path"),  # type: ignore[arg-type]
+    (release.Synthetic(columns=["ward"], path="x.parquet", where="age > 1"), "where"),
+    (release.Synthetic(columns=["ward"], path="x.parquet", prior=[1, 0]), "prior"),
+    (release.Synthetic(columns=["ward"], path="x.parquet", prior="abc"), "prior"),
+    (release.Synthetic(columns=["ward"], path="x.parquet", prior=["1/2", "1/4", "1/8"]), "prior"),
 ]
 
 
-@pytest.mark.parametrize(("query", "message"), QUERIES, ids=lambda x: getattr(x, "kind", None))
-def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, message) -> None:
+@pytest.mark.parametrize(("query", "field"), QUERIES, ids=lambda x: getattr(x, "kind", None))
+def test_queries_are_refused_by_the_schema_and_nothing_is_spent(session, query, field) -> None:
     for call in (session.dry_run, session.ask):
-        with pytest.raises(InvalidInput, match=message) as caught:
+        with refused(field):
             call(query)
-        assert "\n" not in str(caught.value)
     assert session.budget_state.debits == 0
 
 
 def test_queries_are_refused_by_the_plan(data, tmp_path) -> None:
     session = Session(data, oracle.PLANS["add-remove"], tmp_path / "ledger.db", share=1)
-    with pytest.raises(InvalidInput, match="a plan whose size is known"):
+    with refused("synthetic"):
         session.ask(release.Synthetic(columns=["ward"], path=str(tmp_path / "x.parquet")))
-    with pytest.raises(InvalidInput, match="noise must be laplace, under a plan without a delta"):
+    with refused("noise"):
         session.ask(release.Count(), noise="gaussian")
     plan = wi.calibrate(wi.Gamma("1.5"), wi.families.Uninformed())
     session = Session(data, plan, tmp_path / "alone.db", share=1)
     people = [(name, place) for place, name in enumerate("abcdef")]
-    for options, message in (
-        ({"universe": people[:3]}, "at least 4 privacy units"),
-        ({"universe": people, "where": "age > 1"}, "where must be left out"),
-        ({"universe": [*people, ("a", 9)]}, "different privacy units"),
-        ({"universe": [(["a"], 1)]}, "texts or whole numbers"),
-        ({"universe": [("a", "x")]}, "a finite number"),
-        ({"universe": 5}, "a list of"),
-        ({"universe": ["ab"]}, "a list of"),
+    for options, field in (
+        ({"universe": people[:3]}, "universe"),
+        ({"universe": people, "where": "age > 1"}, "where"),
+        ({"universe": [*people, ("a", 9)]}, "universe"),
+        ({"universe": [(["a"], 1)]}, "universe"),
+        ({"universe": [("a", "x")]}, "value in the universe"),
+        ({"universe": 5}, "universe"),
+        ({"universe": ["ab"]}, "universe"),
     ):
-        with pytest.raises(InvalidInput, match=message):
+        with refused(field):
             session.ask(release.Maximum(**options))
     assert session.budget_state.debits == 0
 
@@ -250,7 +250,7 @@ def test_settings_of_the_other_engine_are_refused(tmp_path, engine, key, value) 
         "table": {"source": "t.csv", "privacy_unit": "who", "engine": engine, key: value},
         "queries": [{"kind": "count"}],
     }
-    with pytest.raises(InvalidInput, match=f"{key} must be left out with the engine {engine}"):
+    with refused(key):
         read_scenario(data, tmp_path).open_table()
 
 
@@ -261,5 +261,5 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     for query in (release.Count, release.Rows):
         few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
         assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
-        assert many.parts[0].scale == few.parts[0].scale == 3
+        assert many.parts[0].noise.scale == few.parts[0].noise.scale == 3
         assert many.charge.what["counted"]["max_groups"] == 3

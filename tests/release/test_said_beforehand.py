@@ -15,8 +15,8 @@ from whosin import release
 from whosin.documents import read_csv
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import Ledger
+from whosin.noise import LaplaceNoise
 from whosin.release.answer import noisy_note, too_noisy
-from whosin.release.cost import NoisyAggregate
 from whosin.release.queries.counts import noise_of_count
 from whosin.release.scenario import load_scenario
 
@@ -94,7 +94,7 @@ def test_a_linear_function_of_a_column_is_judged_by_its_own_range(tmp_path) -> N
 
 
 def test_keys_come_by_their_size(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(NoisyAggregate, "draw", lambda part, size: np.zeros(size, np.int64))
+    monkeypatch.setattr(LaplaceNoise, "draw", lambda self, size: np.zeros(size, np.int64))
     sizes = {"a": 900, "b": 1200, "c": 1000, "d": 1000}
     data = [name for name, size in sizes.items() for _ in range(size)]
     source = pa.table({"who": [str(i) for i in range(len(data))], "town": data})
@@ -137,7 +137,7 @@ def test_the_curator_looks_at_a_scenario_that_is_made_for_sql(tmp_path, run, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits.csv").write_text("who,days\np1,3\np1,40\np2,5\n")
     (tmp_path / "s.toml").write_text(SQL_ONLY)
-    code, out, _ = run("table check s.toml --json")
+    code, out, _ = run("inspect s.toml --json")
     assert code == 0 and '"findings"' in out
     assert run("release s.toml --dry-run")[0] == 2  # which has nothing to release
 

@@ -30,10 +30,11 @@ import where_oracle
 import whosin as wi
 from amounts import cases
 from engine_rows import ALL, DOMAINS, QUERIES, ROWS, SELECTS, exact, fill_postgres, sqlite_file
+from refusals import refused
 from spark_session import require_spark
 from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
-from whosin.plain_files import remove_unlocked_folders
+from whosin.plain_files import lock_folder, remove_unlocked_folders
 from whosin.release import (
     Count,
     DuckDB,
@@ -350,9 +351,9 @@ def test_sources_of_spark(spark: Spark, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         spark.open(str(tmp_path / "table.arrow"))
     pq.write_table(pa.table({"person": ["x"], "ward": ["a"]}), tmp_path / "parts" / "b.parquet")
-    with pytest.raises(InvalidInput, match="columns and types"):
+    with refused("table"):
         spark.open(tmp_path / "parts")
-    with pytest.raises(InvalidInput, match="to_pyarrow"):
+    with refused("table"):
         spark.open(data.data.filter(data.data["person"] > 1))
 
 
@@ -431,6 +432,9 @@ def test_a_draft_is_for_its_owner_only_and_replaces_nothing(
     (target / "theirs").write_text("theirs")
     assert not spark.publish(str(target), written.digest)
     assert (target / "theirs").read_text() == "theirs" and draft.exists()
+    lock = lock_folder(draft)
+    assert lock is not None, "the ledger knows it: this process need not hold it"
+    os.close(lock)
     (target / "theirs").unlink()
     target.rmdir()
     target.symlink_to(tmp_path / "nowhere")

@@ -18,7 +18,7 @@ import pytest
 import whosin as wi
 from whosin import release
 from whosin.errors import InvalidInput
-from whosin.plain_files import remove_unlocked
+from whosin.plain_files import remove_unlocked, try_lock
 from whosin.release import Session
 from whosin.release.engines import files
 from whosin.release.engines.base import draft_name
@@ -70,6 +70,8 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(
     assert len(first.notes) == 1 and answer.rows[0][2] in first.notes[0]
     left = [each for each in (place / "out").iterdir() if each != target]
     assert [digest(each) for each in left] == [answer.rows[0][2]]
+    with left[0].open("rb") as draft:
+        assert try_lock(draft.fileno()), "the ledger knows it: this process need not hold it"
     again = session(place, "R")
     assert again.ask(copy(place)) == answer and target.read_text() == "theirs" and again.notes
     target.rename(place / "theirs")  # and the table that was paid for gets its name
@@ -118,7 +120,7 @@ def test_a_place_that_is_taken_is_noticed_before_the_debit(
 def test_the_command_replaces_nothing_and_opens_no_budget(place: Path, run: Any) -> None:
     (place / "s.toml").write_text(
         '[adversary]\nprior = "0.1..0.5"\nsize-known = true\n[target]\ngamma = 2\n'
-        '[table]\nsource = "rows.parquet"\nentity = "person"\n[domains]\nward = ["a", "b"]\n'
+        '[table]\nsource = "rows.parquet"\nprivacy_unit = "person"\n[domains]\nward = ["a", "b"]\n'
         '[[queries]]\nkind = "synthetic"\ncolumns = ["ward"]\npath = "out/s.parquet"\n'
     )
     (place / "out" / "s.parquet").write_text("theirs")
@@ -188,4 +190,4 @@ def test_a_draft_of_a_process_that_lives_is_left_alone(place: Path) -> None:
         remove_unlocked([draft])
         assert draft.exists()
         files.discard_draft(path, written.digest)
-        assert not draft.exists() and not files._LOCKED_FOLDERS
+        assert not draft.exists() and draft not in files._LOCKED_FOLDERS

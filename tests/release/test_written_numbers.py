@@ -18,8 +18,8 @@ from whosin.app.web.server import running
 from whosin.errors import InvalidInput
 from whosin.ledger import Cost, Ledger
 from whosin.ledger.budget import Budget
+from whosin.noise import LaplaceNoise
 from whosin.release import Range
-from whosin.release.cost import NoisyAggregate
 from whosin.release.domains import read_domain
 from whosin.release.scenario import load_scenario
 from whosin.release.table_registration import _plain_domain
@@ -48,7 +48,7 @@ def test_the_clamp_ends_where_it_is_written(written: str, many: int) -> None:
 @pytest.mark.parametrize("step", [0.1, 0.05, 0.01, 0.2, None])
 def test_a_mean_of_ones_is_one(tmp_path, monkeypatch, step: float | None) -> None:
     """Without noise: the answer is the mean of what was clamped to [0, 1]."""
-    monkeypatch.setattr(NoisyAggregate, "draw", lambda part, size: np.zeros(size, np.int64))
+    monkeypatch.setattr(LaplaceNoise, "draw", lambda self, size: np.zeros(size, np.int64))
     source = pa.table({"who": [f"p{i}" for i in range(500)], "x": [1.0] * 500})
     domain = {"lower": 0, "upper": 1} | ({} if step is None else {"step": step})
     table = release.Table(source, privacy_unit="who", name="ones", domains={"x": domain})

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import whosin as wi
-from whosin.release.dates import other_label
+from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.html import release_report
 from whosin.report.releases import cell_words

@@ -170,17 +170,13 @@ def test_a_risk_is_told_as_how_often_someone_errs(run):
     assert "Not enough: whoever is looking may err only 11.9% of the time; 20.0% was asked" in text
 
 
-def test_a_function_with_arguments_is_no_object_of_another_tool(run, tmp_path):
+def test_a_function_with_arguments_is_no_object_of_another_tool(refused_at, tmp_path):
     code = tmp_path / "noisy.py"
     code.write_text("def count(rows, *more, seed=1, scale):\n    return 1\n")
-    status, out, err = run(f"explain --from {code}:count")
-    assert status == 2 and not out and err.count("whosin: ") == 1
-    assert "a function without arguments, not one that needs rows, scale" in err
+    assert refused_at(f"explain --from {code}:count") == "--from"
     code.write_text("def count():\n    raise ValueError('no rows')\n")
-    status, out, err = run(f"explain --from {code}:count")
-    assert status == 2 and not out and "returns an object, not ValueError: no rows" in err
-    status, out, err = run("explain --epsilon 1 --rows 2")
-    assert status == 2 and not out and "--rows must be left out with --epsilon" in err
+    assert refused_at(f"explain --from {code}:count") == "--from"
+    assert refused_at("explain --epsilon 1 --max-rows 2") == "--max-rows"
 
 
 def numbers_after(words, text):
@@ -230,7 +226,7 @@ def test_claims_that_are_refuted_are_not_said_to_be_larger(run, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     text = "def f(n, size, rng):\n    return (n + rng.laplace(0, 0.2, size)).round(2)\n"
     (tmp_path / "m.py").write_text(text, encoding="utf-8")
-    line = "audit m.py:f --with 1 --without 0 --samples 4000 --seed 1 --at-most 0.70801298"
+    line = "audit function m.py:f --with 1 --without 0 --samples 4000 --seed 1 --at-most 0.70801298"
     code, out, _err = run(line)
     assert code == 1 and "ε ≤ 0.70801298 is refuted" in out
     verify = "verify --mechanism randomized-response --epsilon 1 --entities 2 --notion dp --at-most"

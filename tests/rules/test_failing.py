@@ -14,8 +14,9 @@ import pytest
 import rule_oracle as oracle
 import whosin as wi
 from amounts import cases
+from refusals import refused
 from whosin import families, mechanisms, notions, rules
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported
 from whosin.exact import exp_down, rational
 from whosin.notions.failure_probability import list_cases
 from whosin.spaces.quotients import block_of_binomials, two_binomials
@@ -410,55 +411,55 @@ def test_a_rule_on_thousands_of_people(people, ratio):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "field"),
     [
         (
             lambda f: rules.profile(rules.Exact(), 0, f, 1),
-            "people must be a whole number of at least 1",
+            "people",
         ),
         (
             lambda f: rules.profile(rules.Exact(), 2, f, 1),
-            "k must be at most the number of people, 2, not 3",
+            "k",
         ),
-        (lambda f: rules.profile(ANYTHING, 9, f, 1), "rule must be a rule, or another mechanism"),
+        (lambda f: rules.profile(ANYTHING, 9, f, 1), "rule"),
         (
             lambda f: rules.profile(rules.Exact(), 9, ANYTHING, 1),
-            "family must be a family of priors",
+            "family",
         ),
         (
             lambda f: rules.profile(rules.Exact(), 9, f, 1000),
-            "epsilon must be between -700 and 700",
+            "epsilon",
         ),
-        (lambda f: rules.profile(rules.Exact(), 9, f, "much"), "epsilon must be a finite number"),
-        (lambda f: rules.failure(rules.Exact(), 9, f, 1), "ratio must be above 1"),
+        (lambda f: rules.profile(rules.Exact(), 9, f, "much"), "epsilon"),
+        (lambda f: rules.failure(rules.Exact(), 9, f, 1), "ratio"),
         (
             lambda f: rules.failure(rules.FromTable([[1], [1]]), 9, f, 2),
-            "rows of matrix must be 10",
+            "rows of matrix",
         ),
         (
             lambda f: notions.PositiveMembership(f).measure(rules.Exact(), wi.Subsets(9), delta=1),
-            "delta must be at least 0 and below 1, not 1",
+            "delta",
         ),
         (
             lambda f: notions.PositiveMembership(f).measure(
                 rules.Exact(), wi.Subsets(9), delta="1e-13"
             ),
-            "delta must be 0, or at least 1e-12 here",
+            "delta",
         ),
     ],
 )
-def test_calls_that_make_no_sense_are_refused(call, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_calls_that_make_no_sense_are_refused(call, field):
+    with refused(field):
         call(families.AtMostKnown(3, "0.1", "0.5"))
 
 
 def test_what_has_no_failure_probability_says_so():
     for family in (families.AnyPrior(), families.Cliques(2), families.OneOf(3)):
-        with pytest.raises(Unsupported, match="a failure probability is not known for"):
+        with refused("family", kind=Unsupported):
             rules.profile(rules.Exact(), 9, family, 1)
-    with pytest.raises(Unsupported, match="finitely many outputs"):
+    with refused("mechanism", kind=Unsupported):
         rules.profile(mechanisms.Laplace("count", 1), 9, families.Uninformed(), 1)
-    with pytest.raises(Unsupported, match="entities being in or out"):
+    with refused("space", kind=Unsupported):
         notions.PositiveMembership(families.Uninformed()).measure(
             mechanisms.Geometric("count", alpha=F(1, 2)), wi.Records(2, 2), delta=F(1, 10)
         )

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from refusals import refused
 from whosin import families, rules
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported
 
 F = Fraction
 FAMILY = families.AtMostKnown(2, "0.1", "0.5")
@@ -31,13 +32,14 @@ def enough(family, delta):
     return size
 
 
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("zeros", ["shown", "hidden"])
-def test_the_threshold_is_the_smallest_that_is_known_to_hold(zeros):
+def test_the_threshold_is_the_smallest_that_is_known_to_hold(zeros, step):
     """For 12 people and for any more: 13 would do for exactly 12, and fails for 40."""
     found = rules.plan_rule("suppress", TARGET, SURER, "0.1", 12, zeros)
     below = found.parameter
     assert below is not None and found.ratio == 1.5 and found.failure[1] <= 0.1 and found.at_least
-    numbers = range(12, enough(SURER, "0.1") + 3)
+    numbers = range(12, enough(SURER, "0.1") + 3, step)
     for t in (below - 1, below):
         kept = all(keeps(rules.Suppress(t, zeros), n, 0.1, SURER) for n in numbers)
         assert kept == (t >= below)
@@ -181,42 +183,42 @@ def test_no_rule_may_be_enough():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "field"),
     [
-        (lambda: rules.plan_rule("hide", TARGET, FAMILY, 0.1, 9), "rule must be one of"),
+        (lambda: rules.plan_rule("hide", TARGET, FAMILY, 0.1, 9), "rule"),
         (
             lambda: rules.plan_rule("round", TARGET, FAMILY, 0, 9),
-            "delta must be strictly between 0 and",
+            "delta",
         ),
-        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1), "people must be given with a rule"),
-        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1, 1), "people must be a whole number"),
+        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1), "people"),
+        (lambda: rules.plan_rule("round", TARGET, FAMILY, 0.1, 1), "people"),
         (
             lambda: rules.plan_rule("round", TARGET, families.AtMostKnown(9, "0.1", "0.5"), 0.1, 8),
-            "known must be at most the number of people, 8, not 9",
+            "known",
         ),
         (
             lambda: rules.plan_rule("round", TARGET, families.Independent("0.1", "0.5"), 0.1, 8),
-            "no rule keeps a promise against someone who may know everyone else",
+            "known",
         ),
         (
             lambda: rules.plan_rule("round", wi.Rho("0.6", 2), FAMILY, 0.1, 9),
-            "target must be a posterior",
+            "target",
         ),
         (
             lambda: rules.plan_rule("round", wi.Epsilon(1), FAMILY, 0.1, 9),
-            "target must be a posterior",
+            "target",
         ),
         (
             lambda: rules.plan_rule("suppress", TARGET, FAMILY, 0.1, 9, "no"),
-            "zeros must be shown or",
+            "zeros",
         ),
     ],
 )
-def test_plans_that_make_no_sense_are_refused(call, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_plans_that_make_no_sense_are_refused(call, field):
+    with refused(field):
         call()
 
 
 def test_other_families_are_refused():
-    with pytest.raises(Unsupported, match="a rule is planned against"):
+    with refused("family", kind=Unsupported):
         rules.plan_rule("round", wi.Gamma(2), families.OneOf(3), 0.1, 9)

@@ -16,8 +16,8 @@ import pytest
 import whosin as wi
 from amounts import cases
 from command import Result, refused
+from refusals import refused as refused_input
 from tables_oracle import brute
-from whosin.errors import InvalidInput
 from whosin.rules import Publication, check_published, posteriors, table_sums
 from whosin.rules.publication import read_rule, read_table
 
@@ -129,8 +129,8 @@ def test_floats_agree_with_whole_numbers(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(table_sums, "EXACT_LINES", -1)
-            patch.setattr(table_sums, "MAX_LINES", rng.choice([0, 3000]))
+            patch.setattr(table_sums, "MAX_EXACT_LINES", -1)
+            patch.setattr(table_sums, "MAX_EXACT_GROUP_COUNTS", rng.choice([0, 3000]))
             assert case.answer() == pytest.approx([float(value) for value in exact], abs=1e-9)
 
 
@@ -140,8 +140,8 @@ def test_bounds_hold_where_the_sum_does_not_fit(monkeypatch):
         case = Case(rng)
         exact = case.answer()
         with monkeypatch.context() as patch:
-            patch.setattr(table_sums, "MOST_LINES", 2)
-            patch.setattr(table_sums, "MOST_COUNTS", rng.choice([1, 200_000]))
+            patch.setattr(table_sums, "MAX_TABLE_LINES", 2)
+            patch.setattr(table_sums, "MAX_SUMMED_COUNTS", rng.choice([1, 200_000]))
             made = Publication(
                 case.cells, case.nested(case.sizes), case.rule, secondary=case.secondary
             )
@@ -175,10 +175,10 @@ def test_cell_keys_are_refused_where_their_changes_are_no_draws_of_their_own():
             inside[leaver is not None] += KEYS ** (sum(key is None for key in (*stayed, leaver)))
     assert worlds[2, 1][0] == 0 < worlds[2, 1][1]  # who left was in, for certain
     then = Publication([2], [4], BY_KEY)
-    with pytest.raises(InvalidInput, match="before must be left out with a cell key"):
+    with refused_input("before"):
         check_published(Publication([1], [3], BY_KEY), F(1, 2), then)
     for rule in (BY_KEY, wi.mechanisms.PostProcessed(BY_KEY, wi.rules.Round(2))):
-        with pytest.raises(InvalidInput, match="totals must be exact, added or left out with a"):
+        with refused_input("totals", "counted"):
             posteriors([4, 0, 4], [6, 2], F(1, 2), rule=rule)
         for totals in ("exact", "added"):
             posteriors([4, 0, 4], [6, 2], F(1, 2), rule=rule, totals=totals)
@@ -378,31 +378,31 @@ def only_these(counts: Sequence[int]) -> Fraction:
 
 
 @pytest.mark.parametrize(
-    ("published", "population", "options", "words"),
+    ("published", "population", "options", "field"),
     [
-        ([[3, 9, 11]], [[5, 10]], {}, r"published\[0\]\[2\] .*contradiction"),
-        ([[3, 9]], [[5, 8]], {}, r"published\[0\]\[1\] must be at most 8"),
-        ([[3]], [[5, 8]], {}, "1 × 2 cells as in population"),
-        ([[3, 1, 2, 3]], [[5, 8]], {}, "at most one more for totals"),
-        ([[3, 1], [2]], [[5, 8], [1, 1]], {}, "rows, all of the same length"),
-        ([[3, -1]], [[5, 8]], {}, r"published\[0\]\[1\] must be a whole number of at least 0"),
-        ([[3, 1]], [[5, 8.5]], {}, r"population\[0\]\[1\] must be a whole number"),
-        ([[3, 1]], [[5, 8]], {"prior": 2}, "prior must be between 0 and 1"),
-        ([[3, 1]], [[5, 8]], {"prior": [[0.1]]}, "prior must be 1 × 2 cells"),
-        ([[3, 1]], [[5, 8]], {"rule": 5}, r"rule must be a rule such as Suppress"),
-        ([[3, 8]], [[5, 8]], {"rule": wi.rules.Suppress(5)}, "what the rule shows"),
-        ([[4, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
-        ([[None, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "what the rule shows"),
-        ([[3, 1]], [[5, 8]], {"totals": "some"}, "totals must be counted or exact or added"),
-        ([[3, 1]], [[5, 8]], {"known_in": [[6, 0]]}, r"known_in\[0\]\[0\] must be at most 5"),
-        ([[3, 1]], [[5, 8]], {"known_in": [[4, 0]]}, "contradiction"),
-        ([], [], {}, "a list of rows"),
-        (7, [[5]], {}, "a list of rows"),
+        ([[3, 9, 11]], [[5, 10]], {}, "published[0][2]"),
+        ([[3, 9]], [[5, 8]], {}, "published[0][1]"),
+        ([[3]], [[5, 8]], {}, "published"),
+        ([[3, 1, 2, 3]], [[5, 8]], {}, "published"),
+        ([[3, 1], [2]], [[5, 8], [1, 1]], {}, "published"),
+        ([[3, -1]], [[5, 8]], {}, "published[0][1]"),
+        ([[3, 1]], [[5, 8.5]], {}, "population[0][1]"),
+        ([[3, 1]], [[5, 8]], {"prior": 2}, "prior"),
+        ([[3, 1]], [[5, 8]], {"prior": [[0.1]]}, "prior"),
+        ([[3, 1]], [[5, 8]], {"rule": 5}, "rule"),
+        ([[3, 8]], [[5, 8]], {"rule": wi.rules.Suppress(5)}, "published[0][0]"),
+        ([[4, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "published[0][0]"),
+        ([[None, 8]], [[5, 9]], {"rule": wi.rules.Round(5)}, "published[0][0]"),
+        ([[3, 1]], [[5, 8]], {"totals": "some"}, "totals"),
+        ([[3, 1]], [[5, 8]], {"known_in": [[6, 0]]}, "known_in[0][0]"),
+        ([[3, 1]], [[5, 8]], {"known_in": [[4, 0]]}, "published[0][0]"),
+        ([], [], {}, "population"),
+        (7, [[5]], {}, "published"),
     ],
 )  # fmt: skip
-def test_wrong_tables_are_refused_in_one_sentence(published, population, options, words):
+def test_wrong_tables_are_refused_in_one_sentence(published, population, options, field):
     prior = options.pop("prior", "0.1")
-    with pytest.raises(InvalidInput, match=words):
+    with refused_input(field):
         posteriors(published, population, prior, **options)
 
 
@@ -438,7 +438,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def check(run: Callable[..., Result], folder: Path, *words: object) -> Result:
-    line = f"check table {folder}/published.csv --population {folder}/frame.csv"
+    line = f"rules check {folder}/published.csv --population {folder}/frame.csv"
     return run(line, *words)
 
 
@@ -467,9 +467,9 @@ def test_the_command_finds_whoever_left(run, files):
         (("--prior", "1.5"), "prior must be between 0 and 1, not 1.5"),
         (("--prior", "0.1", "--rule", "suppress=0"), "below must be a whole number of at least 1"),
         (("--prior", "0.1", "--rule", "round=1"), "base must be a whole number of at least 2"),
-        (("--prior", "0.1", "--rule", "blur=3"), "rule must be suppress=5"),
+        (("--prior", "0.1", "--rule", "blur=3"), "'blur=3' is not a rule"),
         (("--prior", "0.1", "--rule", "suppress=5:seen"), "zeros must be shown or hidden"),
-        (("--prior", "0.1", "--secondary-by", "x"), "--secondary-by must be next-smallest or"),
+        (("--prior", "0.1", "--secondary-by", "x"), "write next-smallest or"),
         (("--prior", "0.1", "--secret", "x"), "--secret must be membership or attribute"),
         (("--prior", "0.1", "--before", "x.csv"), "given with --population-before"),
     ],
@@ -481,25 +481,25 @@ def test_wrong_options_are_one_sentence(run, files, words, message):
 def test_a_cell_key_that_does_not_sum_to_1_names_its_file(run, files):
     (files / "keys.csv").write_text("i,j,p\n0,0,1\n1,0,0.5\n1,2,0.4\n")
     result = check(run, files, "--prior", "0.1", "--rule", f"cell-key={files}/keys.csv")
-    refused(result, "keys.csv: sum of the probabilities of count 1 must be 1, not 0.9")
+    refused(result, "keys.csv", "probabilities of count 1")
 
 
 @pytest.mark.parametrize(
     ("table", "frame", "message"),
     [
-        (TABLE.replace("15", "55"), FRAME, "published[0][2] must be what some counts fit"),
-        (TABLE, FRAME.replace("C,12,10\n", ""), "none for 'C'"),
-        (TABLE, FRAME.replace("old", "aged"), "none for 'old'"),
+        (TABLE.replace("15", "55"), FRAME, "published[0][2]"),
+        (TABLE, FRAME.replace("C,12,10\n", ""), "no row 'C'"),
+        (TABLE, FRAME.replace("old", "aged"), "no column 'old'"),
         (TABLE.replace("12,15", "twelve,15"), FRAME, "line 2 column old must be a whole number"),
         (TABLE, FRAME.replace("60", "<5"), "line 3 column old must be a whole number, not '<5'"),
-        (TABLE.replace("B,7,<5", "B,7,<7"), FRAME, "of one threshold"),
-        (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 must be 4 cells as the header"),
-        (TABLE.replace("B,", "A,"), FRAME, "labels of rows must be given once each, not 'A'"),
-        ("", FRAME, "a header and a row for each label, not nothing"),
-        (TABLE.splitlines()[0], FRAME, "a header and a row for each label, not 1 line"),
+        (TABLE.replace("B,7,<5", "B,7,<7"), FRAME, "[5, 7]"),
+        (TABLE.replace("B,7,<5,9", "B,7,9"), FRAME, "line 3 has 3 cells"),
+        (TABLE.replace("B,", "A,"), FRAME, "'A' twice"),
+        ("", FRAME, "has nothing"),
+        (TABLE.splitlines()[0], FRAME, "has 1 line"),
         (TABLE.replace("\n", "\n\n", 1).replace("12,15", "x1,15"), FRAME, "line 3 column old"),
-        (TABLE + '"D,1', FRAME, "must be CSV: quotes around whole cells"),
-        (TABLE, FRAME.replace("60", "6"), "published[0][1] must be"),
+        (TABLE + '"D,1', FRAME, "not CSV from line 6 on"),
+        (TABLE, FRAME.replace("60", "6"), "published[0][1]"),
     ],
 )
 def test_wrong_files_are_one_sentence(run, files, table, frame, message):
@@ -534,7 +534,7 @@ def test_totals_under_another_name_are_refused(run, files, side):
     frame = "ward,everyone,f,m\na,40,20,20\nb,30,10,20\n"
     (files / "frame.csv").write_text(frame)
     result = check(run, files, "--prior", "0.1", "--rule", "suppress=5")
-    refused(result, "column 'everyone' must be called total, first or last, if it is the sum of")
+    refused(result, "'everyone' is the sum of")
     (files / "frame.csv").write_text(frame.replace("40", "41"))
     assert check(run, files, "--prior", "0.1", "--rule", "suppress=5")[0] == 0
 
@@ -542,7 +542,7 @@ def test_totals_under_another_name_are_refused(run, files, side):
 def test_a_rule_that_contradicts_the_marks_is_refused(run, files):
     for rule in ("suppress=3", "round=5", "suppress=4,round=5"):
         result = check(run, files, "--prior", "0.1", "--rule", rule)
-        refused(result, "rule must be suppress=5, as the marks <5 in the table say")
+        refused(result, "use suppress=5")
 
 
 def test_numbers_are_read_as_offices_write_them(tmp_path):

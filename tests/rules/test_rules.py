@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from refusals import refused
 from whosin import families, mechanisms, rules
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported
 
 HALF = Fraction(1, 2)
 KEYS = {0: {0: 1}, 1: {-1: "1/2", 1: "1/2"}, 2: {-1: "1/4", 0: "1/2", 1: "1/4"}}
@@ -104,62 +105,61 @@ ONE_ROW = "i,j,p\n0,0,1\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "field"),
     [
-        ("i,j,p\n0,0,0.9\n", "sum of the probabilities of count 0 must be 1, not 0.9"),
-        ("i,j,p\n0,0,1.5\n", "probability in line 2 of the p-table must be between 0 and 1"),
-        ("i,j,p\n0,-1,1\n", "change in row 0 of table must be a whole number of at least 0"),
-        ("i,j,p\n1,1,1\n", "none for a count of 0"),
-        ("i,j,p\n0,0,1\n0,0,1\n", "line 3 of the p-table must be each change once for a count"),
-        ("i,j,p\n0,half,1\n", "line 2 of the p-table must be a finite number"),
-        ("i,j,p\n0,0.5,1\n", "line 2 of the p-table must be whole numbers"),
-        ("i,j,p\n0,0\n", "line 2 of the p-table must be a cell for each column"),
-        ("a,b\n0,0\n", "columns of the p-table must be i, j, p or i, v, p or pcv, ckey, pvalue"),
-        ("i,j,p\n", "p-table must be a header and 1 to"),
-        ("\n", "p-table must be a header and 1 to"),
-        ("i,j,p\n\n0,0,half\n", "line 3 of the p-table"),
-        ('i,j,p\n0,"0,1\n', "p-table must be CSV: quotes around whole cells"),
-        ("i,j,p\n0,0,1" + "0" * 200_000, "p-table must be CSV"),
-        ("pcv,ckey,pvalue\n1,0,0\n1,0,1\n", "line 3 of the p-table must be a key once"),
-        ("pcv,ckey,pvalue\n1,0,0\n1,1,1\n2,0,0\n", "keys of count 2 in the p-table must be 2"),
+        ("i,j,p\n0,0,0.9\n", "sum of the probabilities of count 0"),
+        ("i,j,p\n0,0,1.5\n", "probability in line 2 of the p-table"),
+        ("i,j,p\n0,-1,1\n", "change in row 0 of table"),
+        ("i,j,p\n1,1,1\n", "table"),
+        ("i,j,p\n0,0,1\n0,0,1\n", "line 3 of the p-table"),
+        ("i,j,p\n0,half,1\n", "line 2 of the p-table"),
+        ("i,j,p\n0,0.5,1\n", "line 2 of the p-table"),
+        ("i,j,p\n0,0\n", "line 2 of the p-table"),
+        ("a,b\n0,0\n", "columns of the p-table"),
+        ("i,j,p\n", "p-table"),
+        ("\n", "p-table"),
+        ("i,j,p\n\n0,0,half\n", "probability in line 3 of the p-table"),
+        ('i,j,p\n0,"0,1\n', "p-table"),
+        ("i,j,p\n0,0,1" + "0" * 200_000, "p-table"),
+        ("pcv,ckey,pvalue\n1,0,0\n1,0,1\n", "line 3 of the p-table"),
+        ("pcv,ckey,pvalue\n1,0,0\n1,1,1\n2,0,0\n", "keys of count 2 in the p-table"),
     ],
 )
-def test_p_tables_that_make_no_sense_are_refused(tmp_path, text, message):
+def test_p_tables_that_make_no_sense_are_refused(tmp_path, text, field):
     path = tmp_path / "keys.csv"
     path.write_text(text, "utf-8")
-    with pytest.raises(InvalidInput, match=message) as refused:
+    with refused(field):
         rules.CellKey(path)
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "field"),
     [
-        (lambda: rules.Suppress(0), "below must be a whole number of at least 1"),
-        (lambda: rules.Suppress(Fraction(5, 2)), "below must be a whole number"),  # type: ignore[arg-type]
-        (lambda: rules.Suppress(5, zeros="yes"), "zeros must be shown or hidden, not 'yes'"),
-        (lambda: rules.Round(1), "base must be a whole number of at least 2"),
-        (lambda: rules.Round(True), "base must be a whole number of at least 2"),
-        (lambda: rules.RandomRound(1), "base must be a whole number of at least 2"),
-        (lambda: rules.CellKey({}), "table must be"),
-        (lambda: rules.CellKey({1: {0: 1}}), "none for a count of 0"),
-        (lambda: rules.CellKey({0: {0: "1/2"}}), "sum of row 0 of table must be 1, not 0.5"),
-        (lambda: rules.CellKey({0: {0: 0.9999}}), "sum of row 0 of table must be 1"),
-        (lambda: rules.CellKey({0: {-1: 1}}), "change in row 0 of table must be"),
-        (lambda: rules.CellKey({0: {0: 1}}, period=2), "period must be a whole number"),
-        (lambda: rules.FromTable([[1]]), "matrix must be a row for each count"),
-        (lambda: rules.FromTable(3), "matrix must be a row for each count"),
-        (lambda: rules.FromTable([[1], ["1/2"]]), "sum of row 1 of matrix must be 1"),
+        (lambda: rules.Suppress(0), "below"),
+        (lambda: rules.Suppress(Fraction(5, 2)), "below"),  # type: ignore[arg-type]
+        (lambda: rules.Suppress(5, zeros="yes"), "zeros"),
+        (lambda: rules.Round(1), "base"),
+        (lambda: rules.Round(True), "base"),
+        (lambda: rules.RandomRound(1), "base"),
+        (lambda: rules.CellKey({}), "table"),
+        (lambda: rules.CellKey({1: {0: 1}}), "table"),
+        (lambda: rules.CellKey({0: {0: "1/2"}}), "sum of row 0 of table"),
+        (lambda: rules.CellKey({0: {0: 0.9999}}), "sum of row 0 of table"),
+        (lambda: rules.CellKey({0: {-1: 1}}), "change in row 0 of table"),
+        (lambda: rules.CellKey({0: {0: 1}}, period=2), "period"),
+        (lambda: rules.FromTable([[1]]), "matrix"),
+        (lambda: rules.FromTable(3), "matrix"),
+        (lambda: rules.FromTable([[1], ["1/2"]]), "sum of row 1 of matrix"),
         (
             lambda: rules.FromTable([[1], [1]]).channel(wi.Subsets(2)),
-            "rows of matrix must be 3, one for each count 0 … 2, not 2",
+            "rows of matrix",
         ),
-        (lambda: rules.Exact().channel(wi.Records(2, 2)), "space must be Subsets"),
-        (lambda: rules.Exact().channel(), "space must be given"),
+        (lambda: rules.Exact().channel(wi.Records(2, 2)), "space"),
+        (lambda: rules.Exact().channel(), "space"),
     ],
 )
-def test_rules_that_make_no_sense_are_refused(make, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_rules_that_make_no_sense_are_refused(make, field):
+    with refused(field):
         make()
 
 
@@ -218,7 +218,7 @@ def test_noise_by_scale_is_on_the_safe_side():
     chain = mechanisms.PostProcessed(mechanisms.Geometric("count", scale=2), rules.Round(3))
     level = wi.notions.PositiveMembership(families.Independent()).measure(chain, wi.Subsets(5))
     assert 1 < level.value <= np.exp(0.5) * (1 + 1e-9)
-    with pytest.raises(Unsupported, match="give alpha as a ratio"):
+    with refused("scale", kind=Unsupported):
         mechanisms.PostProcessed(
             mechanisms.Geometric("count", scale="1/100"), rules.Round(3)
         ).channel(wi.Subsets(50))
@@ -226,7 +226,7 @@ def test_noise_by_scale_is_on_the_safe_side():
 
 def test_cell_keys_refuse_counts_below_0():
     noise = mechanisms.Geometric("count", alpha=HALF)
-    with pytest.raises(Unsupported, match="counts of at least 0"):
+    with refused("count", -2, kind=Unsupported):
         mechanisms.PostProcessed(noise, rules.CellKey(KEYS)).channel(wi.Subsets(3))
     raised = mechanisms.PostProcessed(noise, lambda count: max(count, 0))
     rows = shown(mechanisms.PostProcessed(raised, rules.CellKey(KEYS)), 3)
@@ -262,7 +262,7 @@ def test_a_file_with_a_row_for_each_count(tmp_path):
     assert again.outputs == before.outputs and (again.exact == before.exact).all()
     assert again.lattice == before.lattice
     data = {"space": {"kind": "counts", "entities": 3}, "probabilities": [[1], [1]]}
-    with pytest.raises(InvalidInput, match="number of rows must be 4"):
+    with refused("number of rows", 2):
         wi.Channel.from_dict(data)
 
 

@@ -91,22 +91,22 @@ def test_a_plan_is_the_library_s_plan(still):
 
 
 @pytest.mark.parametrize(
-    ("body", "field", "words"),
+    ("body", "field"),
     [
-        ({"adversary": {"prior": "0.7"}, "target": {"posterior": 0.6}}, "target.posterior", "0.7"),
-        ({"adversary": {"prior": "x..0.7"}, "target": {"gamma": 2}}, "adversary.prior", "number"),
-        ({"adversary": {"prior": "0.9..0.2"}, "target": {"gamma": 2}}, "adversary.prior", "high"),
-        ({"adversary": {"linked": -1}, "target": {"gamma": 2}}, "adversary.linked", "at least 1"),
-        ({"target": {"gamma": 2, "delta": 2}}, "target.delta", "below 1"),
-        ({"target": {"gamma": "1"}}, "target.gamma", "above 1"),
-        ({"target": {"epsilon": "nan"}}, "target.epsilon", "finite"),
-        ({"target": {"gamma": 2, "speed": 1}}, "target.speed", ""),
-        ({"target": {}}, "target", "exactly one"),
-        ({}, "target", ""),
+        ({"adversary": {"prior": "0.7"}, "target": {"posterior": 0.6}}, "target.posterior"),
+        ({"adversary": {"prior": "x..0.7"}, "target": {"gamma": 2}}, "adversary.prior"),
+        ({"adversary": {"prior": "0.9..0.2"}, "target": {"gamma": 2}}, "adversary.prior"),
+        ({"adversary": {"linked": -1}, "target": {"gamma": 2}}, "adversary.linked"),
+        ({"target": {"gamma": 2, "delta": 2}}, "target.delta"),
+        ({"target": {"gamma": "1"}}, "target.gamma"),
+        ({"target": {"epsilon": "nan"}}, "target.epsilon"),
+        ({"target": {"gamma": 2, "speed": 1}}, "target.speed"),
+        ({"target": {}}, "target"),
+        ({}, "target"),
     ],
 )  # fmt: skip
-def test_a_wrong_plan_names_its_field(still, body, field, words):
-    assert words in problem(still.post("/api/plan", json=body), 422, field)
+def test_a_wrong_plan_names_its_field(still, body, field):
+    problem(still.post("/api/plan", json=body), 422, field)
 
 
 def changed(**parts: object) -> dict[str, object]:
@@ -122,36 +122,36 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("body", "field", "words"),
+    ("body", "field"),
     [
-        (table(source="none.csv"), "table.source", "hospital.parquet"),
-        (table(source="../hospital.parquet"), "table.source", "one of"),
-        (table(source="/etc/passwd"), "table.source", "one of"),
-        (table(privacy_unit="pation"), "table.privacy_unit", "patient"),
-        (table(max_rows_per_group=0), "table.max_rows_per_group", "whole number"),
-        (table(engine="spark"), "table.engine", ""),
-        (changed(domains={"ward": []}), "domains.ward", "at least one"),
-        (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age", "below"),
-        (changed(domains={"age": ["old"]}), "domains.age", "texts"),
-        (changed(domains={"nothing": [1]}), "domains.nothing", "column"),
-        (changed(domains={"age": list(range(2001))}), "domains.age", "2,000"),
-        (asked({"kind": "count", "where": "age >"}), "queries.0.where", "condition"),
-        (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1", "range"),
-        (asked({"kind": "count", "weight": -1}), "queries.0.weight", "above 0"),
-        (asked({"kind": "cound"}), "queries.0", "count"),
-        (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0.path", "plain"),
-        (asked(), "queries", ""),
+        (table(source="none.csv"), "table.source"),
+        (table(source="../hospital.parquet"), "table.source"),
+        (table(source="/etc/passwd"), "table.source"),
+        (table(privacy_unit="pation"), "table.privacy_unit"),
+        (table(max_rows_per_group=0), "table.max_rows_per_group"),
+        (table(engine="spark"), "table.engine"),
+        (changed(domains={"ward": []}), "domains.ward"),
+        (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age"),
+        (changed(domains={"age": ["old"]}), "domains.age"),
+        (changed(domains={"nothing": [1]}), "domains.nothing"),
+        (changed(domains={"age": list(range(2001))}), "domains.age"),
+        (asked({"kind": "count", "where": "age >"}), "queries.0.where"),
+        (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1"),
+        (asked({"kind": "count", "weight": -1}), "queries.0.weight"),
+        (asked({"kind": "cound"}), "queries.0"),
+        (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0.path"),
+        (asked(), "queries"),
     ],
 )  # fmt: skip
-def test_a_wrong_scenario_names_its_field(still, body, field, words):
-    assert words in problem(still.post("/api/estimate", json=body), 422, field)
+def test_a_wrong_scenario_names_its_field(still, body, field):
+    problem(still.post("/api/estimate", json=body), 422, field)
 
 
 @pytest.mark.parametrize("kind", ["count", "top"])
 def test_an_answer_that_no_page_can_show_is_refused(still, kind):
     many = {name: {"lower": 0, "upper": 200, "edges": list(range(200))} for name in ("age", "days")}
     body = asked({"kind": kind, "by": ["age", "days"]}) | {"domains": many}
-    assert "20,000 cells" in problem(still.post("/api/estimate", json=body), 422, "queries.0.by")
+    problem(still.post("/api/estimate", json=body), 422, "queries.0.by")
 
 
 def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
@@ -252,9 +252,7 @@ def test_verify_shows_its_witness(still):
     problem(still.post("/api/verify", json=body | {"family": "friends"}), 422, "family")
     problem(still.post("/api/verify", json=body | {"at_most": "much"}), 422, "at_most")
     wide = json.dumps({**channel, "probabilities": [[1] * 70_000]})
-    assert "at most" in problem(
-        still.post("/api/verify", json=body | {"channel": wide}), 422, "channel"
-    )
+    problem(still.post("/api/verify", json=body | {"channel": wide}), 422, "channel")
     records, subsets = {"kind": "records", "rows": 10**9, "values": 9}, {"kind": "subsets"}
     for space in (records, subsets | {"entities": 10**9}):
         large = json.dumps({**channel, "space": space})
@@ -269,12 +267,12 @@ PUBLISHED = {
 
 
 def test_a_table_before_it_is_published(still):
-    found = still.post("/api/published", json=PUBLISHED).json()
+    found = still.post("/api/rules/check", json=PUBLISHED).json()
     assert "1 cell is suppressed: 1 can be worked out exactly" in found["summary"][0]
     assert found["rows"][1] == ["A, a", "–", "40", "10.0%", "7.5%", "3"]
     assert "must not be published" in found["warning"]
     earlier = {"before": "ward,a,b,total\nA,<5,13,16\n", "population_before": "ward,a,b\nA,40,61\n"}
-    found = still.post("/api/published", json=PUBLISHED | earlier).json()
+    found = still.post("/api/rules/check", json=PUBLISHED | earlier).json()
     assert found["rows"][0][0] == "A, b, who left" and found["rows"][0][4] == "100%"
     for words, field in (
         ({"rule": "cell-key=/etc/passwd"}, "rule"),
@@ -285,23 +283,24 @@ def test_a_table_before_it_is_published(still):
         ({"population": "ward,a\nA,40\n"}, "population"),
         ({"published": "ward,a,b\nA,?,1\n"}, "published"),
         ({"published": "ward,a,b,total\nA,6,7,15\n"}, "published"),
-        ({"before": "ward,a,b\nA,1,2\n"}, "before"),
+        ({"before": "ward,a,b\nA,1,2\n"}, "population_before"),
+        ({"population_before": "ward,a,b\nA,1,2\n"}, "before"),
         (earlier | {"before": "ward,a,c\nA,1,2\n"}, "before"),
     ):
-        answer = still.post("/api/published", json=PUBLISHED | words)
+        answer = still.post("/api/rules/check", json=PUBLISHED | words)
         assert answer.status_code == 422
         assert answer.json()["error"]["field"].startswith(field), answer.text
 
 
-def test_notions_and_tradeoff(still):
+def test_notions_and_distortion(still):
     found = still.get("/api/notions").json()
     line = next(edge for edge in found["implications"] if edge["theorem"] == "T6")
     assert "T6" in line["statement"] and line["source"] in found["places"]
-    curves = still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7,0.3"}).json()["curves"]
+    curves = still.post("/api/distortion", json={"rows": 4, "prior": "0.7,0.3"}).json()["curves"]
     assert curves["dp"][0]["distortion"] == pytest.approx(1.2)
-    problem(still.post("/api/tradeoff", json={"rows": 400}), 422, "rows")
-    problem(still.post("/api/tradeoff", json={"rows": 4, "values": 40}), 422, "values")
-    problem(still.post("/api/tradeoff", json={"rows": 4, "prior": "0.7"}), 422, "prior")
+    problem(still.post("/api/distortion", json={"rows": 400}), 422, "rows")
+    problem(still.post("/api/distortion", json={"rows": 4, "values": 40}), 422, "values")
+    problem(still.post("/api/distortion", json={"rows": 4, "prior": "0.7"}), 422, "prior")
 
 
 # Safe by default
@@ -366,9 +365,9 @@ def test_a_shared_server_opens_no_budgets(tmp_path):
     hospital = served(tmp_path, register=False)
     body = {"scenario": ONE, "request": "shared-one"}
     with running(hospital) as url, program(url) as client:
-        assert "ledger create" in problem(
-            client.post("/api/release", json=body), 409, "table.source"
-        )
+        refused = client.post("/api/release", json=body)
+        problem(refused, 409, "table.source")
+        assert "whosin ledger create" in refused.json()["error"]["hint"]
         problem(client.post("/api/files", params={"name": "a.csv"}, content=b"a\n1\n"), 409, "name")
         with Ledger(hospital.ledger) as ledger:
             plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
@@ -396,7 +395,7 @@ def test_uploads(tmp_path):
             "*.csv",
         ):
             problem(upload(client, name, b"a\n1\n"), 422, "name")
-        assert "already" in problem(upload(client, "new.csv", b"a\n1\n"), 409, "name")
+        problem(upload(client, "new.csv", b"a\n1\n"), 409, "name")
         problem(upload(client, "large.csv", b"a" * 1001), 413)
         for name, content in (
             ("text.parquet", b"who,age\nann,3\n"),
@@ -405,11 +404,9 @@ def test_uploads(tmp_path):
             ("empty.csv", b""),
             ("text.arrow", b"who\nann\n"),
         ):
-            assert "as its name says" in problem(upload(client, name, content), 422, "name")
+            problem(upload(client, name, content), 422, "name")
         assert upload(client, "torn.parquet", b"PAR1 and nothing more").status_code == 201
-        assert "readable parquet" in problem(
-            client.get("/api/columns", params={"file": "torn.parquet"}), 422, "table.source"
-        )
+        problem(client.get("/api/columns", params={"file": "torn.parquet"}), 422, "table.source")
     there = {path.name for path in (tmp_path / "data").iterdir()}
     assert there == {"hospital.parquet", "hospital.toml", "new.csv", "torn.parquet"}
     assert not list(tmp_path.glob("evil*"))

@@ -1,4 +1,4 @@
-"""Whatever is wrong with the shape of a request is said in one sentence that names the field."""
+"""Whatever is wrong with the shape of a request is refused in one shape that names the field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ FOREIGN = re.compile(
 )
 """Words that are the framework's, not ours."""
 GAMMA = {"gamma": 2}
-NUMBER = 'a finite number, or a short text that spells one, such as "0.6"'
 LONG = "0" * 101
 
 
@@ -28,106 +27,102 @@ def still(tmp_path_factory):
         yield client
 
 
-def said(answer: httpx.Response) -> tuple[int, str | None, str]:
+def refused_field(answer: httpx.Response) -> tuple[int, str | None]:
+    """The status and the field of a refusal, in one sentence that is ours."""
     error = answer.json()["error"]
+    assert set(error) == {"field", "message", "hint"}
     assert not FOREIGN.search(error["message"]), error
-    assert error["field"] is None or error["field"] in error["message"], error
-    return answer.status_code, error["field"], error["message"]
+    assert len(error["message"]) < 300 and ". " not in error["message"], error
+    assert error["hint"] is None or error["message"].endswith(error["hint"])
+    return answer.status_code, error["field"]
 
 
-BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize(
-    ("content", "headers", "status", "words"),
+    ("content", "headers"),
     [
-        (b"{}", {}, 422, BODY),
-        (b"{}", {"Content-Type": "text/plain"}, 422, BODY),
-        (b"", JSON, 422, BODY),
-        (b"null", JSON, 422, BODY),
-        (b"[]", JSON, 422, f"{BODY}, not a list"),
-        (b'"x"', JSON, 422, f"{BODY}, not a text"),
-        (b"3", JSON, 422, f"{BODY}, not a number"),
-        (b'{"a":', JSON, 422, "the body must be JSON, not line 1"),
-        (b'{"a":"\xff"}', JSON, 422, "the body must be JSON in UTF-8"),
-        (b"[" * 100_000, JSON, 422, "the body must be nested at most"),
-        (b'{"target":{"gamma":' + b"9" * 5000 + b"}}", JSON, 422, "numbers of at most 1000 digits"),
+        (b"{}", {}),
+        (b"{}", {"Content-Type": "text/plain"}),
+        (b"", JSON),
+        (b"null", JSON),
+        (b"[]", JSON),
+        (b'"x"', JSON),
+        (b"3", JSON),
+        (b'{"a":', JSON),
+        (b'{"a":"\xff"}', JSON),
+        (b"[" * 100_000, JSON),
+        (b'{"target":{"gamma":' + b"9" * 5000 + b"}}", JSON),
+        (b"[" + b"1," * 200_001 + b"1]", JSON),
+        (b"{" + b",".join(b'"%d":1' % i for i in range(5001)) + b"}", JSON),
     ],
 )
-def test_a_body_that_is_none(still, content, headers, status, words):
-    found = said(still.post("/api/plan", content=content, headers=headers))
-    assert found[:2] == (status, None) and words in found[2]
+def test_a_body_that_is_none(still, content, headers):
+    answer = still.post("/api/plan", content=content, headers=headers)
+    assert refused_field(answer) == (422, None)
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "field", "words"),
+    ("path", "body", "field"),
     [
-        ("plan", {}, "target", "target must be given"),
-        ("plan", {"target": None}, "target", "an object with keys, not nothing"),
-        ("plan", {"target": 3}, "target", "an object with keys, not a number"),
-        ("plan", {"target": {"posterior": []}}, "target.posterior", f"{NUMBER}, not a list"),
-        ("plan", {"target": {"posterior": {}}}, "target.posterior", f"{NUMBER}, not an object"),
-        ("plan", {"target": {"posterior": True}}, "target.posterior", "not true or false"),
-        ("plan", {"target": {"gain": LONG}}, "target.gain", f"{NUMBER}, not a text of 101 letters"),
-        ("plan", {"target": {"speed": 1}}, "target.speed", "no such key"),
-        ("plan", {"target": {"float": 1}}, "target.float", "no such key"),
-        ("plan", {"target": {"rho": 1, "candidates": "x"}}, "target.candidates", "a whole number"),
-        ("plan", {"target": {"rho": 1, "candidates": 2.5}}, "target.candidates", "a whole number"),
-        ("plan", {"target": {"rho": 1, "candidates": True}}, "target.candidates", "whole number"),
-        ("plan", {"target": GAMMA, "adversary": 3}, "adversary", "an object with keys"),
-        ("plan", {"target": GAMMA, "adversary": {"prior": []}}, "adversary.prior", "such as"),
-        ("plan", {"target": GAMMA, "adversary": {"prior": LONG}}, "adversary.prior", "101 letters"),
-        ("plan", {"target": GAMMA, "adversary": {"size-known": "yes"}}, "adversary.size-known",
-         "true or false, not a text"),
-        ("plan", {"target": GAMMA, "adversary": {"uninformed": 1}}, "adversary.uninformed",
-         "true or false, not a number"),
-        ("plan", {"target": GAMMA, "adversary": {"linked": "x"}}, "adversary.linked", "whole"),
-        ("plan", {"target": GAMMA, "adversary": {"known": 1.5}}, "adversary.known", "whole number"),
-        ("release", {"scenario": ONE}, "request", "must be given"),
-        ("release", {"request": "abcdefgh"}, "scenario", "must be given"),
-        ("release", {"scenario": ONE, "request": 3}, "request", "a text, not a number"),
-        ("release", {"scenario": ONE, "request": "short"}, "request",
-         "request must be 8 to 80 letters, digits and dashes, not a text"),
-        ("release", {"scenario": ONE, "request": "a" * 81}, "request", "8 to 80 letters"),
-        ("release", {"scenario": ONE, "request": "with a blank!"}, "request", "and dashes"),
-        ("release", {"scenario": ONE | {"title": 3}, "request": "abcdefgh"}, "scenario.title",
-         "a text, not a number"),
-        ("estimate", ONE | {"title": "x" * 201}, "title", "at most 200 letters, not a text of 201"),
-        ("estimate", ONE | {"table": 3}, "table", "an object with keys"),
-        ("estimate", ONE | {"table": {"source": 3, "privacy_unit": "a"}}, "table.source", "a text"),
-        ("estimate", ONE | {"table": {"source": "x"}}, "table.privacy_unit", "must be given"),
-        ("estimate", ONE | {"table": {"source": "x", "privacy_unit": "e", "max_groups": "3"}},
-         "table.max_groups", "a whole number, not a text"),
-        ("estimate", ONE | {"domains": 3}, "domains", "an object with keys"),
-        ("estimate", ONE | {"domains": {"x" * 201: []}}, "domains", "at most 200 letters"),
-        ("estimate", ONE | {"domains": {str(i): [1] for i in range(501)}}, "domains",
-         "at most 500"),
-        ("estimate", ONE | {"queries": 3}, "queries", "a list, not a number"),
-        ("estimate", ONE | {"queries": []}, "queries", "at least 1 of them"),
-        ("estimate", ONE | {"queries": [3]}, "queries.0", "an object with keys, not a number"),
-        ("estimate", ONE | {"queries": [{"kind": "count"}] * 101}, "queries",
-         "at most 100 of them"),
-        ("estimate", ONE | {"budget": {"split": 3}}, "budget.split", "a text"),
-        ("estimate", ONE | {"budget": {"share": []}}, "budget.share", "a finite number"),
-        ("estimate", ONE | {"x" * 300: 1}, "x" * 300, "no such key"),
-        ("verify", {"channel": 3}, "channel", "a text, not a number"),
-        ("tradeoff", {"rows": "many"}, "rows", "rows must be a whole number, not a text"),
-        ("tradeoff", {"rows": 1.5}, "rows", "a whole number"),
-        ("login", {"token": 3}, "token", "a text"),
-        ("scenario/read", {"text": 3}, "text", "a text"),
-        ("release/csv?answer=x", {"scenario": ONE, "request": "abcdefgh"}, "answer", "a whole"),
-        ("release/csv?answer=-1", {"scenario": ONE, "request": "abcdefgh"}, "answer", "at least 0"),
-        ("release/csv?answer=100", {"scenario": ONE, "request": "abcdefgh"}, "answer", "most 99"),
+        ("plan", {}, "target"),
+        ("plan", {"target": None}, "target"),
+        ("plan", {"target": 3}, "target"),
+        ("plan", {"target": {"posterior": []}}, "target.posterior"),
+        ("plan", {"target": {"posterior": {}}}, "target.posterior"),
+        ("plan", {"target": {"posterior": True}}, "target.posterior"),
+        ("plan", {"target": {"gain": LONG}}, "target.gain"),
+        ("plan", {"target": {"speed": 1}}, "target.speed"),
+        ("plan", {"target": {"float": 1}}, "target.float"),
+        ("plan", {"target": {"rho": 1, "candidates": "x"}}, "target.candidates"),
+        ("plan", {"target": {"rho": 1, "candidates": 2.5}}, "target.candidates"),
+        ("plan", {"target": {"rho": 1, "candidates": True}}, "target.candidates"),
+        ("plan", {"target": GAMMA, "adversary": 3}, "adversary"),
+        ("plan", {"target": GAMMA, "adversary": {"prior": []}}, "adversary.prior"),
+        ("plan", {"target": GAMMA, "adversary": {"prior": LONG}}, "adversary.prior"),
+        ("plan", {"target": GAMMA, "adversary": {"size-known": "yes"}}, "adversary.size-known"),
+        ("plan", {"target": GAMMA, "adversary": {"uninformed": 1}}, "adversary.uninformed"),
+        ("plan", {"target": GAMMA, "adversary": {"linked": "x"}}, "adversary.linked"),
+        ("plan", {"target": GAMMA, "adversary": {"known": 1.5}}, "adversary.known"),
+        ("release", {"scenario": ONE}, "request"),
+        ("release", {"request": "abcdefgh"}, "scenario"),
+        ("release", {"scenario": ONE, "request": 3}, "request"),
+        ("release", {"scenario": ONE, "request": "short"}, "request"),
+        ("release", {"scenario": ONE, "request": "a" * 81}, "request"),
+        ("release", {"scenario": ONE, "request": "with a blank!"}, "request"),
+        ("release", {"scenario": ONE | {"title": 3}, "request": "abcdefgh"}, "scenario.title"),
+        ("estimate", ONE | {"title": "x" * 201}, "title"),
+        ("estimate", ONE | {"table": 3}, "table"),
+        ("estimate", ONE | {"table": {"source": 3, "privacy_unit": "a"}}, "table.source"),
+        ("estimate", ONE | {"table": {"source": "x"}}, "table.privacy_unit"),
+        (
+            "estimate",
+            ONE | {"table": {"source": "x", "privacy_unit": "e", "max_groups": "3"}},
+            "table.max_groups",
+        ),
+        ("estimate", ONE | {"domains": 3}, "domains"),
+        ("estimate", ONE | {"domains": {"x" * 201: []}}, "domains"),
+        ("estimate", ONE | {"domains": {str(i): [1] for i in range(501)}}, "domains"),
+        ("estimate", ONE | {"queries": 3}, "queries"),
+        ("estimate", ONE | {"queries": []}, "queries"),
+        ("estimate", ONE | {"queries": [3]}, "queries.0"),
+        ("estimate", ONE | {"queries": [{"kind": "count"}] * 101}, "queries"),
+        ("estimate", ONE | {"budget": {"split": 3}}, "budget.split"),
+        ("estimate", ONE | {"budget": {"share": []}}, "budget.share"),
+        ("estimate", ONE | {"x" * 300: 1}, "x" * 300),
+        ("verify", {"channel": 3}, "channel"),
+        ("distortion", {"rows": "many"}, "rows"),
+        ("distortion", {"rows": 1.5}, "rows"),
+        ("login", {"token": 3}, "token"),
+        ("scenario/read", {"text": 3}, "text"),
+        ("release/csv?answer=x", {"scenario": ONE, "request": "abcdefgh"}, "answer"),
+        ("release/csv?answer=-1", {"scenario": ONE, "request": "abcdefgh"}, "answer"),
+        ("release/csv?answer=100", {"scenario": ONE, "request": "abcdefgh"}, "answer"),
     ],
-)  # fmt: skip
-def test_a_wrong_shape_names_its_field(still, path, body, field, words):
-    answer = still.post(f"/api/{path}", json=body)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["field"]) == (422, field), error
-    assert words in error["message"] and field[:120] in error["message"]
-    assert not FOREIGN.search(error["message"])
-    assert len(error["message"]) < 300 and ". " not in error["message"]
+)
+def test_a_wrong_shape_names_its_field(still, path, body, field):
+    assert refused_field(still.post(f"/api/{path}", json=body)) == (422, field)
 
 
 @pytest.mark.parametrize(
@@ -135,34 +130,41 @@ def test_a_wrong_shape_names_its_field(still, path, body, field, words):
 )
 def test_numbers_that_are_none(still, number, field):
     body = f'{{"target": {{"gamma": {number}}}}}'.encode()
-    found = said(still.post("/api/plan", content=body, headers=JSON))
-    assert found[:2] == (422, field) and "finite" in found[2]
+    assert refused_field(still.post("/api/plan", content=body, headers=JSON)) == (422, field)
 
 
 def test_addresses_and_names(still):
-    assert said(still.get("/api/columns")) == (422, "file", "file must be given")
-    assert "at most 200 letters" in said(still.get("/api/columns", params={"file": "x" * 300}))[2]
-    assert said(still.get("/api/none"))[0] == said(still.get("/static/none.js"))[0] == 404
-    assert said(still.get("/api/plan")) == (405, None, "this address takes POST only")
-    assert said(still.request("DELETE", "/api/hello"))[2] == "this address takes GET only"
+    assert refused_field(still.get("/api/columns")) == (422, "file")
+    assert refused_field(still.get("/api/columns", params={"file": "x" * 300})) == (422, "file")
+    for path in ("/api/none", "/static/none.js"):
+        assert refused_field(still.get(path)) == (404, None)
+    assert refused_field(still.get("/api/plan")) == (405, None)
+    assert refused_field(still.request("DELETE", "/api/hello")) == (405, None)
+
+
+def test_a_hint_comes_as_data(still):
+    """What to do stands at the end of the message, and by itself."""
+    answer = still.post("/api/distortion", json={"rows": 4000})
+    assert refused_field(answer) == (422, "rows")
+    assert answer.json()["error"]["hint"] == "whosin distortion takes more"
+    assert still.get("/api/none").json()["error"]["hint"] is None
 
 
 @pytest.mark.parametrize(
-    ("text", "field", "words"),
+    ("text", "field"),
     [
-        ("title = 1", "title", "title must be a text, not a number"),
-        ("[target]\ngamma = [1]", "target.gamma", f"{NUMBER}, not a list"),
-        ("[target]\nspeed = 1", "target.speed", "no such key"),
-        ("[table]\nrows = true", "table.source", "must be given"),
+        ("title = 1", "title"),
+        ("[target]\ngamma = [1]", "target.gamma"),
+        ("[target]\nspeed = 1", "target.speed"),
+        ("[table]\nmax_groups = true", "table.source"),
     ],
 )
-def test_a_scenario_of_the_wrong_shape(still, text, field, words):
+def test_a_scenario_of_the_wrong_shape(still, text, field):
     whole = "[target]\ngamma = 2\n" if "target" not in text else ""
-    table = "[table]\nsource = 'x'\nentity = 'y'\n" if "[table]" not in text else ""
+    table = "[table]\nsource = 'x'\nprivacy_unit = 'y'\n" if "[table]" not in text else ""
     queries = "[[queries]]\nkind = 'count'\n"
     body = {"text": "\n".join([text, whole, table, queries])}
-    found = said(still.post("/api/scenario/read", json=body))
-    assert found[:2] == (422, field) and words in found[2]
+    assert refused_field(still.post("/api/scenario/read", json=body)) == (422, field)
 
 
 def test_a_right_request_is_none_of_this(still):
@@ -173,14 +175,12 @@ def test_a_port_that_is_taken(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "--folder", str(tmp_path), "--port", str(port)]) == 3
-    words = f"whosin: port {port} is in use; choose another one: --port {port + 1}\n"
-    assert capsys.readouterr() == ("", words)
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1) and f"--port {port + 1}" in err
 
 
-def test_an_address_of_another_machine(tmp_path, capsys):
-    (tmp_path / "whosin-users.json").unlink(missing_ok=True)
+def test_addresses_to_listen_on(tmp_path, refused_at):
+    """One of another machine, and any but this machine's own before users have tokens."""
+    assert refused_at("serve --host 0.0.0.0 --folder", tmp_path) == "--host"
     assert main(["serve", "--folder", str(tmp_path), "--add-user", "ann"]) == 0
-    capsys.readouterr()
-    assert main(["serve", "--folder", str(tmp_path), "--host", "192.0.2.1"]) == 2
-    words = "whosin: --host must be an address of this machine, not 192.0.2.1\n"
-    assert capsys.readouterr().err == words
+    assert refused_at("serve --host 192.0.2.1 --folder", tmp_path) == "--host"

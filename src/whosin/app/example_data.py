@@ -7,9 +7,6 @@ from pathlib import Path
 from whosin.exact import Array
 from whosin.plain_files import create_file, write_file
 
-# A generated hospital: made-up patients and visits, for the demonstration and the docs.
-
-
 HOSPITAL_SCENARIO = """\
 title = "Hospital visits (generated data)"
 
@@ -85,9 +82,6 @@ def write_hospital(folder: Path, patients: int = 20_000) -> Path:
     scenario = folder / "hospital.toml"
     write_file(scenario, HOSPITAL_SCENARIO)
     return scenario
-
-
-# A generated town: made-up residents with a dozen attributes that go together, for the docs.
 
 
 TOWN_DISTRICTS = (

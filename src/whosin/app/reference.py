@@ -21,7 +21,7 @@ from whosin import (
     theorems,
     vocabulary,
 )
-from whosin.app.cli.main import app
+from whosin.app.cli.main import make_app
 from whosin.families import FAMILY_KINDS
 from whosin.mechanisms import MECHANISM_KINDS
 from whosin.notions import NOTION_KINDS
@@ -35,12 +35,12 @@ AUDIT_FUNCTIONS = (
     audit.one_draw,
     audit.one_run,
     audit.curve_run,
-    audit.model,
+    audit.training,
     audit.score_loss,
     audit.score_text_loss,
     audit.synthetic_score,
     audit.gradient_step,
-    audit.synthetic_table,
+    audit.synthetic,
     audit.scores,
     audit.Audit,
     audit.Scores,
@@ -48,7 +48,7 @@ AUDIT_FUNCTIONS = (
     audit.CurveRun,
     audit.GaussianCurve,
     audit.ApproximateCurve,
-    audit.ModelAudit,
+    audit.TrainingAudit,
     audit.StepAudit,
     audit.SyntheticAudit,
     audit.Event,
@@ -119,7 +119,7 @@ def _scenario_section() -> str:
 
 
 def _command_section() -> str:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(make_app())
     blocks = ["## Commands"]
     commands = getattr(group, "commands", {})
     for name, command in _flatten_commands("", commands):

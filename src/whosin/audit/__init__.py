@@ -34,20 +34,20 @@ from whosin.audit.model_scores import score_loss as score_loss
 from whosin.audit.model_scores import score_text_loss as score_text_loss
 from whosin.audit.model_scores import scores as scores
 from whosin.audit.neighbouring_inputs import check_claim as check_claim
-from whosin.audit.neighbouring_inputs import two_samples as two_samples
+from whosin.audit.neighbouring_inputs import samples as samples
 from whosin.audit.neighbouring_inputs import two_worlds as two_worlds
 from whosin.audit.sampling import one_draw as one_draw
 from whosin.audit.single_run import OneRun as OneRun
 from whosin.audit.single_run import one_run as one_run
-from whosin.audit.synthetic import SyntheticAudit as SyntheticAudit
-from whosin.audit.synthetic import synthetic_score as synthetic_score
-from whosin.audit.synthetic import synthetic_table as synthetic_table
+from whosin.audit.synthetic_membership import SyntheticAudit as SyntheticAudit
+from whosin.audit.synthetic_membership import synthetic as synthetic
+from whosin.audit.synthetic_membership import synthetic_score as synthetic_score
 from whosin.audit.tradeoff_claims import ApproximateCurve as ApproximateCurve
 from whosin.audit.tradeoff_claims import CurveRun as CurveRun
 from whosin.audit.tradeoff_claims import GaussianCurve as GaussianCurve
 from whosin.audit.tradeoff_claims import curve_run as curve_run
-from whosin.audit.training import ModelAudit as ModelAudit
-from whosin.audit.training import model as model
+from whosin.audit.training_runs import TrainingAudit as TrainingAudit
+from whosin.audit.training_runs import training as training
 from whosin.extras import require_extras
 
 require_extras("audit")
@@ -61,29 +61,29 @@ __all__ = [
     "EventCount",
     "GaussianCurve",
     "InputPair",
-    "ModelAudit",
     "OneRun",
     "Rate",
     "Scores",
     "StepAudit",
     "StepFinding",
     "SyntheticAudit",
+    "TrainingAudit",
     "check_claim",
     "curve_run",
     "gradient_step",
-    "model",
     "most_scores",
     "neighbour_tables",
     "neighbouring_vectors",
     "one_draw",
     "one_run",
+    "samples",
     "score_loss",
     "score_text_loss",
     "scores",
     "search",
+    "synthetic",
     "synthetic_score",
-    "synthetic_table",
-    "two_samples",
+    "training",
     "two_worlds",
 ]
 

@@ -10,17 +10,14 @@ import numpy as np
 from whosin.errors import invalid_value
 from whosin.exact import Array, rational
 
-# Exact confidence bounds for one probability (Clopper and Pearson 1934).
-#
-# Contract: no normal approximation. The special functions are floats, so every bound is checked
-# against the binomial tail that defines it and moved outwards until the tail, with room for
-# rounding,
-# is small enough: a bound may be wider than the exact one by about one part in 10^9, never
-# narrower.
+# Exact confidence bounds for one probability (Clopper and Pearson 1934). No normal approximation.
+# The special functions are floats, so every bound is checked against the binomial tail that defines
+# it and moved outwards until the tail, with room for rounding, is small enough: a bound may be
+# wider than the exact one by about one part in 10^9, never narrower.
 
 
 LOWER_SHARE = 0.2
-"""The part of the error of two intervals that pays for the lower one: where the other world hardly
+"""The part of the error of two intervals that pays for the lower one: where the other input hardly
 has an event, the upper bound of its probability is the one that gains by more."""
 ROUNDING_SLACK = 1e-9
 """Relative room for the rounding of special functions, whose own errors are some 10^-12."""
@@ -90,20 +87,17 @@ def log_interval_ratio(
     return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
 
 
-# An exact lower confidence bound for the ratio of two probabilities.
-#
-# Contract: X ~ Binomial(n, P) and Y ~ Binomial(m, Q) are independent. `RatioTest.bound` gives an ε
-# with Pr[P ≤ e^ε Q + δ] ≤ error, whatever P and Q are. It is a test of the hypothesis P ≤ e^ε Q + δ
-# by the statistic X − κY, where the slope κ must be chosen without looking at these counts:
-# rejection
-# is then monotone in ε, so the largest rejected ε is the bound.
+# An exact lower confidence bound for the ratio of two probabilities. X ~ Binomial(n, P) and Y ~
+# Binomial(m, Q) are independent. `RatioTest.bound` gives an ε with Pr[P ≤ e^ε Q + δ] ≤ error,
+# whatever P and Q are. It is a test of the hypothesis P ≤ e^ε Q + δ by the statistic X − κY, where
+# the slope κ must be chosen without looking at these counts: rejection is then monotone in ε, so
+# the largest rejected ε is the bound.
 #
 # The p-value is the largest over the unknown Q. Berger and Boos (1994): a small share of the error
 # pays for an exact interval for Q, and only Q inside it are tried. For Q in a cell [q, q'] the
 # statistic is dominated by the one with P = e^ε q' + δ and Q = q, so finitely many cells bound the
-# largest p-value from above. Against two separate intervals
-# (each at half the error) the bound is about 1.7 times closer to the estimate, and more so for rare
-# events.
+# largest p-value from above. Against two separate intervals (each at half the error) the bound is
+# about 1.7 times closer to the estimate, and more so for rare events.
 
 
 ERROR_SHARE = 0.01
@@ -217,36 +211,28 @@ def _block_starts(low: float, high: float, trials: int) -> Array:
     return np.concatenate([[first - 1], starts]).astype(float)
 
 
-# An exact lower bound on a ratio of probabilities, where the event is a rank of one sample.
-#
-# Contract: y_1 … y_m and x_1 … x_n are independent draws of two distributions Q and P. The event is
-# {value > t}, where t is the (r+1)-th largest y: a choice that depends on the y alone, so the x
-# that
-# are above it are Binomial(n, P(> t)) given the y. And Q(> t) is at most a Beta(r + 1, m − r)
-# variable, exactly one where Q has no ties (they only make it smaller). So if P(> t) ≤ e^ε Q(> t) +
-# δ, then
+# An exact lower bound on a ratio of probabilities, where the event is a rank of one sample. Here
+# y_1 … y_m and x_1 … x_n are independent draws of two distributions Q and P. The event is {value >
+# t}, where t is the (r+1)-th largest y: a choice that depends on the y alone, so the x that are
+# above it are Binomial(n, P(> t)) given the y. And Q(> t) is at most a Beta(r + 1, m − r) variable,
+# exactly one where Q has no ties (they only make it smaller). So if P(> t) ≤ e^ε Q(> t) + δ, then
 #
 #     Pr[at least k of the x are above t] ≤ E Pr[Binomial(n, min(1, e^ε B + δ)) ≥ k]
 #
 # with B ~ Beta(r + 1, m − r), whatever P and Q are: no nuisance is left. The right side grows with
-# ε;
-# the largest ε at which it is at most the error is the bound. The expectation is a sum over cells
-# of
-# B, each counted at its upper end.
+# ε; the largest ε at which it is at most the error is the bound. The expectation is a sum over
+# cells of B, each counted at its upper end.
 #
 # *With δ.* Scores of one run share what goes wrong in it: a failure that has a probability of δ may
 # betray everybody at once, and then scores are not independent of each other. (ε, δ) means that P
-# and
-# Q are mixtures, with weights 1 − δ and δ, of two that keep ε and of any two. So F of the x are
-# above
-# t by failure, with an expectation of at most nδ and in any way together, and the others as above
-# with δ = 0 and Q/(1 − δ) for Q. Where g(i) is the p-value when i of the hits are given away,
+# and Q are mixtures, with weights 1 − δ and δ, of two that keep ε and of any two. So F of the x are
+# above t by failure, with an expectation of at most nδ and in any way together, and the others as
+# above with δ = 0 and Q/(1 − δ) for Q. Where g(i) is the p-value when i of the hits are given away,
 #
 #     Pr[at least k of the x are above t] ≤ E g(F) ≤ g(0) + nδ · max over i ≥ 1 of (g(i) − g(0))/i,
 #
 # as in Theorem 5.2 of Steinke, Nasr and Jagielski (2023). Failures that are independent of each
-# other
-# are among these.
+# other are among these.
 
 
 RANKS_CELLS, REACH = 400, 6.5

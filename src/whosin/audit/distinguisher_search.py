@@ -38,7 +38,7 @@ from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Token, align_
 from whosin.audit.outputs import MAX_PARTS as DESCRIBED
 from whosin.audit.sampling import count_exceptions, is_constant, one_thread
 from whosin.audit.snapshots import Raised
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 if TYPE_CHECKING:
@@ -46,12 +46,11 @@ if TYPE_CHECKING:
 
 
 # What is tried on the outputs of a search: orderings, with scores for draws they have not seen.
-#
-# Contract: everything here happens on samples that are not counted afterwards. `STRATEGIES` are the
-# kinds of orderings, the plainest first: each says by itself to which outputs it applies. What is
-# cheap to learn is learnt three times: each half of the samples judges what the other half learnt,
-# and both together order the outputs of the final event. Places are chosen on the first half alone,
-# and single places and the bits of floats at many places are judged by the second.
+# Everything here happens on samples that are not counted afterwards. `STRATEGIES` are the kinds of
+# orderings, the plainest first: each says by itself to which outputs it applies. What is cheap to
+# learn is learnt three times: each half of the samples judges what the other half learnt, and both
+# together order the outputs of the final event. Places are chosen on the first half alone, and
+# single places and the bits of floats at many places are judged by the second.
 
 
 FEW_OUTPUTS = 64
@@ -68,12 +67,12 @@ Learn = Callable[[Outputs, Outputs], Distinguisher]
 
 @dataclass(frozen=True)
 class DistinguisherScores:
-    """An ordering with scores that it gave to draws it was not learnt on, in both worlds.
+    """An ordering with scores that it gave to draws it was not learnt on, on both inputs.
 
     `matched` are the scores by which a share of the draws is turned into a threshold: of the final
-    ordering, where the trial's own scores came from orderings learnt on one half each. `smooth`
-    orderings put draws in the tail for a reason, not by chance. Without `float_bits` outputs are
-    ordered apart from these.
+    ordering, where the distinguisher's own scores came from orderings learnt on one half each.
+    `smooth` orderings put draws in the tail for a reason, not by chance. Without `float_bits`
+    outputs are ordered apart from these.
     """
 
     ordering: Distinguisher
@@ -90,7 +89,7 @@ class DistinguisherScores:
 
     @cached_property
     def levels(self) -> Array:
-        """The different scores of both worlds, the least first."""
+        """The different scores of both inputs, the least first."""
         levels = np.concatenate(self.sorted_scores)
         levels.sort(kind="stable")  # which merges what is sorted already
         return np.asarray(levels[np.append(True, levels[1:] != levels[:-1])])
@@ -158,36 +157,38 @@ class SampleHalves:
         """Of vectors: of each half, and of both together."""
         return [CellCounts.of(*pair) for pair in self.pairs]
 
-    def crossed(self, learn: Learn) -> DistinguisherScores:
+    def cross_learn(self, learn: Learn) -> DistinguisherScores:
         """Each half judged by what the other half learnt."""
-        return self.exchanged(*(learn(*pair) for pair in self.pairs))
+        return self.cross_score(*(learn(*pair) for pair in self.pairs))
 
-    def exchanged(
+    def cross_score(
         self, one: Distinguisher, two: Distinguisher, final: Distinguisher
     ) -> DistinguisherScores:
         """Each half judged by the ordering of the other one."""
         scores = [
-            np.concatenate([one.score(self.second[world]), two.score(self.first[world])])
-            for world in (0, 1)
+            np.concatenate([one.score(self.second[side]), two.score(self.first[side])])
+            for side in (0, 1)
         ]
         matched = np.concatenate([final.score(each) for each in self.both])
         return DistinguisherScores(final, scores[0], scores[1], matched)
 
-    def judged(self, ordering: Distinguisher, *, smooth: bool = False) -> DistinguisherScores:
+    def score_second_half(
+        self, ordering: Distinguisher, *, smooth: bool = False
+    ) -> DistinguisherScores:
         """The second half judged by what the first half learnt."""
         scores = ordering.score(self.second[0]), ordering.score(self.second[1])
         return DistinguisherScores(ordering, *scores, smooth=smooth)
 
 
 def most_repeats(both: Pair) -> int:
-    """How often the commonest output is there, in both worlds together."""
+    """How often the commonest output is there, on both inputs together."""
     keys = np.sort(np.concatenate([each.keys() for each in both]))
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     return int(np.diff(np.append(starts, len(keys))).max())
 
 
 def distinct_outputs(both: Pair) -> int:
-    """How many different outputs there are in both worlds."""
+    """How many different outputs there are on both inputs."""
     if both[0].kind == FORMS:
         return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
     return len(np.unique(np.concatenate([each.keys() for each in both])))
@@ -205,13 +206,13 @@ def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
 def try_frequencies(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """Whole outputs that come again."""
     if halves.comes_again:
-        yield halves.crossed(ByFrequency.learn)
+        yield halves.cross_learn(ByFrequency.learn)
 
 
 def try_bins(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """Try numbers by the bin that they are in."""
     if halves.kind == NUMBERS and halves.distinct > BIN_COUNT:
-        yield halves.crossed(ByBin.learn)
+        yield halves.cross_learn(ByBin.learn)
 
 
 def _has_parts(halves: SampleHalves) -> bool:
@@ -223,9 +224,11 @@ def try_tokens(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     if _has_parts(halves):
         for sign in ORDER_SIGNS:
             if halves.kind == FORMS:
-                yield halves.exchanged(*(ByToken.learn(each, sign) for each in halves.token_counts))
+                yield halves.cross_score(
+                    *(ByToken.learn(each, sign) for each in halves.token_counts)
+                )
             else:
-                yield halves.exchanged(*(ByCell.learn(each, sign) for each in halves.cell_counts))
+                yield halves.cross_score(*(ByCell.learn(each, sign) for each in halves.cell_counts))
 
 
 def try_skeletons(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -234,7 +237,7 @@ def try_skeletons(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         for sign in ORDER_SIGNS:
             learnt = [ByToken.learn(each, sign, SKELETON_TOKENS) for each in halves.token_counts]
             if learnt[-1].present or learnt[-1].absent:
-                yield halves.exchanged(*learnt)
+                yield halves.cross_score(*learnt)
 
 
 def try_token_pairs(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -251,7 +254,7 @@ def try_token_pairs(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         PairCounts.of(*pair, tokens) for pair, tokens in zip(halves.pairs, chosen, strict=True)
     ]
     for sign in ORDER_SIGNS:
-        yield halves.exchanged(*(ByPair.learn(each, sign) for each in counted))
+        yield halves.cross_score(*(ByPair.learn(each, sign) for each in counted))
 
 
 def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -266,7 +269,7 @@ def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
                 one, two = (part.score(each) for each in halves.both)
                 yield DistinguisherScores(part, one, two, smooth=True)
             else:
-                yield halves.judged(part, smooth=True)
+                yield halves.score_second_half(part, smooth=True)
 
 
 def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -281,9 +284,9 @@ def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         for learn in CLASSIFIER_LEARNERS:
             learnt = learn(*halved)
             if learnt is not None:
-                trial = _cross_classify(learnt, tables, cut)
-                second.append((trial.with_scores[cut[0] :], trial.without_scores[cut[1] :]))
-                yield trial
+                scored = _cross_classify(learnt, tables, cut)
+                second.append((scored.with_scores[cut[0] :], scored.without_scores[cut[1] :]))
+                yield scored
         if net_pays(*halved, second):
             yield _cross_classify(learn_net(*halved), tables, cut)
 
@@ -293,8 +296,8 @@ def _cross_classify(
 ) -> DistinguisherScores:
     """Each half judged by what the other half taught a classifier."""
     (one, all_one), (two, all_two) = (
-        learnt.judged(table, here, tables.columns.count)
-        for table, here in zip(tables.worlds, cut, strict=True)
+        learnt.cross_scores(table, here, tables.columns.count)
+        for table, here in zip(tables.matrices, cut, strict=True)
     )
     matched = np.concatenate([all_one, all_two])
     return DistinguisherScores(learnt.ordering(tables), one, two, matched, smooth=True)
@@ -306,11 +309,11 @@ def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         if halves.kind == NUMBERS:
             learnt = [ByBits.learn(*pair) for pair in halves.pairs]
             for sign in ORDER_SIGNS:
-                yield halves.exchanged(*(replace(each, sign=sign) for each in learnt))
+                yield halves.cross_score(*(replace(each, sign=sign) for each in learnt))
         else:  # judged by as many draws as other parts are
             once = ByBits.learn(*halves.first)
             for sign in ORDER_SIGNS:
-                yield halves.judged(replace(once, sign=sign))
+                yield halves.score_second_half(replace(once, sign=sign))
 
 
 STRATEGIES = [
@@ -326,17 +329,18 @@ STRATEGIES = [
 ]
 
 
-def list_trials(first: Pair, second: Pair, *, float_bits: bool = True) -> list[DistinguisherScores]:
+def score_distinguishers(
+    first: Pair, second: Pair, *, float_bits: bool = True
+) -> list[DistinguisherScores]:
     """What is worth trying for outputs of this kind, the plainest first; at least one."""
     halves = SampleHalves.of(first, second, float_bits=float_bits)
     with one_thread():
-        tried = [trial for way in STRATEGIES for trial in way(halves)]
-    return tried if float_bits else [replace(trial, float_bits=False) for trial in tried]
+        tried = [scored for strategy in STRATEGIES for scored in strategy(halves)]
+    return tried if float_bits else [replace(each, float_bits=False) for each in tried]
 
 
-# What is odd about the outputs of a search, and what is refused for it.
-#
-# Contract: an audit that could not have seen anything says so; it never passes for one that looked.
+# What is odd about the outputs of a search, and what is refused for it. An audit that could not
+# have seen anything says so; it never passes for one that looked.
 
 
 BLIND_WARNING = (
@@ -352,9 +356,9 @@ NUMBERED_SHARE = 0.01
 def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
     """Sentences about the outputs of a search: with, without, with, without."""
     if is_constant(*parts):
-        yield "the output was the same in every draw of both worlds"
+        yield "the output was the same in every draw of both inputs"
     elif all(is_constant(*pair) for pair in (parts[0::2], parts[1::2])):
-        yield "no randomness: each world has one output, so any claim of privacy is false"
+        yield "no randomness: each input has one output, so any claim of privacy is false"
     elif is_blind(parts):
         yield BLIND_WARNING
     draws = sum(len(part) for part in parts)
@@ -400,6 +404,8 @@ def check_returns(parts: Sequence[Outputs]) -> None:
     if all(part.kind != NUMBERS for part in parts) and is_constant(*parts):
         first = parts[0].as_forms().values[0]
         if isinstance(first, Raised):
-            accepted = "a function that returns an output in some draw"
-            got = f"{first.name}: {first.text} in every draw of both worlds"
-            raise invalid_value("mechanism on the input “with”", accepted, got)
+            message = (
+                f"the mechanism raised {first.name} in every draw of both inputs: {first.text}"
+            )
+            hint = "catch it and return it where an observer would see it"
+            raise InvalidInput(message, field="mechanism", value=first.name, hint=hint)

@@ -14,14 +14,11 @@ import numpy as np
 from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Place, place_words
 from whosin.exact import Array
 
-# Ways to order outputs from "without" to "with", each learnt from samples.
-#
-# Contract: an ordering gives every output a score; the events that are tried are {score ≥ t} and
-# {score ≤ t}. It is learnt on samples that are used for nothing else, so it may be as clever, or as
-# wrong, as it likes: a poor ordering finds less, and never invents anything. An output of another
-# kind than it was learnt on has the score NaN, which is in no event. `about` puts an event in
-# words,
-# `data` as plain data.
+# Distinguishers order outputs from "without" to "with", each learnt from samples. An ordering gives
+# every output a score; the events that are tried are {score ≥ t} and {score ≤ t}. It is learnt on
+# samples that are used for nothing else, so it may be as clever, or as wrong, as it likes: a poor
+# ordering finds less, and never invents anything. An output of another kind than it was learnt on
+# has the score NaN, which is in no event. `about` puts an event in words, `data` as plain data.
 
 
 MAX_SHOWN_WORDS = 6
@@ -139,7 +136,7 @@ class ByFrequency(Distinguisher):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByFrequency:
-        """Count outputs in both worlds."""
+        """Count outputs on both inputs."""
         if with_.kind == FORMS:
             return cls._of_objects(with_, without)
         keys = np.concatenate([with_.keys(), without.keys()])
@@ -157,9 +154,9 @@ class ByFrequency(Distinguisher):
     @classmethod
     def _of_objects(cls, with_: Outputs, without: Outputs) -> ByFrequency:
         counts: dict[Any, list[int]] = {}
-        for world, outputs in enumerate((with_, without)):
+        for side, outputs in enumerate((with_, without)):
             for value in outputs.values.tolist():
-                counts.setdefault(value, [0, 0])[world] += 1
+                counts.setdefault(value, [0, 0])[side] += 1
         table = np.array(list(counts.values()))
         logs = log_ratios(table[:, 0], table[:, 1], len(with_), len(without))
         scores = dict(zip(counts, logs.tolist(), strict=True))
@@ -219,7 +216,7 @@ class ByBin(Distinguisher):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByBin:
-        """Bins between quantiles of both worlds together."""
+        """Bins between quantiles of both inputs together."""
         values = [each.values.astype(np.float64) for each in (with_, without)]
         both = np.concatenate(values)
         levels = np.concatenate(
@@ -257,21 +254,17 @@ class ByBin(Distinguisher):
         return {**super().data(threshold, above), "intervals": result}
 
 
-# An ordering by the bits of the numbers in an output: sign, exponent and lowest bit.
-#
-# Contract: noise that is added in floating point leaves traces that the value itself does not show:
-# 1 + noise is a multiple of 2^-53 where noise alone, close to 0, is finer (Mironov 2012). Every
-# float
-# of an output is looked at, wherever it is. A float has two *marks*: the place of its lowest bit,
-# with its sign; and its exponent, with both; 0 and −0 have one each. Whole numbers have the same,
-# so
-# that it shows whether they are odd. An output is judged by its most telling mark. Marks are
-# counted
-# on samples that are not counted afterwards.
+# An ordering by the bits of the numbers in an output: sign, exponent and lowest bit. Noise that is
+# added in floating point leaves traces that the value itself does not show: 1 + noise is a multiple
+# of 2^-53 where noise alone, close to 0, is finer (Mironov 2012). Every float of an output is
+# looked at, wherever it is. A float has two *marks*: the place of its lowest bit, with its sign;
+# and its exponent, with both; 0 and −0 have one each. Whole numbers have the same, so that it shows
+# whether they are odd. An output is judged by its most telling mark. Marks are counted on samples
+# that are not counted afterwards.
 
 
 MAX_FLOATS = 4_000_000
-"""Floats of each world that are looked at."""
+"""Floats of each input that are looked at."""
 LEAST_LOOKED = 1000
 """Outputs among which there must be a float that is no whole number."""
 MAX_TABLES = 16
@@ -349,12 +342,12 @@ class ByBits(Distinguisher):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs, sign: int = 1) -> ByBits:
-        """Count the marks at every place in both worlds; the sign changes nothing in them."""
+        """Count the marks at every place on both inputs; the sign changes nothing in them."""
         most = max(2000, MAX_FLOATS // max(1, with_.width))
-        worlds = with_.part(0, most), without.part(0, most)
-        sizes = [len(each) for each in worlds]
+        samples = with_.part(0, most), without.part(0, most)
+        sizes = [len(each) for each in samples]
         tables = []
-        for place, columns in _float_columns(*worlds):
+        for place, columns in _float_columns(*samples):
             both = [float_marks(column) for column in columns]
             for grain in (COARSE, FINE):
                 counts = [np.bincount(each[grain], minlength=TABLE_SIZES[grain]) for each in both]
@@ -397,7 +390,7 @@ def _strongest_tables(tables: list[MarkTable]) -> list[MarkTable]:
 
 
 def _float_columns(with_: Outputs, without: Outputs) -> Iterator[tuple[Place, tuple[Array, Array]]]:
-    """The floats at every place, in both worlds."""
+    """The floats at every place, on both inputs."""
     if with_.kind == NUMBERS:
         yield (), (with_.values, without.values)
     elif with_.kind == VECTORS:

@@ -17,11 +17,8 @@ from whosin.audit.outputs import Outputs, count_draws, read_outputs
 from whosin.audit.sampling import read_epsilon
 from whosin.exact import Array, exact_fraction, exp_up, probability, round_up
 
-# Events, and the choice of the one to count.
-#
-# Contract: everything here happens on samples that are not counted afterwards, so approximations
-# are
-# allowed: they cost strength, never validity.
+# Events, and the choice of the one to count. Everything here happens on samples that are not
+# counted afterwards, so approximations are allowed: they cost strength, never validity.
 
 
 MANY, SOME = 2000, 200
@@ -32,33 +29,33 @@ SCARCE_COUNT = 12
 MODEST_LOG_RATIO = math.log(2)
 """What is promised at most where counts are scarce: too hopeful a slope costs the whole bound."""
 FAR_DEVIATIONS = 2.0
-"""An estimate that is this much above its promise comes from an event that the other world hardly
+"""An estimate that is this much above its promise comes from an event that the other input hardly
 has."""
 HOPE, FAINT = 1.0, 1e-3
 """Where nothing is sure, an event of a smooth ordering is worth trying that is this many standard
 errors above 0; it promises next to nothing."""
 DARING, AMPLE = 1.0, 200
-"""How many standard errors below its likely value an event is taken for, and how often each world
+"""How many standard errors below its likely value an event is taken for, and how often each input
 must have it: the best of many rarer ones is an accident."""
 CERTAIN_SHARE = 0.9
-"""An event that happens this often in its own world shows as much with any κ."""
+"""An event that happens this often on its own input shows as much with any κ."""
 PLAIN_MARGIN = 0.05
 """What a less plain event must promise more, as a part, to be chosen."""
 SEEN_ERROR = 0.01
-"""An event that the other world hardly has is believed where two exact intervals, each with this
+"""An event that the other input hardly has is believed where two exact intervals, each with this
 error, still tell the search's own counts apart: 13 against none."""
 RARE_EVENT_DEPTH = 0.85
-"""Of the hits of such an event: as far from all that the other world has shown as this part of them
+"""Of the hits of such an event: as far from all that the other input has shown as this part of them
 is, because just beyond its last draw there will be more of its draws.
 """
 RARE_SHARE = 0.5
-"""The part of the error that pays for events which the other world hardly has, where there are."""
+"""The part of the error that pays for events which the other input hardly has, where there are."""
 WITH, WITHOUT = "with", "without"
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A set of outputs that is more likely in one world than in the other: a witness.
+    """A set of outputs that is more likely on one input than on the other: a witness.
 
     `contains` tells for any outputs of the mechanism which of them are in it, so that anyone can
     draw afresh and count again. Without `float_bits`, −0.0 is 0.0 and every NaN the same.
@@ -97,12 +94,12 @@ class EventChoice:
     Attributes:
         promise: the bound on ln r that counting is expected to show.
         estimate: ln r as seen by the search.
-        share: how often the favoured world has it.
+        share: how often the favoured input has it.
         sure: what counting shows almost surely, no more than the promise.
         slopes: κ for the exact test, by the promise: too small a κ costs little, one beyond the
-            true ratio everything. Where the other world hardly has the event, a small κ costs more
+            true ratio everything. Where the other input hardly has the event, a small κ costs more
             than one in e: then a second one, near the estimate, shares the error.
-        rare: what two exact intervals are expected to show, where the other world hardly has the
+        rare: what two exact intervals are expected to show, where the other input hardly has the
             event; `exclusive` where it is counted by them, and not by κ.
     """
 
@@ -128,7 +125,7 @@ class Choices:
 
     Attributes:
         usual: for each direction the event that promises most.
-        rare: for a direction, where there is one, an event that the other world hardly has and that
+        rare: for a direction, where there is one, an event that the other input hardly has and that
             is expected to show more than the usual one: a sentinel, an exception, a tail that
             was cut off. It has a share of the error of its own.
     """
@@ -160,12 +157,12 @@ class NestedEvents:
         promise: what counting shows almost surely, for all that the search has seen.
         estimate: ln r as seen by the search; `doubt` is its standard error, and `loss` how far the
             bound of a count will be below the true ln r.
-        share: how often the favoured world has the event; `ample` where both have it often.
-        rare: what two exact intervals are expected to show, −∞ where the other world has the event
+        share: how often the favoured input has the event; `ample` where both have it often.
+        rare: what two exact intervals are expected to show, −∞ where the other input has the event
             more than a few times, or the search has not seen enough to believe in it.
     """
 
-    trial: DistinguisherScores
+    scored: DistinguisherScores
     favours: str
     levels: Array
     promise: Array
@@ -178,21 +175,21 @@ class NestedEvents:
 
     @classmethod
     def of(
-        cls, trial: DistinguisherScores, favours: str, draws: int, error: float, delta: float
+        cls, scored: DistinguisherScores, favours: str, draws: int, error: float, delta: float
     ) -> NestedEvents:
-        """Every level, judged by the trial's scores."""
+        """Every level, judged by the scores of a distinguisher."""
         from scipy.special import ndtri
 
-        scores, others = _sort_scores(trial, favours)
-        levels = _tried_levels(trial, favours)
+        scores, others = _sort_scores(scored, favours)
+        levels = _tried_levels(scored, favours)
         # The more events there are to choose from, the more the best of them flatters itself.
-        many = MANY if not trial.smooth else SOME
+        many = MANY if not scored.smooth else SOME
         # A classifier with few scores was one of many that could have been learnt.
-        few = len(levels) <= FEW_OUTPUTS and not (trial.smooth and trial.matched is not None)
+        few = len(levels) <= FEW_OUTPUTS and not (scored.smooth and scored.matched is not None)
         caution = math.sqrt(2 * math.log(1 + (len(levels) if few else many)))
         hits = len(scores) - np.searchsorted(scores, levels, side="left")
         counts = len(others) - np.searchsorted(others, levels, side="left")
-        # Half an imagined draw in each world keeps empty counts finite.
+        # Half an imagined draw on each input keeps empty counts finite.
         p, q = (hits + 0.5) / (len(scores) + 1), (counts + 0.5) / (len(others) + 1)
         excess = np.maximum(p - delta, 1e-12)
         estimate = np.log(excess) - np.log(q)
@@ -213,7 +210,7 @@ class NestedEvents:
             hope = estimate - np.hypot(loss, HOPE * doubt)
             promise = np.maximum(promise, FAINT * np.where(counts < SCARCE_COUNT, -np.inf, hope))
         rare = _promise_rare_events(hits, counts, (len(scores), len(others)), draws, error, delta)
-        return cls(trial, favours, levels, promise, estimate, doubt, loss, p, ample, rare)
+        return cls(scored, favours, levels, promise, estimate, doubt, loss, p, ample, rare)
 
     def likely(self, scale: float) -> Array:
         """What counting is likely to show, where leaks are about as large as `scale`; no less than
@@ -222,7 +219,7 @@ class NestedEvents:
         An event that was rarely seen is drawn towards the scale (the posterior mean of a normal
         variable with mean and standard deviation `scale`), and `DARING` standard errors are left.
         """
-        if not self.trial.smooth:
+        if not self.scored.smooth:
             return self.promise
         weight = scale**2 / (scale**2 + self.doubt**2)
         mean = scale + weight * (self.estimate - scale)
@@ -244,15 +241,15 @@ class NestedEvents:
     def choice(self, promise: Array) -> EventChoice:
         """The event that promises most."""
         at = int(promise.argmax())
-        trial, sign = self.trial, 1 if self.favours == WITH else -1
-        # As much of the favoured world, and as little of the other one as possible.
+        scored, sign = self.scored, 1 if self.favours == WITH else -1
+        # As much of the favoured input, and as little of the other one as possible.
         threshold = float(self.levels[self.share == self.share[at]].max())
-        if trial.matched is not None:
-            scores, others = _sort_scores(trial, self.favours)
+        if scored.matched is not None:
+            scores, others = _sort_scores(scored, self.favours)
             reached = [len(part) - np.searchsorted(part, threshold) for part in (scores, others)]
             share = sum(reached) / (len(scores) + len(others))
-            threshold = _level_at_share(sign * trial.matched, float(share))
-        event = Event(trial.ordering, sign * threshold, self.favours, trial.float_bits)
+            threshold = _level_at_share(sign * scored.matched, float(share))
+        event = Event(scored.ordering, sign * threshold, self.favours, scored.float_bits)
         return EventChoice(
             event,
             promise=float(promise[at]),
@@ -263,15 +260,15 @@ class NestedEvents:
         )
 
 
-def _sort_scores(trial: DistinguisherScores, favours: str) -> tuple[Array, Array]:
-    """The scores of the favoured world and of the other one, high where they favour it."""
-    first, other = trial.sorted_scores
+def _sort_scores(scored: DistinguisherScores, favours: str) -> tuple[Array, Array]:
+    """The scores of the favoured input and of the other one, high where they favour it."""
+    first, other = scored.sorted_scores
     return (first, other) if favours == WITH else (-other[::-1], -first[::-1])
 
 
-def _tried_levels(trial: DistinguisherScores, favours: str) -> Array:
+def _tried_levels(scored: DistinguisherScores, favours: str) -> Array:
     """The levels that are tried."""
-    levels = trial.levels if favours == WITH else -trial.levels[::-1]
+    levels = scored.levels if favours == WITH else -scored.levels[::-1]
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
         levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
@@ -279,18 +276,18 @@ def _tried_levels(trial: DistinguisherScores, favours: str) -> Array:
 
 
 def choose_events(
-    trials: Sequence[DistinguisherScores], draws: int, error: float, delta: float = 0.0
+    candidates: Sequence[DistinguisherScores], draws: int, error: float, delta: float = 0.0
 ) -> Choices:
     """For each direction the event whose count on `draws` draws promises the largest bound.
 
     First what is sure of any event. The best of these promises then says how large leaks are here,
     and what is likely, rather than sure, may be a rarer event that shows more. Events that the
-    other world hardly has are judged apart from these.
+    other input hardly has are judged apart from these.
     """
     usual: dict[str, EventChoice] = {}
     rare: dict[str, EventChoice] = {}
     for favours in (WITH, WITHOUT):
-        families = [NestedEvents.of(trial, favours, draws, error, delta) for trial in trials]
+        families = [NestedEvents.of(scored, favours, draws, error, delta) for scored in candidates]
         best, promise = _best_family(families, [family.promise for family in families])
         scale = float(promise.max())
         if scale > 0:
@@ -326,7 +323,7 @@ def _level_at_share(scores: Array, share: float) -> float:
 def _promise_rare_events(
     hits: Array, counts: Array, sizes: tuple[int, int], draws: int, error: float, delta: float
 ) -> Array:
-    """What two exact intervals are expected to show of events that the other world hardly has."""
+    """What two exact intervals are expected to show of events that the other input hardly has."""
     result = np.full(len(hits), -np.inf)
     scarce = np.flatnonzero((counts < SCARCE_COUNT) & (hits > counts))
     if not len(scarce):
@@ -358,12 +355,10 @@ def _rare_log_ratio(hits: Array, counts: Array, doubt: float) -> Array:
     return np.where(root > 0, 2 * np.log(np.maximum(root, 1e-12)), -np.inf)
 
 
-# What an audit shows: lower bounds, at a stated confidence, that hold all together.
-#
-# Contract: `epsilon`, `gamma`, `ratio` and every posterior of one result hold *simultaneously* with
-# the stated confidence. They are lower bounds on what leaks, for the inputs that were tried: an
-# audit
-# can refute a claim of privacy, never confirm one.
+# What an audit shows: lower bounds, at a stated confidence, that hold all together. `epsilon`,
+# `gamma`, `ratio` and every posterior of one result hold *simultaneously* with the stated
+# confidence. They are lower bounds on what leaks, for the inputs that were tried: an audit can
+# refute a claim of privacy, never confirm one.
 
 
 @dataclass(frozen=True)
@@ -374,7 +369,7 @@ class AuditBounds:
         epsilon: on ε, in nats: no smaller ε (with this δ) is true of the mechanism.
         log_ratio: on ln r, r = Pr[S|t]/Pr[S|¬t] of some event S: evidence that someone is *in*.
         delta: the δ that is granted to the mechanism.
-        relation: which neighbours the bounds are about: "add-remove" where coins decided who is in,
+        relation: which neighbours the bounds are about: "add-remove" where inclusion was random,
             "replace" where members are compared with others like them; None where two inputs were
             given, which are neighbours in whatever sense whoever gave them meant.
     """
@@ -416,11 +411,11 @@ class AuditBounds:
 
 @dataclass(frozen=True)
 class EventCount:
-    """How often an event happened in both worlds, in fresh draws, and the bound that this gives.
+    """How often an event happened on both inputs, in fresh draws, and the bound that this gives.
 
     Attributes:
         trials, others: draws with and without.
-        log_ratio: the lower bound on ln of the ratio, favoured world over the other.
+        log_ratio: the lower bound on ln of the ratio, favoured input over the other.
     """
 
     event: Event
@@ -432,7 +427,7 @@ class EventCount:
 
     @property
     def estimate(self) -> float:
-        """ln of the ratio of frequencies, favoured world over the other; not a bound."""
+        """ln of the ratio of frequencies, favoured input over the other; not a bound."""
         hits, other = self.with_hits * self.others, self.without_hits * self.trials
         if self.event.favours == "without":
             hits, other = other, hits
@@ -453,7 +448,7 @@ class Audit(AuditBounds):
 
     Attributes:
         counts: what was counted; the first one gives `epsilon` its event.
-        samples: draws of each world, all stages together.
+        samples: draws of each input, all stages together.
         notes: what one should know besides, such as that the mechanism has no randomness.
         blind: every output was the same; or every output was distinct, and none had a number or a
             part that comes again. Nothing could be learnt, whatever leaks.
@@ -475,7 +470,7 @@ class Audit(AuditBounds):
 
     @property
     def event(self) -> Event:
-        """The witness: an event whose probability differs by this much between the worlds."""
+        """The witness: an event whose probability differs by this much between the inputs."""
         return self.counts[0].event
 
     def could_refute(self, epsilon: object) -> bool:
@@ -516,28 +511,25 @@ class Audit(AuditBounds):
 
 
 def most_that_can_show(trials: int, error: float, delta: float = 0.0) -> float:
-    """About the largest ε that this many counted draws of each world could ever show: all hits in
-    one world and none in the other."""
+    """About the largest ε that this many counted draws of each input could ever show: all hits on
+    one input and none on the other."""
     log = -math.log(error)
     return max(0.0, math.log(max(math.exp(-log / trials) - delta, 1e-300) * trials / log))
 
 
 def trials_to_show(epsilon: float, error: float, delta: float = 0.0) -> int:
-    """About how many counted draws of each world an event without misses needs to show ε."""
+    """About how many counted draws of each input an event without misses needs to show ε."""
     ratio = round_up(exp_up(exact_fraction(min(epsilon, 60.0)))) + 1
     return math.ceil(ratio * -math.log(error) / (1 - delta)) + 1
 
 
-# From chosen events to bounds: which events are counted, and what their counts show.
-#
-# Contract: the error is shared by the events that are counted, which are picked before any count.
-# If
-# the event that promises most favours the world *with* the person, all of the error is spent on it;
-# otherwise half is, and half on the best event that favours "with", which alone speaks of γ and
-# posteriors. Events that the other world hardly has, where the search has seen one, are counted
-# besides, by an exact interval for each of the two probabilities, with `RARE_SHARE` of the error:
-# the
-# slope of a joint test would have to be guessed from counts that are next to nothing.
+# From chosen events to bounds: which events are counted, and what their counts show. The error is
+# shared by the events that are counted, which are picked before any count. If the event that
+# promises most favours the input *with* the person, all of the error is spent on it; otherwise half
+# is, and half on the best event that favours "with", which alone speaks of γ and posteriors. Events
+# that the other input hardly has, where the search has seen one, are counted besides, by an exact
+# interval for each of the two probabilities, with `RARE_SHARE` of the error: the slope of a joint
+# test would have to be guessed from counts that are next to nothing.
 
 
 WORTHWHILE_FACTOR = 1.1
@@ -566,7 +558,7 @@ def judge_events(
     error: float,
     delta: float,
 ) -> tuple[EventCount, ...]:
-    """What the hits of each event (with, without), in `trials` fresh draws of each world, show; the
+    """What the hits of each event (with, without), in `trials` fresh draws of each input, show; the
     strongest first."""
     rare = sum(choice.exclusive for choice in picked)
     shares = {True: RARE_SHARE / max(rare, 1)}

@@ -13,14 +13,13 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import binomial_tail
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
-from whosin.errors import MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array, format_figures, read_ranged
 from whosin.validation import read_whole
 
-# What a check of one part of a step says, and how a step is called.
-#
-# Contract: a finding has a p-value: if the claims are true, it is that unlikely, at most, that the
-# check finds as much. Special functions are exact up to rounding; nothing is approximated.
+# What a check of one part of a step says, and how a step is called. A finding has a p-value: if the
+# claims are true, it is that unlikely, at most, that the check finds as much. Special functions are
+# exact up to rounding; nothing is approximated.
 
 
 CLIPPING, NOISE, SEED, SAMPLING, WHOLE = "clipping", "noise", "seed", "sampling", "the whole step"
@@ -75,25 +74,23 @@ class CalledStep:
 
     def sums(self, gradients: Array, calls: int) -> Array:
         """The noisy sums of this many calls, a row each."""
-        rows = [self._one(gradients) for _ in range(calls)]
+        rows = [self._call_once(gradients) for _ in range(calls)]
         return np.array(rows) * self.claims.share
 
-    def _one(self, gradients: Array) -> Array:
+    def _call_once(self, gradients: Array) -> Array:
         total = read_numbers(self.function(gradients.copy())).reshape(-1)
         if total.shape != (self.claims.dimension,):
-            accepted = f"a function that returns a vector of {self.claims.dimension} numbers"
-            raise invalid_value("step", accepted, f"{total.shape[0]} numbers")
+            count, wanted = total.shape[0], self.claims.dimension
+            message = f"step returned {count} numbers, and a gradient has {wanted}"
+            raise InvalidInput(message, field="step", value=count)
         return total
 
 
 # Is a batch drawn as claimed: each example by itself, with one probability, anew each time?
-#
-# Contract: `sample(n)` returns the places (or a mask) of one batch. Under Poisson sampling the
-# inclusions of n examples in N batches are nN independent coins of the claimed rate, so how often
-# any
-# is in, how often each is in, and how often one is in two batches in a row are binomial, and
-# batches
-# of one size in all calls are as unlikely as that.
+# `sample(n)` returns the places (or a mask) of one batch. Under Poisson sampling the inclusions of
+# n examples in N batches are nN independent Bernoulli variables of the claimed rate, so how often
+# any is in, how often each is in, and how often one is in two batches in a row are binomial, and
+# batches of one size in all calls are as unlikely as that.
 
 
 def check_batches(
@@ -112,8 +109,8 @@ def _batch_mask(batch: Any, examples: int) -> Array:
     if len(values) == examples and np.isin(values, (0, 1)).all():
         return values.astype(bool)
     if not ((values >= 0) & (values < examples) & (values == np.floor(values))).all():
-        accepted = f"a function that returns a mask of {examples}, or places below {examples}"
-        raise invalid_value("sample", accepted, "others")
+        message = f"sample must return a mask of {examples} examples, or places below {examples}"
+        raise InvalidInput(message, field="sample")
     mask = np.zeros(examples, dtype=bool)
     mask[values.astype(int)] = True
     return mask
@@ -140,7 +137,7 @@ def _check_batch_sizes(masks: Array, rate: float) -> StepFinding:
 
     sizes = masks.sum(axis=1)
     size = int(sizes[0])
-    said = f"every batch has {size} examples: batches are dealt out, not drawn by coins"
+    said = f"every batch has {size} examples: batches are dealt out, not sampled"
     if rate == 1 or not (sizes == size).all():
         return StepFinding(SAMPLING, said, 1.0)
     chances = binom.pmf(np.arange(masks.shape[1] + 1), masks.shape[1], rate)
@@ -156,19 +153,14 @@ def _check_successive_batches(masks: Array, rate: float) -> Iterator[StepFinding
     yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
 
 
-# Is the norm of each example's gradient limited?
-#
-# Contract: one example has a gradient far beyond the limit, along one coordinate or spread over
-# all;
-# the others have none. Along its direction it moves the sum by `clip` at most, and the sums of
-# calls
-# without gradients say how much noise there is: Student's t, with the spread of those alone, is
-# exact
-# for Gaussian noise of any size (that a batch may leave the example out only makes it smaller).
-# Where calls are not independent, ranks are compared instead. A gradient that is not finite must
-# not
-# reach the sum. And examples that are all at the limit must all count: a step that clips their sum
-# instead would let one example push the others away.
+# Is the norm of each example's gradient limited? One example has a gradient far beyond the limit,
+# along one coordinate or spread over all; the others have none. Along its direction it moves the
+# sum by `clip` at most, and the sums of calls without gradients say how much noise there is:
+# Student's t, with the spread of those alone, is exact for Gaussian noise of any size (that a batch
+# may leave the example out only makes it smaller). Where calls are not independent, ranks are
+# compared instead. A gradient that is not finite must not reach the sum. And examples that are all
+# at the limit must all count: a step that clips their sum instead would let one example push the
+# others away.
 
 
 GRADIENT_FACTOR = 1000.0
@@ -192,13 +184,13 @@ def check_clipping(
         gradients = np.zeros((claims.examples, claims.dimension))
         gradients[0] = direction * GRADIENT_FACTOR * claims.clip
         along = step.sums(gradients, len(silent)) @ direction
-        yield _too_far(along, silent @ direction, claims.clip, words, independent)
-    yield _not_finite(step)
+        yield _check_reach(along, silent @ direction, claims.clip, words, independent)
+    yield _check_finite(step)
     if independent:
-        yield _all_together(step, one, silent @ one)
+        yield _check_sum_clipping(step, one, silent @ one)
 
 
-def _too_far(
+def _check_reach(
     along: Array, usual: Array, clip: float, words: str, independent: bool
 ) -> StepFinding | None:
     if not np.isfinite(along).all():
@@ -232,7 +224,7 @@ def _rank_p_value(larger: Array, usual: Array) -> float:
     return math.prod((count - step) / (2 * count - step) for step in range(above))
 
 
-def _not_finite(step: CalledStep) -> StepFinding | None:
+def _check_finite(step: CalledStep) -> StepFinding | None:
     """A gradient of infinities, which a division by its norm turns into NaN."""
     claims = step.claims
     gradients = np.zeros((claims.examples, claims.dimension))
@@ -243,7 +235,7 @@ def _not_finite(step: CalledStep) -> StepFinding | None:
     return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
 
 
-def _all_together(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
+def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
     """All examples at the limit, in one direction: their sum is not limited."""
     claims, calls = step.claims, len(usual)
     gradients = np.tile(direction * claims.clip * CLOSE_SHARE, (claims.examples, 1))
@@ -263,17 +255,12 @@ def _all_together(step: CalledStep, direction: Array, usual: Array) -> StepFindi
     return StepFinding(CLIPPING, said, math.exp(-(below**2) * calls / (2 * width)))
 
 
-# Is there as much noise as claimed, everywhere, and new noise at each call?
-#
-# Contract: without gradients a sum is noise alone, N(0, deviation²) in each coordinate and call.
-# Sums
-# of squares of independent ones are χ²: over all, in each coordinate, of differences of
-# neighbouring
-# coordinates (the same noise everywhere has none). Calls that repeat the noise of others exactly,
-# or
-# whose noise points the same way as that of the call before more often than fair coins would, reuse
-# a
-# seed; what follows assumes that none does.
+# Is there as much noise as claimed, everywhere, and new noise at each call? Without gradients a sum
+# is noise alone, N(0, deviation²) in each coordinate and call. Sums of squares of independent ones
+# are χ²: over all, in each coordinate, of differences of neighbouring coordinates (the same noise
+# everywhere has none). Calls that repeat the noise of others exactly, or whose noise points the
+# same way as that of the call before more often than chance makes it, reuse a seed; what follows
+# assumes that none does.
 
 
 def check_seed(sums: Array) -> Iterator[StepFinding]:
@@ -296,13 +283,13 @@ def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
         yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
         return
     scaled = sums / deviation
-    yield _too_little(scaled, deviation)
+    yield _check_variance(scaled, deviation)
     if sums.any():
         yield _check_least_noise(scaled, deviation)
         yield _check_pairs(scaled[:, : scaled.shape[1] // 2 * 2])
 
 
-def _too_little(scaled: Array, deviation: float) -> StepFinding:
+def _check_variance(scaled: Array, deviation: float) -> StepFinding:
     squares = float((scaled**2).sum())
     seen = math.sqrt(squares / scaled.size) * deviation
     said = f"its standard deviation is about {seen:.3g}, not {deviation:g}"
@@ -344,19 +331,17 @@ def _chi_square_cdf(squares: float, count: int) -> float:
     return float(gammainc(count / 2, squares / 2))
 
 
-# Audit one step of private gradient descent, so that a finding names the part that is broken.
-#
-# Contract: every check has an equal part of the error, so that a step which keeps its claims is
-# blamed for anything with at most that probability. Last, the step as a whole: examples with
-# gradients at the limit, each along a coordinate of its own (gradient canaries), are in or out by
-# coins, and the noisy sums are their scores. Gaussian noise of multiplier σ is (1/σ)-GDP, which
-# `curve_run` tests.
+# Audit one step of private gradient descent, so that a finding names the part that is broken. Every
+# check has an equal part of the error, so that a step which keeps its claims is blamed for anything
+# with at most that probability. Last, the step as a whole: examples with gradients at the limit,
+# each along a coordinate of its own (gradient canaries), are in or out at random, and the noisy
+# sums are their scores. Gaussian noise of multiplier σ is (1/σ)-GDP, which `curve_run` tests.
 
 
 CHECK_COUNT = 16
 """More than there are checks: each has this part of the error."""
 RUN_COUNT = 20
-"""Calls whose coins are guessed together."""
+"""Calls whose inclusion bits are guessed together."""
 
 
 @dataclass(frozen=True)
@@ -471,16 +456,16 @@ def _findings_below(findings: Iterable[StepFinding | None], part: float) -> list
 def _audit_whole_step(
     step: CalledStep, part: float, seed: object
 ) -> tuple[CurveRun, StepFinding | None]:
-    """Gradient canaries, each with a coin and a coordinate of its own."""
+    """Gradient canaries, each included at random, with a coordinate of its own."""
     claims = step.claims
     rng = np.random.default_rng(None if seed is None else read_whole(seed, "seed", 0))
-    coins = rng.random((RUN_COUNT, claims.examples)) < 0.5
+    included = rng.random((RUN_COUNT, claims.examples)) < 0.5
     told = []
-    for flips in coins:
+    for flips in included:
         gradients = np.eye(claims.examples, claims.dimension) * claims.clip * flips[:, None]
         told.append(step.sums(gradients, 1)[0, : claims.examples])
     scores = np.nan_to_num(np.concatenate(told), nan=0.0)
-    run = curve_run(coins.reshape(-1), scores, 1 - part, known_rate=True)
+    run = curve_run(included.reshape(-1), scores, 1 - part, known_rate=True)
     if not run.refutes(GaussianCurve(1 / claims.noise)):
         return run, None
     said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {1 / claims.noise:.3g}"

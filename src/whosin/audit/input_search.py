@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from whosin.audit.events import Audit
-from whosin.audit.neighbouring_inputs import SearchDraws, count_events, explore_outputs, open_worlds
+from whosin.audit.neighbouring_inputs import SearchDraws, count_events, explore_outputs, open_inputs
 from whosin.audit.sampling import (
     MIN_DRAWS,
     AuditTerms,
@@ -21,18 +21,16 @@ from whosin.audit.sampling import (
     Progress,
     vectorise,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import rational
 from whosin.validation import read_whole
 
 # Pairs of neighbouring inputs to try: what one person can change in a vector of queries.
 #
 # Each of `length` queries moves by at most 1 when one person's data does. *add-remove*: a person
-# who
-# comes adds to some queries, so all changes have one sign. *replace*: one person for another, so
-# every query may move either way. The patterns are those under which known mistakes leak (Ding et
-# al.
-# 2018, Bichsel et al. 2021), and steps at several places.
+# who comes adds to some queries, so all changes have one sign. *replace*: one person for another,
+# so every query may move either way. The patterns are those under which known mistakes leak (Ding
+# et al. 2018, Bichsel et al. 2021), and steps at several places.
 
 
 NEIGHBOUR_RELATIONS = ("add-remove", "replace")
@@ -112,13 +110,11 @@ def shift_pair(pair: InputPair, rng: np.random.Generator) -> InputPair:
 MOVED_SUFFIX = ", moved"
 
 
-# A search over pairs of inputs that spends its samples where leakage shows.
-#
-# Contract: pairs compete on samples that are not counted afterwards. In each round every pair that
-# is
-# left gets the same number of fresh draws, and the half that promises more goes on (successive
-# halving: Jamieson and Talwalkar 2016). The one pair that is left is counted on fresh draws, so its
-# bounds are as valid as those of `two_worlds`, however many pairs were tried.
+# A search over pairs of inputs that spends its samples where leakage shows. Pairs compete on
+# samples that are not counted afterwards. In each round every pair that is left gets the same
+# number of fresh draws, and the half that promises more goes on (successive halving: Jamieson and
+# Talwalkar 2016). The one pair that is left is counted on fresh draws, so its bounds are as valid
+# as those of `two_worlds`, however many pairs were tried.
 
 
 COMPETING_SHARE = 0.4
@@ -148,7 +144,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
 
     Args:
         mechanism: as for `two_worlds`. pairs: of inputs (with, without): from
-        `neighbouring_vectors`, or any of your own, also a generator. samples: draws of each world,
+        `neighbouring_vectors`, or any of your own, also a generator. samples: draws of each input,
         over all pairs and stages together. climb: how many times the best pair competes with pairs
         nearby (hill climbing), on a part
             of the same samples.
@@ -169,32 +165,34 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     left: list[tuple[InputPair, tuple[MechanismInput, MechanismInput], SearchDraws | None]] = []
     for index, pair in enumerate(entrants):
         own = seeds[2 * index : 2 * index + 2]
-        coins = terms.seeds.spawn(1)[0] if timing else None
-        worlds = open_worlds(draw, pair.with_, pair.without, own, pair.name, coins=coins)
-        left.append((pair, worlds, None))
+        turn_seed = terms.seeds.spawn(1)[0] if timing else None
+        inputs = open_inputs(draw, pair.with_, pair.without, own, pair.name, turn_seed=turn_seed)
+        left.append((pair, inputs, None))
     spent = 0
     for step in range(rounds):
         size = share // len(left)
         judged = []
-        for pair, worlds, seen in left:
-            fresh = explore_outputs(worlds, size, quiet)
-            seen = fresh if seen is None else seen.joined(fresh)
+        for pair, inputs, seen in left:
+            fresh = explore_outputs(inputs, size, quiet)
+            seen = fresh if seen is None else seen.join(fresh)
             chosen = seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
-            judged.append((chosen.promise, (pair, worlds, seen), chosen))
+            judged.append((chosen.promise, (pair, inputs, seen), chosen))
         terms.tell(size * len(left))
         spent += size * len(left)
         judged.sort(key=lambda each: -each[0])
         keep = 1 if step == rounds - 1 else max(2, math.ceil(len(left) / 2))
         left = [each for _promise, each, _chosen in judged[:keep]]
-    _promise, (pair, worlds, seen), chosen = judged[0]
+    _promise, (pair, inputs, seen), chosen = judged[0]
     rng = np.random.default_rng(terms.seeds.spawn(1)[0])
     for _ in range(climbs):
         size, judged = share // NEARBY_PAIRS, []
         nearby = [pair, *(move(pair, rng) for _ in range(NEARBY_PAIRS - 1))]
         for each in nearby:
             own = terms.seeds.spawn(2)
-            coins = terms.seeds.spawn(1)[0] if timing else None
-            around = open_worlds(draw, each.with_, each.without, own, each.name, coins=coins)
+            turn_seed = terms.seeds.spawn(1)[0] if timing else None
+            around = open_inputs(
+                draw, each.with_, each.without, own, each.name, turn_seed=turn_seed
+            )
             fresh = explore_outputs(around, size, quiet)
             chosen = fresh.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
             judged.append((chosen.promise, (each, around, fresh), chosen))
@@ -202,12 +200,12 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         spent += size * NEARBY_PAIRS
         best = max(judged, key=lambda each: each[0])
         if best is judged[0] and seen is not None:  # the old pair, better known
-            seen = seen.joined(best[1][2])
+            seen = seen.join(best[1][2])
         else:
-            _promise, (pair, worlds, seen), _chosen = best
+            _promise, (pair, inputs, seen), _chosen = best
         chosen = seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
     return count_events(
-        worlds, seen, terms.samples - spent, terms, chosen=chosen, pattern=pair.name
+        inputs, seen, terms.samples - spent, terms, chosen=chosen, pattern=pair.name
     )
 
 
@@ -217,7 +215,7 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
     try:
         items = list(islice(pairs, MAX_PAIRS + 1))
     except TypeError:
-        accepted = "pairs of inputs, (with, without)"
+        accepted = "a list or generator of (with, without) pairs"
         raise invalid_value("pairs", accepted, type(pairs).__name__) from None
     for index, item in enumerate(items):
         if isinstance(item, InputPair):
@@ -225,21 +223,21 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
         elif isinstance(item, tuple | list) and len(item) == 2:
             result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
-            raise invalid_value("pairs", "pairs of inputs, (with, without)", f"{item!r:.60}")
+            raise invalid_value("pairs", "(with, without) pairs of inputs", f"{item!r:.60}")
     if not 1 <= len(result) <= MAX_PAIRS:
-        got = "none" if not result else f"more than {MAX_PAIRS}"
-        raise invalid_value("pairs", f"1 to {MAX_PAIRS} pairs of inputs", got)
+        message = f"search takes up to {MAX_PAIRS} pairs, and there are more"
+        if not result:
+            message = "there are no pairs to search"
+        raise InvalidInput(message, field="pairs", value=len(result))
     return result
 
 
 # Pairs of neighbouring tables to try: a person more, a person less, one person for another.
 #
 # The people who are most likely to show are tried first: the largest and the smallest of each
-# numeric
-# column, those with the rarest values, then others by chance. A table is a data frame, an array
-# with
-# a row a person, or a list of rows (mappings, tuples or single values). Names of pairs say row
-# numbers, never values.
+# numeric column, those with the rarest values, then others by chance. A table is a data frame, an
+# array with a row a person, or a list of rows (mappings, tuples or single values). Names of pairs
+# say row numbers, never values.
 
 
 MAX_PEOPLE = 12
@@ -268,7 +266,8 @@ def neighbour_tables(
         accepted = "a data frame, an array or a list of rows"
         raise invalid_value("table", accepted, type(table).__name__)
     if len(table) < 2:
-        raise invalid_value("table", "at least 2 rows", len(table))
+        message = f"the table has {len(table)} rows, and neighbouring tables need at least 2"
+        raise InvalidInput(message, field="table", value=len(table))
     groups = _rows_by_person(table, person)
     chosen = _telling_people(
         table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)

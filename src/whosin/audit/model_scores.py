@@ -21,20 +21,17 @@ from whosin.audit.single_run import BOTH, IN, OUT, make_guesses
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 
-# How well a model knows each row: adapters, by what models offer and never by what they are.
-#
-# Contract: a score is one number a row, higher where the model looks as if it was trained on the
-# row.
-# Adapters speak to protocols (`predict_proba`, `predict`, `score_samples`, `state_dict` and `eval`,
-# a
-# loss function, `.loss` of a text model), so that no package of models is ever imported; a table is
-# read as synthetic data. Answers are read from arrays, lists and tensors of any device.
+# How well a model knows each row: adapters, by what models offer and never by what they are. A
+# score is one number a row, higher where the model looks as if it was trained on the row. Adapters
+# speak to protocols (`predict_proba`, `predict`, `score_samples`, `state_dict` and `eval`, a loss
+# function, `.loss` of a text model), so that no package of models is ever imported; a table is read
+# as synthetic data. Answers are read from arrays, lists and tensors of any device.
 
 
 Score = Callable[[Any, Any], Any]
 MIN_PROBABILITY = 1e-12
 """Probabilities are kept this far from 0 and 1."""
-ANSWER_FIELD = "scores of the model"
+
 READABLE_SCORES = "numbers, or tensors that can be brought to the processor's memory"
 UNREADABLE_KINDS = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates"}
 """Kinds of arrays that are no scores; the letter is NumPy's."""
@@ -52,12 +49,12 @@ def known_score(model: object, rows: object) -> Score:
     records = getattr(getattr(model, "dtype", None), "names", None) is not None
     array = records or getattr(model, "ndim", 0) == 2
     if isinstance(model, list) or hasattr(model, "columns") or array:
-        from whosin.audit.synthetic import synthetic_score
+        from whosin.audit.synthetic_membership import synthetic_score
 
         return synthetic_score()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"
-    raise invalid_value(
-        "score", f"a function score(model, rows) for a model without {offers}", "nothing"
+    raise InvalidInput(
+        f"{type(model).__name__} has no {offers}", field="score", hint="give score(model, rows)"
     )
 
 
@@ -82,8 +79,9 @@ def score_squared_error(model: Any, rows: Any) -> Array:
     try:
         known = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError):
-        accepted = "numbers, for a model that has predict and no predict_proba (or give a score)"
-        raise invalid_value("labels", accepted, "others") from None
+        message = "the labels are not numbers, and the model has predict but no predict_proba"
+        hint = "give score(model, rows)"
+        raise InvalidInput(message, field="labels", hint=hint) from None
     errors = read_numbers(model.predict(features)) - known
     return np.asarray(-(errors.reshape(len(errors), -1) ** 2).sum(axis=1))
 
@@ -135,21 +133,27 @@ def read_numbers(values: Any) -> Array:
     if isinstance(values, list | tuple):
         parts = [read_numbers(each) for each in values]
         if len({part.shape for part in parts}) > 1:
-            raise invalid_value(ANSWER_FIELD, "one for each row asked", "lists of several lengths")
+            message = "the score returned lists of several lengths, not one number for each row"
+            raise InvalidInput(message, field="score")
         return np.array(parts, dtype=np.float64)
     if values is None:
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, "nothing")
+        raise _refuse_answer("nothing")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         got = f"{type(values).__name__}, which raised {type(error).__name__}"
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, got) from error
+        raise _refuse_answer(got) from error
     if array.dtype.kind in UNREADABLE_KINDS:
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, UNREADABLE_KINDS[array.dtype.kind])
+        raise _refuse_answer(UNREADABLE_KINDS[array.dtype.kind])
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:  # objects: no cell is quoted
-        raise invalid_value(ANSWER_FIELD, READABLE_SCORES, type(values).__name__) from error
+        raise _refuse_answer(type(values).__name__) from error
+
+
+def _refuse_answer(kind: str) -> InvalidInput:
+    message = f"the score returned {kind}"
+    return InvalidInput(message, field="score", value=kind, hint=f"return {READABLE_SCORES}")
 
 
 def read_answer(values: Any, count: int) -> Array:
@@ -159,18 +163,19 @@ def read_answer(values: Any, count: int) -> Array:
         array = array[:, 0]
     if array.shape != (count,):
         got = "one number" if array.shape == () else f"an array of shape {array.shape}"
-        raise invalid_value(ANSWER_FIELD, f"one for each of the {count:,} rows asked", got)
+        message = f"the score returned {got} for {count:,} rows"
+        raise InvalidInput(message, field="score", value=array.shape)
     missing = int(np.isnan(array).sum())
     if missing:
         words = "one row" if missing == 1 else f"{missing:,} rows"
-        raise invalid_value(ANSWER_FIELD, "numbers", f"NaN for {words}")
+        message = f"the score returned NaN for {words}"
+        raise InvalidInput(message, field="score", value=missing)
     return array
 
 
-# Training data of any kind: arrays, frames, lists, or a tuple of these: (features, labels).
-#
-# Contract: parts are copies, in the order of the rows. Nothing is known of the data but its length
-# and how to take rows of it; a digest tells whether it is the same data as before.
+# Training data of any kind: arrays, frames, lists, or a tuple of these: (features, labels). Parts
+# are copies, in the order of the rows. Nothing is known of the data but its length and how to take
+# rows of it; a digest tells whether it is the same data as before.
 
 
 ACCEPTED_ROWS = "an array, a frame, a list, or a tuple of these of one length"
@@ -195,8 +200,11 @@ class TrainingRows:
         parts = tuple(rows) if several else (rows,)  # type: ignore[arg-type]
         lengths = {_part_length(part) for part in parts}
         if len(lengths) != 1:
-            got = f"parts of {' and '.join(str(each) for each in sorted(lengths))} rows"
-            raise invalid_value("rows", ACCEPTED_ROWS, got if lengths else "nothing")
+            counts = " and ".join(str(each) for each in sorted(lengths))
+            message = f"the parts of rows have different lengths: {counts}"
+            if not lengths:
+                message = "rows is an empty tuple"
+            raise InvalidInput(message, field="rows", value=sorted(lengths))
         return cls(parts, several)
 
     def __len__(self) -> int:
@@ -235,15 +243,15 @@ def _pickle_part(part: Any) -> bytes:
     try:
         return pickle.dumps(part, protocol=5)
     except Exception as error:
-        accepted = "data that can be pickled, so that a resumed audit can tell it is the same"
-        raise invalid_value("rows", accepted, f"{type(error).__name__}: {error}") from error
+        message = f"rows cannot be pickled ({type(error).__name__}: {error})"
+        hint = "a resumed audit must be able to tell that they are the same"
+        raise InvalidInput(message, field="rows", hint=hint) from error
 
 
-# Canaries: rows whose presence is decided by coins, planted where a model remembers them best.
-#
-# Contract: which rows become canaries, and what they become, depends on the generator alone. The
-# other rows are always in. Kinds: `rows` as they are; `mislabelled`: with another label than their
-# own; `outlying`: far from all others, with a label at random.
+# Canaries: rows whose presence is random, planted where a model remembers them best. Which rows
+# become canaries, and what they become, depends on the generator alone. The other rows are always
+# in. Kinds: `rows` as they are; `mislabelled`: with another label than their own; `outlying`: far
+# from all others, with a label at random.
 
 
 ROWS, MISLABELLED, OUTLYING = "rows", "mislabelled", "outlying"
@@ -261,17 +269,18 @@ def plant_canaries(
         raise UnknownName("kind of canaries", kind, CANARY_KINDS)
     if count is None:
         if kind != ROWS:
-            raise invalid_value("canaries", f"a number of {kind} canaries", "nothing")
+            hint = "say how many by canaries"
+            raise InvalidInput(f"{kind} canaries need a number", field="canaries", hint=hint)
         return rows, np.arange(len(rows))
     places = np.sort(rng.choice(len(rows), count, replace=False))
     if kind == ROWS:
         return rows, places
     *features, labels = rows.parts
     if not features:
-        accepted = "a tuple (features, labels) for canaries that are not rows as they are"
-        raise invalid_value("rows", accepted, "one part")
+        message = "rows have no labels, which mislabelled and outlying canaries need"
+        raise InvalidInput(message, field="rows", hint="give a tuple (features, labels)")
     if kind == OUTLYING:
-        features = [_far_away(part, places, rng) for part in features]
+        features = [_make_outlying(part, places, rng) for part in features]
     changed = _relabel(labels, places, rng, other=kind == MISLABELLED)
     return TrainingRows((*features, changed), rows.several), places
 
@@ -280,7 +289,8 @@ def _relabel(labels: Any, places: Array, rng: np.random.Generator, *, other: boo
     known = np.asarray(labels)
     values = np.unique(known)
     if known.ndim != 1 or len(values) < 2:
-        raise invalid_value("labels", "a list of at least two different labels", "something else")
+        message = "labels must be a list with at least two different values"
+        raise InvalidInput(message, field="labels")
     drawn = values[rng.integers(len(values), size=len(places))]
     if other:
         step = rng.integers(1, len(values), size=len(places))
@@ -288,11 +298,12 @@ def _relabel(labels: Any, places: Array, rng: np.random.Generator, *, other: boo
     return _replace_rows(labels, places, drawn)
 
 
-def _far_away(part: Any, places: Array, rng: np.random.Generator) -> Any:
+def _make_outlying(part: Any, places: Array, rng: np.random.Generator) -> Any:
     try:
         known = np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid_value("features", "numbers, for outlying canaries", "others") from None
+        message = "outlying canaries need features that are numbers"
+        raise InvalidInput(message, field="features") from None
     shape = len(places), *known.shape[1:]
     steps = rng.choice([-OUTLIER_DEVIATIONS, OUTLIER_DEVIATIONS], size=shape) * rng.uniform(
         1, 2, size=shape
@@ -320,24 +331,18 @@ def _replace_rows(part: Any, places: Array, values: Array) -> Any:
 
 
 # Attacks that learn from shadow models: LiRA (Carlini and others 2022) and RMIA (Zarifzadeh, Liu,
-# Shokri 2024).
-#
-# Contract: shadow models are trained on coins of their own. An attack turns the scores of one
-# target
-# run into others that compare better between rows, from the shadows' scores and coins; it never
-# sees
-# the target's coins, so that whatever it does keeps bounds valid. Which attack is used is decided
-# on
-# the shadows alone, each in turn as a target of the others. (Counting guesses about *every* run,
-# with
-# the other runs as its shadows, would not be valid: the guesses about one run would depend on coins
-# that are guessed in another.)
+# Shokri 2024). Shadow models are trained on inclusion bits of their own. An attack turns the scores
+# of one target run into others that compare better between rows, from the shadows' scores and
+# inclusion bits; it never sees the target's inclusion bits, so that whatever it does keeps bounds
+# valid. Which attack is used is decided on the shadows alone, each in turn as a target of the
+# others. (Counting guesses about *every* run, with the other runs as its shadows, would not be
+# valid: the guesses about one run would depend on inclusion bits that are guessed in another.)
 
 
 PLAIN, LIRA, RMIA = "plain", "LiRA", "RMIA"
 MIN_SHADOWS = 3
 """Shadows with which the attacks are tried."""
-TRIAL_COUNT = 6
+MAX_JUDGED_SHADOWS = 6
 """Shadows that are taken as targets to compare the attacks."""
 TRIAL_ERROR = 0.01
 """Of the bounds by which attacks are compared."""
@@ -350,13 +355,13 @@ PRIOR_WEIGHT = 1.0
 class Shadows:
     """Scores of shadow models: a row a model, a column a canary."""
 
-    coins: Array
+    included: Array
     scores: Array
 
     def without(self, number: int) -> Shadows:
         """Return the shadow models without one of them."""
-        kept = np.arange(len(self.coins)) != number
-        return Shadows(self.coins[kept], self.scores[kept])
+        kept = np.arange(len(self.included)) != number
+        return Shadows(self.included[kept], self.scores[kept])
 
 
 def plain_scores(scores: Array, _shadows: Shadows) -> Array:
@@ -369,12 +374,12 @@ def lira_scores(scores: Array, shadows: Shadows) -> Array:
     lean on those of all rows, and spreads are those of all rows."""
     known, targets = _make_finite(shadows.scores), _make_finite(scores)
     centre = known.mean()
-    out_mean = _shrunken_means(known, ~shadows.coins, np.full(known.shape[1], centre))
-    shift = float((known - out_mean)[shadows.coins].mean()) if shadows.coins.any() else 0.0
-    in_mean = _shrunken_means(known, shadows.coins, out_mean + shift)
+    out_mean = _shrunken_means(known, ~shadows.included, np.full(known.shape[1], centre))
+    shift = float((known - out_mean)[shadows.included].mean()) if shadows.included.any() else 0.0
+    in_mean = _shrunken_means(known, shadows.included, out_mean + shift)
     spreads = [
-        max(float((known - mean)[coins].std()), 1e-9) if coins.any() else 1.0
-        for mean, coins in ((in_mean, shadows.coins), (out_mean, ~shadows.coins))
+        max(float((known - mean)[included].std()), 1e-9) if included.any() else 1.0
+        for mean, included in ((in_mean, shadows.included), (out_mean, ~shadows.included))
     ]
     inside, outside = (
         -(((targets - mean) / spread) ** 2) / 2 - math.log(spread)
@@ -403,31 +408,31 @@ SHADOW_ATTACKS: dict[str, Callable[[Array, Shadows], Array]] = {
 
 
 def choose_attack(shadows: Shadows) -> dict[str, str]:
-    """For guesses of each side the attack that guesses the shadows' own coins best."""
-    if len(shadows.coins) < MIN_SHADOWS:
+    """For guesses of each side the attack that guesses the shadows' own inclusion bits best."""
+    if len(shadows.included) < MIN_SHADOWS:
         return dict.fromkeys(GUESS_SIDES, PLAIN)
     gains = {side: dict.fromkeys(SHADOW_ATTACKS, 0.0) for side in GUESS_SIDES}
-    for number in range(min(TRIAL_COUNT, len(shadows.coins))):
+    for number in range(min(MAX_JUDGED_SHADOWS, len(shadows.included))):
         others = shadows.without(number)
         for name, attack in SHADOW_ATTACKS.items():
             told = attack(shadows.scores[number], others)
             for side in GUESS_SIDES:
-                gains[side][name] += _attack_gain(shadows.coins[number], told, side)
+                gains[side][name] += _attack_gain(shadows.included[number], told, side)
     return {side: max(gained, key=lambda name: gained[name]) for side, gained in gains.items()}
 
 
-def _attack_gain(coins: Array, scores: Array, side: str) -> float:
+def _attack_gain(included: Array, scores: Array, side: str) -> float:
     """The log-odds that the surest guesses show, at the best number of them."""
-    guesses = make_guesses(coins, scores, side=side, fixed=False)
+    guesses = make_guesses(included, scores, side=side, fixed=False)
     pairs = zip(guesses.tried, guesses.right, strict=True)
     least = max((lower_bound(right, tried, TRIAL_ERROR) for tried, right in pairs), default=0.5)
     return math.log(least / (1 - least)) if least > 0.5 else 0.0
 
 
-def _shrunken_means(known: Array, coins: Array, prior: Array) -> Array:
-    """Means by column of the entries that coins mark, leaning on a prior."""
-    sums = np.where(coins, known, 0.0).sum(axis=0)
-    return np.asarray((sums + PRIOR_WEIGHT * prior) / (coins.sum(axis=0) + PRIOR_WEIGHT))
+def _shrunken_means(known: Array, included: Array, prior: Array) -> Array:
+    """Means by column of the entries that are marked, leaning on a prior."""
+    sums = np.where(included, known, 0.0).sum(axis=0)
+    return np.asarray((sums + PRIOR_WEIGHT * prior) / (included.sum(axis=0) + PRIOR_WEIGHT))
 
 
 def _make_finite(scores: Array) -> Array:
@@ -438,17 +443,16 @@ def _make_finite(scores: Array) -> Array:
     return np.clip(scores, low - 1.0, high + 1.0)
 
 
-# Scores of members and non-members of a model's training data.
-#
-# Contract: scores are independent draws, members' from one distribution and non-members' from
-# another (higher: more likely a member). Nothing is chosen: the events are fixed ranks of the other
-# side's scores, from the median to the most extreme one, and each takes an equal part of the error
-# (`tried_ranks`). So bounds reach low false positive rates, ties never help, and no score is spent
-# on a search. A member's score and another's differ as those of one person do who is in the data,
-# or has another in their place: bounds are about replacing a person, and a mechanism that is ε-DP
-# for adding or removing one may show up to 2ε. A δ is granted to the run as a whole: failures of a
-# probability of δ may betray many at once. True positive rates at a false positive rate rest on
-# ranks too (order statistics; Clopper and Pearson).
+# Scores of members and non-members of a model's training data. Scores are independent draws,
+# members' from one distribution and non-members' from another (higher: more likely a member).
+# Nothing is chosen: the events are fixed ranks of the other side's scores, from the median to the
+# most extreme one, and each takes an equal part of the error (`tried_ranks`). So bounds reach low
+# false positive rates, ties never help, and no score is spent on a search. A member's score and
+# another's differ as those of one person do who is in the data, or has another in their place:
+# bounds are about replacing a person, and a mechanism that is ε-DP for adding or removing one may
+# show up to 2ε. A δ is granted to the run as a whole: failures of a probability of δ may betray
+# many at once. True positive rates at a false positive rate rest on ranks too (order statistics;
+# Clopper and Pearson).
 
 
 ATTACK_SCORES_FEWEST = 20
@@ -497,8 +501,10 @@ class Scores(AuditBounds):
         allowed = _false_positives(len(self.non_members), float(most), error)
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))
-            accepted = f"at least {needed:,} to be sure of a false positive rate of {float(most):g}"
-            raise invalid_value("non_members", accepted, f"{len(self.non_members):,}")
+            count = len(self.non_members)
+            message = f"{count:,} non-members cannot show a false positive rate of {float(most):g}"
+            hint = f"give at least {needed:,}"
+            raise InvalidInput(message, field="non_members", value=count, hint=hint)
         threshold = float(np.sort(self.non_members)[::-1][allowed])
         hits, count = int((self.members > threshold).sum()), len(self.members)
         low, high = (
@@ -580,8 +586,11 @@ def scores(
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
         if len(values) < ATTACK_SCORES_FEWEST:
-            accepted = f"at least {ATTACK_SCORES_FEWEST} scores (some 1,000 show most leaks)"
-            raise invalid_value(name, accepted, len(values))
+            message = (
+                f"{name} has {len(values)} scores, and at least {ATTACK_SCORES_FEWEST} are needed"
+            )
+            hint = "some 1,000 show most leaks"
+            raise InvalidInput(message, field=name, value=len(values), hint=hint)
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
 
@@ -647,7 +656,8 @@ def read_scores(values: object, name: str) -> Array:
     if array.ndim != 1:
         raise invalid_value(name, "a list of numbers", f"an array of shape {array.shape}")
     if np.isnan(array).any():
-        raise invalid_value(name, "numbers (infinite ones count as the surest)", "NaN")
+        hint = "infinite scores count as the surest"
+        raise InvalidInput(f"{name} has NaN among its scores", field=name, hint=hint)
     return array
 
 
@@ -655,8 +665,8 @@ def _check_people(members: object, non_members: object) -> None:
     keys = [set(each.keys()) if hasattr(each, "keys") else set() for each in (members, non_members)]
     shared = len(keys[0] & keys[1])
     if shared:
-        accepted = "other people than members"
-        raise invalid_value("non_members", accepted, f"{shared} who are in both")
+        message = f"{shared} people are both members and non-members"
+        raise InvalidInput(message, field="non_members", value=shared)
 
 
 def _check_values(members: Array, non_members: Array) -> None:
@@ -665,5 +675,6 @@ def _check_values(members: Array, non_members: Array) -> None:
     smooth = len(one) > 0.9 * len(members) and len(two) > 0.9 * len(non_members)
     shared = len(np.intersect1d(one, two))
     if smooth and shared > 0.1 * min(len(one), len(two)):
-        accepted = "other people than members"
-        raise invalid_value("non_members", accepted, f"{shared} scores that are in both lists")
+        message = f"{shared} unrounded scores of members are those of non-members, too"
+        hint = "non-members must be other people"
+        raise InvalidInput(message, field="non_members", value=shared, hint=hint)

@@ -18,8 +18,8 @@ from whosin.audit.distinguisher_search import (
     Pair,
     check_returns,
     is_blind,
-    list_trials,
     output_warnings,
+    score_distinguishers,
 )
 from whosin.audit.events import (
     Audit,
@@ -62,18 +62,16 @@ from whosin.audit.sampling import (
     vectorise,
 )
 from whosin.audit.snapshots import Record
-from whosin.documents import MOST_STUDY, read_number, read_records, read_text
+from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
 from whosin.errors import InvalidInput, invalid_value
 
-# Two worlds whose calls are timed: the time that a call took is a part of its output.
-#
-# Contract: only where a caller asks. Each draw is a call of its own, and an output becomes a record
-# of the output and the nanoseconds until the call returned, so that every ordering sees both. Calls
-# of both worlds are made in turns, and a coin decides who is first in each turn: a machine that
-# warms
-# up, slows down or is busy for a while favours neither world. What the caller must ensure is that
-# one call does not make the next one slower; where nothing depends on the input, coins alone decide
-# which call is whose, and the test of equal worlds holds on any machine.
+# Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
+# Only where a caller asks. Each draw is a call of its own, and an output becomes a record of the
+# output and the nanoseconds until the call returned, so that every ordering sees both. Calls of
+# both inputs are made in turns, and which is first in each turn is random: a machine that warms up,
+# slows down or is busy for a while favours neither input. What the caller must ensure is that one
+# call does not make the next one slower; where nothing depends on the input, chance alone decides
+# which call is whose, and the test of equality holds on any machine.
 
 
 clock = time.perf_counter_ns
@@ -98,9 +96,9 @@ class Stopwatch:
 
 @dataclass
 class TimedInput:
-    """One of two worlds: its calls wait here until they are asked for."""
+    """One of two inputs: its calls wait here until they are asked for."""
 
-    world: MechanismInput
+    source: MechanismInput
     watch: Stopwatch
     turns: InputPairSampler
     waiting: deque[Any] = field(default_factory=deque)
@@ -109,44 +107,44 @@ class TimedInput:
 
     @property
     def value(self) -> object:
-        return self.world.value
+        return self.source.value
 
     def call(self) -> None:
         """Make one timed call of the mechanism."""
-        output = self.world.once()
+        output = self.source.once()
         parts = ((TIME, float(self.watch.taken)), (OUTPUT, output))
         self.waiting.append(Record(parts, TIMED))
 
     def draw(self, size: int) -> Outputs:
-        """Fresh outputs; the other world is called as often."""
+        """Fresh outputs; the other input is called as often."""
         self.turns.take(size - len(self.waiting))
         return outputs_from_items([self.waiting.popleft() for _ in range(size)])
 
 
 @dataclass
 class InputPairSampler:
-    """Calls of both worlds, each turn in an order that a coin decides."""
+    """Calls of both inputs, each turn in random order."""
 
     rng: np.random.Generator
-    worlds: list[TimedInput] = field(default_factory=list)
+    inputs: list[TimedInput] = field(default_factory=list)
 
     def take(self, count: int) -> None:
         """So many turns, none for a negative number."""
         for first in self.rng.integers(0, 2, max(count, 0)).tolist():
-            self.worlds[first].call()
-            self.worlds[1 - first].call()
+            self.inputs[first].call()
+            self.inputs[1 - first].call()
 
 
-def timed_worlds(
-    worlds: tuple[MechanismInput, MechanismInput], seed: np.random.SeedSequence
+def time_inputs(
+    inputs: tuple[MechanismInput, MechanismInput], seed: np.random.SeedSequence
 ) -> tuple[TimedInput, TimedInput]:
-    """Both worlds, called in turns."""
+    """Both inputs, called in turns."""
     turns = InputPairSampler(np.random.default_rng(seed))
-    for world in worlds:
-        watch = Stopwatch(world.mechanism.function)
-        call: CallForm = replace(world.mechanism, function=watch)
-        turns.worlds.append(TimedInput(replace(world, mechanism=call), watch, turns))
-    return turns.worlds[0], turns.worlds[1]
+    for source in inputs:
+        watch = Stopwatch(source.mechanism.function)
+        call: CallForm = replace(source.mechanism, function=watch)
+        turns.inputs.append(TimedInput(replace(source, mechanism=call), watch, turns))
+    return turns.inputs[0], turns.inputs[1]
 
 
 def drop_time(outputs: Outputs) -> Outputs:
@@ -157,11 +155,9 @@ def drop_time(outputs: Outputs) -> Outputs:
     return outputs_from_items([dict(item.items)[OUTPUT] for item in items])
 
 
-# Two worlds: how well can one tell from its output which of two inputs a mechanism had?
-#
-# Contract: the event is chosen on one set of samples and counted on fresh ones, by the exact test
-# of
-# `ratio`; the bounds of one result hold together at the stated confidence (`counting`).
+# Two neighbouring inputs: how well can one tell from its output which of two inputs a mechanism
+# had? The event is chosen on one set of samples and counted on fresh ones, by an exact test
+# (`RatioTest`); the bounds of one result hold together at the stated confidence.
 
 
 SEARCH_SHARE = 0.25
@@ -199,7 +195,7 @@ def two_worlds(  # noqa: PLR0913 (public parameters, all by name)
             `m(input, rng)` or `m(input)`. Outputs may be anything; an exception is one, too
             (`sampling` says which are not).
         with_, without: neighbouring inputs, with someone's data and without.
-        samples: draws of each world, all stages together.
+        samples: draws of each input, all stages together.
         confidence: with which all bounds of the result hold.
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
@@ -210,32 +206,33 @@ def two_worlds(  # noqa: PLR0913 (public parameters, all by name)
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
     seeds = terms.seeds.spawn(2)
-    coins = terms.seeds.spawn(1)[0] if timing else None
-    worlds = open_worlds(vectorise(mechanism), with_, without, seeds, coins=coins)
+    turn_seed = terms.seeds.spawn(1)[0] if timing else None
+    inputs = open_inputs(vectorise(mechanism), with_, without, seeds, turn_seed=turn_seed)
     if stop_at is not None:
-        return audit_rounds(worlds, read_epsilon(stop_at), terms)
-    seen, chosen = search_events(worlds, terms)
-    return count_events(worlds, seen, terms.samples - seen.draws, terms, chosen=chosen)
+        return audit_rounds(inputs, read_epsilon(stop_at), terms)
+    seen, chosen = search_events(inputs, terms)
+    return count_events(inputs, seen, terms.samples - seen.draws, terms, chosen=chosen)
 
 
-def open_worlds(
+def open_inputs(
     draw: CallForm,
     with_: object,
     without: object,
     seeds: list[np.random.SeedSequence],
     pattern: str | None = None,
     *,
-    coins: np.random.SeedSequence | None = None,
+    turn_seed: np.random.SeedSequence | None = None,
 ) -> Any:
-    """Both inputs of a mechanism, each with randomness of its own; timed, where there are coins."""
+    """Both inputs of a mechanism, each with randomness of its own; timed, where the order of turns
+    has a seed."""
     of = "" if pattern is None else f" of {pattern}"
-    # Apart from the randomness of either world.
+    # Apart from the randomness of either input.
     turns = np.random.default_rng([int(each.generate_state(1)[0]) for each in seeds])
-    worlds = (
+    inputs = (
         MechanismInput(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0]), turns),
         MechanismInput(draw, without, f"“without”{of}", np.random.default_rng(seeds[1]), turns),
     )
-    return worlds if coins is None else timed_worlds(worlds, coins)
+    return inputs if turn_seed is None else time_inputs(inputs, turn_seed)
 
 
 def check_claim(epsilon: object, samples: object, confidence: object, delta: object = 0) -> None:
@@ -244,13 +241,14 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
     claim, size = read_epsilon(epsilon), read_samples(samples)
     if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
         needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
-        accepted = f"at least {needed:,} to be able to refute ε = {claim:g}"
-        raise invalid_value("samples", accepted, f"{size:,}")
+        message = f"{size:,} samples could not refute ε = {claim:g}, whatever leaks"
+        hint = f"draw at least {needed:,}"
+        raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
 @dataclass(frozen=True)
 class SearchDraws:
-    """Samples of both worlds that are spent on the search, in two halves."""
+    """Samples of both inputs that are spent on the search, in two halves."""
 
     first: Pair
     second: Pair
@@ -264,7 +262,7 @@ class SearchDraws:
         """The outputs alone, without the time of timed calls."""
         return [drop_time(each) for each in (*self.first, *self.second)]
 
-    def joined(self, fresh: SearchDraws) -> SearchDraws:
+    def join(self, fresh: SearchDraws) -> SearchDraws:
         """What was seen before and now."""
         first, second = (
             (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
@@ -274,17 +272,17 @@ class SearchDraws:
 
     def choices(self, trials: int, terms: AuditTerms) -> Choices:
         """The best events in each direction, for a count on `trials` draws."""
-        tried = list_trials(self.first, self.second, float_bits=terms.float_bits)
+        tried = score_distinguishers(self.first, self.second, float_bits=terms.float_bits)
         return choose_events(tried, trials, terms.error, terms.delta)
 
 
 def explore_outputs(
-    worlds: tuple[MechanismInput, MechanismInput], size: int, terms: AuditTerms
+    inputs: tuple[MechanismInput, MechanismInput], size: int, terms: AuditTerms
 ) -> SearchDraws:
     """Draw what the search looks at."""
     halves = []
     for part in (size // 2, size - size // 2):
-        drawn = explore_pair(worlds, part)
+        drawn = explore_pair(inputs, part)
         for outputs, calls in zip(drawn.outputs, drawn.calls, strict=True):
             check_output_calls(outputs, calls)
         halves.append(drawn.outputs)
@@ -300,7 +298,7 @@ def explore_outputs(
 
 
 def search_events(
-    worlds: tuple[MechanismInput, MechanismInput], terms: AuditTerms
+    inputs: tuple[MechanismInput, MechanismInput], terms: AuditTerms
 ) -> tuple[SearchDraws, Choices]:
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
     seen: SearchDraws | None = None
@@ -309,8 +307,8 @@ def search_events(
         size = round(terms.samples * share)
         if share < SEARCH_SHARE and size < GLANCE_DRAWS:
             continue
-        fresh = explore_outputs(worlds, size - (seen.draws if seen else 0), terms)
-        seen = fresh if seen is None else seen.joined(fresh)
+        fresh = explore_outputs(inputs, size - (seen.draws if seen else 0), terms)
+        seen = fresh if seen is None else seen.join(fresh)
         if share < SEARCH_SHARE and seen.first[0].kind != NUMBERS:
             continue  # classifiers learn more from more
         chosen = seen.choices(terms.samples - size, terms)
@@ -324,7 +322,7 @@ def search_events(
 
 
 def count_events(
-    worlds: tuple[MechanismInput, MechanismInput],
+    inputs: tuple[MechanismInput, MechanismInput],
     seen: SearchDraws,
     trials: int,
     terms: AuditTerms,
@@ -336,15 +334,15 @@ def count_events(
     picked = pick_events(chosen or seen.choices(trials, terms))
     hits = np.zeros((len(picked), 2), dtype=np.int64)
     for size in split_draws(trials):
-        drawn = draw_pair(worlds, size)
-        for world, (outputs, calls) in enumerate(zip(drawn.outputs, drawn.calls, strict=True)):
+        drawn = draw_pair(inputs, size)
+        for side, (outputs, calls) in enumerate(zip(drawn.outputs, drawn.calls, strict=True)):
             for index, choice in enumerate(picked):
                 inside = choice.event.contains(outputs)
                 check_calls(inside, calls)
-                hits[index, world] += np.count_nonzero(inside)
+                hits[index, side] += np.count_nonzero(inside)
         terms.tell(size)
     pairs = [(int(first), int(second)) for first, second in hits]
-    timed = worlds[0].timed
+    timed = inputs[0].timed
     parts = seen.parts
     if not terms.float_bits:
         parts = [part.without_float_bits() for part in parts]
@@ -356,8 +354,8 @@ def count_events(
         delta=terms.delta,
         counts=counts,
         samples=terms.samples,
-        with_=worlds[0].value,
-        without=worlds[1].value,
+        with_=inputs[0].value,
+        without=inputs[1].value,
         notes=tuple(output_warnings(parts)),
         blind=not timed and is_blind(parts),
         pattern=pattern,
@@ -366,12 +364,10 @@ def count_events(
     )
 
 
-# Two worlds from samples that were drawn beforehand, in memory or in files.
-#
-# Contract: the samples are checked for plain dependence (`dependence`), put in a random order, and
-# split: one part chooses the event, the other is counted. What cannot be checked, that each draw
-# was
-# made afresh, the caller must ensure.
+# Two neighbouring inputs from samples that were drawn beforehand, in memory or in files. The
+# samples are checked for plain dependence (`check_independent`), put in a random order, and split:
+# one part chooses the event, the other is counted. What cannot be checked, that each draw was made
+# afresh, the caller must ensure.
 
 
 SAMPLE_SUFFIXES = (".csv", ".txt", ".jsonl", ".npy")
@@ -379,7 +375,7 @@ SAMPLE_SUFFIXES = (".csv", ".txt", ".jsonl", ".npy")
 
 @dataclass
 class RecordedSamples:
-    """Draws of one world that are handed out once each."""
+    """Draws of one input that are handed out once each."""
 
     outputs: Outputs
     value: object
@@ -394,7 +390,7 @@ class RecordedSamples:
         return self.outputs.part(self.spent - size, self.spent)
 
 
-def two_samples(
+def samples(
     with_: object,
     without: object,
     confidence: object = 0.95,
@@ -405,7 +401,7 @@ def two_samples(
     claim: object = None,
     float_bits: bool = True,
 ) -> Audit:
-    """Bound from below how much two samples of outputs tell their worlds apart.
+    """Bound from below how much two samples of outputs tell their inputs apart.
 
     Args:
         with_, without: independent draws of the mechanism on two neighbouring inputs: arrays or
@@ -417,18 +413,18 @@ def two_samples(
     both = _read_samples(with_, "with"), _read_samples(without, "without")
     size = min(len(each) for each in both)
     if size < MIN_DRAWS:
-        raise invalid_value("samples", f"at least {MIN_DRAWS} draws of each world", size)
+        raise invalid_value("samples", f"at least {MIN_DRAWS} draws of each input", size)
     terms = AuditTerms.read(size, confidence, delta, seed, None, float_bits)
     if claim is not None:
         check_claim(claim, size, confidence, delta)
     check_independent(*both, repeats=repeats)
-    worlds = []
+    inputs = []
     for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
         order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
         label = str(given) if isinstance(given, str | Path) else f"{len(outputs):,} draws"
         mixed = Outputs(outputs.kind, outputs.values[order])
-        worlds.append(RecordedSamples(mixed, label, f"“{name}”"))
-    pair: Any = tuple(worlds)
+        inputs.append(RecordedSamples(mixed, label, f"“{name}”"))
+    pair: Any = tuple(inputs)
     seen, chosen = search_events(pair, terms)
     return count_events(pair, seen, size - seen.draws, terms, chosen=chosen)
 
@@ -437,13 +433,14 @@ def _read_samples(given: object, name: str) -> Outputs:
     if isinstance(given, str | Path):
         given = _read_sample_file(Path(given))
     if getattr(given, "shape", None) == ():
-        raise invalid_value(f"samples {name}", "an array, a list or a path", "one number")
+        raise InvalidInput(f"the samples {name} are one number, not an array", field=name)
     if not hasattr(given, "__len__"):
-        accepted = "an array, a list or a path"
-        raise invalid_value(f"samples {name}", accepted, type(given).__name__)
+        kind = type(given).__name__
+        message = f"the samples {name} must be an array, a list or a path, not {kind}"
+        raise InvalidInput(message, field=name, value=kind)
     size = count_draws(given)
     if size == 0:
-        raise invalid_value(f"samples {name}", f"at least {MIN_DRAWS} draws", 0)
+        raise InvalidInput(f"there are no samples {name}", field=name, value=0)
     return align_kinds([read_outputs(given, size)])[0]
 
 
@@ -451,30 +448,31 @@ def _read_sample_file(path: Path) -> Any:
     """The outputs in a file; no cell is quoted."""
     kind = path.suffix.lower()
     if kind not in SAMPLE_SUFFIXES:
-        raise invalid_value(
-            path.name, f"a file that ends in {', '.join(SAMPLE_SUFFIXES)}", path.suffix
-        )
+        message = f"{path.name} is not a file of samples"
+        hint = f"its name must end in {', '.join(SAMPLE_SUFFIXES)}"
+        raise InvalidInput(message, field="samples", value=path.name, hint=hint)
     try:
         if kind == ".npy":
             return np.load(path, allow_pickle=False)
         if kind == ".csv":
             return _read_csv_rows(path)
-        text = read_text(path, path.name, MOST_STUDY)
+        text = read_text(path, path.name, MAX_STUDY_BYTES)
         lines = [line for line in text.split("\n") if line.strip()]
         if kind == ".jsonl":
             return [json.loads(line) for line in lines]
         return [_read_cell(line.rstrip("\r"), "") for line in lines]
     except FileNotFoundError:
-        raise invalid_value(path.name, "a file", "nothing there") from None
+        raise InvalidInput(f"{path.name}: no such file", field="samples", value=path.name) from None
     except InvalidInput:
         raise
     except (ValueError, OSError):
-        raise invalid_value(path.name, f"outputs in {path.suffix} format", "not that") from None
+        message = f"{path.name} cannot be read as {path.suffix[1:]}"
+        raise InvalidInput(message, field="samples", value=path.name) from None
 
 
 def _read_csv_rows(path: Path) -> list[Any]:
     """The rows of a CSV file, without a line of names."""
-    _lines, rows, separator = read_records(path, MOST_STUDY)
+    _lines, rows, separator = read_records(path, MAX_STUDY_BYTES)
     values = [tuple(_read_cell(text, separator) for text in row) for row in rows]
     if len(values) > 1 and _is_text(values[0]) and not _is_text(values[1]):
         values = values[1:]
@@ -492,12 +490,10 @@ def _is_text(value: tuple[float | str, ...]) -> bool:
     return all(isinstance(cell, str) for cell in value)
 
 
-# An audit that stops as soon as a claim is refuted.
-#
-# Contract: the samples come in rounds of growing size, and each round has a share of the error that
-# was fixed beforehand, so the bounds of all rounds hold together whenever one stops. In each round
-# an
-# event is chosen by everything that was searched so far and counted on fresh draws.
+# An audit that stops as soon as a claim is refuted. The samples come in rounds of growing size, and
+# each round has a share of the error that was fixed beforehand, so the bounds of all rounds hold
+# together whenever one stops. In each round an event is chosen by everything that was searched so
+# far and counted on fresh draws.
 
 
 ROUND_SHARES = ((1 / 64, 1 / 32), (1 / 16, 1 / 16), (1 / 4, 1 / 8))
@@ -513,7 +509,7 @@ def plan_rounds(samples: int) -> list[tuple[int, float]]:
 
 
 def audit_rounds(
-    worlds: tuple[MechanismInput, MechanismInput], claim: float, terms: AuditTerms
+    inputs: tuple[MechanismInput, MechanismInput], claim: float, terms: AuditTerms
 ) -> Audit:
     """Audit round by round until the claim is refuted or the samples are spent."""
     seen: SearchDraws | None = None
@@ -522,9 +518,9 @@ def audit_rounds(
     for size, share in plan_rounds(terms.samples):
         part = replace(terms, error=terms.error * share)
         looked = round(size * SEARCH_SHARE)
-        fresh = explore_outputs(worlds, looked, part)
-        seen = fresh if seen is None else seen.joined(fresh)
-        done.append(count_events(worlds, seen, size - looked, part))
+        fresh = explore_outputs(inputs, looked, part)
+        seen = fresh if seen is None else seen.join(fresh)
+        done.append(count_events(inputs, seen, size - looked, part))
         spent += size
         if done[-1].refutes(claim):
             break

@@ -27,11 +27,10 @@ from whosin.audit.outputs import (
 )
 from whosin.exact import Array
 
-# Orderings by what an output contains or lacks: rare words, keys, values at a place.
-#
-# Contract: an output is judged by its most telling token alone, so the events are unions, "contains
-# this word or that one", and reach what one draw in a thousand shows inside outputs that are
-# otherwise all different. Tokens are counted on samples that are not counted afterwards.
+# Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is
+# judged by its most telling token alone, so the events are unions, "contains this word or that
+# one", and reach what one draw in a thousand shows inside outputs that are otherwise all different.
+# Tokens are counted on samples that are not counted afterwards.
 
 
 COMMON_SHARE = 0.05
@@ -55,7 +54,7 @@ def count_tokens(outputs: Outputs) -> Counter[Token]:
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """In how many draws of each world a token is.
+    """In how many draws of each input a token is.
 
     Attributes:
         marks: a mark of the draws that have a token, the same for the same draws; of all draws for
@@ -73,16 +72,16 @@ class TokenCounts:
         bits = random.Random(2023)
         counts: dict[Token, list[int]] = {}
         marks: dict[Token | None, int] = {None: 0}
-        for world, outputs in enumerate((with_, without)):
+        for side, outputs in enumerate((with_, without)):
             for about in outputs.descriptions:
                 mark = bits.getrandbits(64)
                 marks[None] ^= mark
                 for token in about.tokens:
-                    counts.setdefault(token, [0, 0])[world] += 1
+                    counts.setdefault(token, [0, 0])[side] += 1
                     marks[token] = marks.get(token, 0) ^ mark
         return cls(counts, marks, (len(with_), len(without)))
 
-    def apart(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
+    def distinct_tokens(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
         """Tokens that are in some draws and not in all, by their mark: of those that are in the
         same draws the plainest."""
         result: dict[int, Token] = {}
@@ -94,7 +93,10 @@ class TokenCounts:
     def least_known(self, most: int) -> list[Token]:
         """The tokens of which one knows least beforehand, whether an output has them."""
         total = sum(self.trials)
-        known = {token: abs(2 * sum(self.counts[token]) - total) for token in self.apart().values()}
+        known = {
+            token: abs(2 * sum(self.counts[token]) - total)
+            for token in self.distinct_tokens().values()
+        }
         return sorted(known, key=lambda token: known[token])[:most]
 
 
@@ -116,7 +118,7 @@ class ByToken(Distinguisher):
     def learn(cls, counted: TokenCounts, sign: int, among: tuple[type, ...] = ()) -> ByToken:
         """From the counts of all tokens, or of those of some kinds."""
         counts, marks, trials = counted.counts, counted.marks, counted.trials
-        by_draws = counted.apart(among)
+        by_draws = counted.distinct_tokens(among)
         tokens = list(by_draws.values())
         other = [marks[None] ^ mark not in by_draws for mark in by_draws]
         table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
@@ -156,13 +158,11 @@ def _best_tokens(tokens: list[Token], scores: Array) -> dict[Token, float]:
     return {tokens[index]: float(scores[index]) for index in order.tolist() if scores[index] > 0}
 
 
-# The parts of outputs that differ most between two worlds, as a matrix for classifiers.
-#
-# Contract: every place of every output is looked at by itself, however far behind; the ones that
-# differ most, as the largest standardised difference of the frequencies of half-lines, go on. Rows
-# of
-# numbers have totals besides, which do not ask where in the row something is (`row_totals`). This
-# happens on samples that are not counted afterwards.
+# The parts of outputs that differ most between two inputs, as a matrix for classifiers. Every place
+# of every output is looked at by itself, however far behind; the ones that differ most, as the
+# largest standardised difference of the frequencies of half-lines, go on. Rows of numbers have
+# totals besides, which do not ask where in the row something is (`row_totals`). This happens on
+# samples that are not counted afterwards.
 
 
 MAX_COLUMNS = 128
@@ -170,7 +170,7 @@ MAX_COLUMNS = 128
 MAX_TOKEN_COLUMNS = 32
 """Tokens that they look at besides."""
 MAX_DRAWS = 20_000
-"""Draws of each world in which places are compared."""
+"""Draws of each input in which places are compared."""
 MIN_SHARE = 0.002
 """A place in a smaller share of the outputs is left to the tokens."""
 NEARLY_ALL = 0.9
@@ -254,7 +254,7 @@ class OutputColumns:
             ]
         return _finite_values(table)
 
-    def whole(self, outputs: Outputs) -> Array:
+    def matrix_with_totals(self, outputs: Outputs) -> Array:
         """The same, and the totals of each row of vectors."""
         table = self.matrix(outputs)
         if not self.vectors or outputs.width < 2:
@@ -336,10 +336,10 @@ def _rank_places(
 
 def _numbers_by_place(with_: Outputs, without: Outputs) -> dict[Place, tuple[Array, Array]]:
     result: dict[Place, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for world, outputs in enumerate((with_, without)):
+    for side, outputs in enumerate((with_, without)):
         for about in outputs.descriptions:
             for place, number in about.numbers.items():
-                result[place][world].append(number)
+                result[place][side].append(number)
     least = max(2, MIN_SHARE * (len(with_) + len(without)))
     return {
         place: (_finite_values(one), _finite_values(two))
@@ -385,10 +385,9 @@ def _token_columns(with_: Outputs, without: Outputs) -> list[Token]:
     return sorted(some, key=lambda token: -strength(token))[:MAX_TOKEN_COLUMNS]
 
 
-# An ordering of vectors by the values in columns of codes: numbers that come again.
-#
-# Contract: an output is judged by its most telling value alone. Values are counted on samples that
-# are not counted afterwards.
+# An ordering of vectors by the values in columns of codes: numbers that come again. An output is
+# judged by its most telling value alone. Values are counted on samples that are not counted
+# afterwards.
 
 
 REPEATED_SHARE = 0.05
@@ -439,10 +438,10 @@ class CellCounts:
         """Count what both samples contain."""
         columns = {}
         for column in range(with_.width):
-            worlds = [each.values[:, column].astype(np.float64) for each in (with_, without)]
-            known = code_values(np.concatenate(worlds))
+            samples = [each.values[:, column].astype(np.float64) for each in (with_, without)]
+            known = code_values(np.concatenate(samples))
             if known is not None:
-                hits, other = (_count_values(known[0], world) for world in worlds)
+                hits, other = (_count_values(known[0], each) for each in samples)
                 columns[column] = known[0], hits, other
         return cls(with_.width, columns, (len(with_), len(without)))
 
@@ -493,13 +492,11 @@ class ByCell(Distinguisher):
         return f"output {join_words((words for _, words in parts), len(parts))}"
 
 
-# An ordering by two parts of an output at once: this word and that one, or not that one.
-#
-# Contract: parts that tell nothing each by itself may tell much together (a sex and an illness, two
-# answers that should be independent). The commonest tokens of forms, and values of columns of
-# codes,
-# are taken as *literals*, there or not there; every pair of literals is counted, and an output is
-# judged by its most telling pair. Pairs are counted on samples that are not counted afterwards.
+# An ordering by two parts of an output at once: this word and that one, or not that one. Parts that
+# tell nothing each by itself may tell much together (a sex and an illness, two answers that should
+# be independent). The commonest tokens of forms, and values of columns of codes, are taken as
+# *literals*, there or not there; every pair of literals is counted, and an output is judged by its
+# most telling pair. Pairs are counted on samples that are not counted afterwards.
 
 
 TOKEN_PAIRS_TOKENS = 48
@@ -507,7 +504,7 @@ TOKEN_PAIRS_TOKENS = 48
 TOKEN_PAIRS_KEPT = 256
 """Pairs that are kept: the ones whose counts differ most."""
 TOKEN_PAIRS_LOOKED = 50_000
-"""Draws of each world in which pairs are counted."""
+"""Draws of each input in which pairs are counted."""
 DOUBT_COUNT = 10
 """A pair that this many draws have is believed by half: there are many pairs."""
 NO_CODE = np.uint16(2**16 - 1)
@@ -518,7 +515,7 @@ Literals = tuple[int, int]
 
 @dataclass(frozen=True)
 class PairCounts:
-    """How many draws of each world have both of two literals."""
+    """How many draws of each input have both of two literals."""
 
     kind: str
     width: int
@@ -529,15 +526,15 @@ class PairCounts:
     @classmethod
     def of(cls, with_: Outputs, without: Outputs, tokens: list[Token]) -> PairCounts:
         """Count what both samples contain."""
-        worlds = [
+        samples = [
             each.part(0, TOKEN_PAIRS_LOOKED) if len(each) > TOKEN_PAIRS_LOOKED else each
             for each in (with_, without)
         ]
         counts = []
-        for outputs in worlds:
+        for outputs in samples:
             literals = _literal_rows(outputs, tokens).astype(np.float32)
             counts.append(np.rint(literals @ literals.T))
-        trials = len(worlds[0]), len(worlds[1])
+        trials = len(samples[0]), len(samples[1])
         return cls(with_.kind, with_.width, tokens, (counts[0], counts[1]), trials)
 
 

@@ -47,9 +47,8 @@ __all__ = [
 
 
 # What can be said of one output: its numbers, each with its place, and its tokens.
-#
-# Contract: `describe_output` reads a frozen output (`freezing`) and nothing else knows how outputs
-# are built. A *place* is a path of positions and keys. A *token* is something that an output has or
+# `describe_output` reads a frozen output (`snapshots`) and nothing else knows how outputs are
+# built. A *place* is a path of positions and keys. A *token* is something that an output has or
 # lacks: a word or a key anywhere in it, a word or whole number (also as a float) at a place, how
 # the part at a place is built (the keys of a record, the length of a sequence and the types in it,
 # an exception, a number where a field might have none), its shape as a whole. Lists of pairs are
@@ -329,12 +328,11 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-# What a mechanism returned in many draws, as one of three kinds.
-#
-# Contract: outputs are `numbers` (one per draw), `vectors` (per draw a row, all of one length) or
-# `forms`: anything else, frozen (`freezing`). Everything here is a copy. Outputs of several kinds
-# together are forms, so that a kind or a length that changes from draw to draw, or between the
-# worlds, is a difference like any other.
+# What a mechanism returned in many draws, as one of three kinds. Outputs are `numbers` (one per
+# draw), `vectors` (per draw a row, all of one length) or `forms`: anything else, frozen
+# (`snapshots`). Everything here is a copy. Outputs of several kinds together are forms, so that a
+# kind or a length that changes from draw to draw, or between the inputs, is a difference like any
+# other.
 
 
 NUMBERS, VECTORS, FORMS = "numbers", "vectors", "forms"
@@ -457,7 +455,8 @@ def read_outputs(raw: Any, size: int) -> Outputs:
         _check_count(len(raw), size)
         return outputs_from_array(raw)
     if isinstance(raw, np.ndarray) and raw.ndim == 0:
-        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", "one value")
+        message = f"the mechanism was asked for {size} outputs and returned one value"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=1)
     _check_count(len(raw), size)
     return outputs_from_items([freeze_output(item) for item in raw])
 
@@ -486,7 +485,8 @@ def _split_batch(raw: Any, size: int) -> Any:
 
 def _check_count(count: int, size: int) -> None:
     if count != size:
-        raise invalid_value(OUTPUT_FIELD, f"{size} outputs, as many as were asked for", count)
+        message = f"the mechanism was asked for {size} outputs and returned {count}"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=count)
 
 
 def outputs_from_array(array: Array) -> Outputs:

@@ -26,12 +26,10 @@ from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_va
 from whosin.exact import Array, read_ranged
 from whosin.validation import read_whole
 
-# How a mechanism wants to be called, read from its signature.
-#
-# Contract: `m(input, size, rng)` returns `size` independent outputs; `m(input, rng)` and `m(input)`
-# make one draw per call. A parameter with a default is the mechanism's own affair
-# (`m(x, epsilon=1.0)` keeps its ε), unless it is called `size` or `rng`, which are then given by
-# name.
+# How a mechanism wants to be called, read from its signature. `m(input, size, rng)` returns `size`
+# independent outputs; `m(input, rng)` and `m(input)` make one draw per call. A parameter with a
+# default is the mechanism's own affair (`m(x, epsilon=1.0)` keeps its ε), unless it is called
+# `size` or `rng`, which are then given by name.
 
 
 Mechanism = Callable[..., Any]
@@ -95,36 +93,31 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 def _refuse_signature(mechanism: Any) -> InvalidInput:
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
-    accepted = "callable as m(input, size, rng), m(input, rng) or m(input)"
-    return invalid_value("mechanism", accepted, f"{name}{inspect.signature(mechanism)}")
+    shape = f"{name}{inspect.signature(mechanism)}"
+    hint = "it must be callable as m(input, size, rng), m(input, rng) or m(input)"
+    message = f"{shape} cannot be called with an input alone"
+    return InvalidInput(message, field="mechanism", value=shape, hint=hint)
 
 
-# Drawing from a mechanism: any callable, read with care.
+# Drawing from a mechanism: any callable, read with care. Each draw is frozen as soon as it is made.
+# An exception that a draw raises is its output: an observer would see it. Only these are never
+# outputs, since they show a broken program: wrong calls and names (`TypeError`, `NameError`,
+# `AttributeError`, `ImportError`, `NotImplementedError`), exhausted memory or recursion; they are
+# refused by name. `sys.exit` is a failing environment. A call for many draws that raises cannot say
+# which draw did: if that happens in the search, every draw is made by a call of its own from then
+# on; if it happens first in the count, the audit is refused, for a sample that leaves out what
+# raised would be biased.
 #
-# Contract: each draw is frozen as soon as it is made. An exception that a draw raises is its
-# output:
-# an observer would see it. Only these are never outputs, since they show a broken program: wrong
-# calls and names (`TypeError`, `NameError`, `AttributeError`, `ImportError`,
-# `NotImplementedError`),
-# exhausted memory or recursion; they are refused by name. `sys.exit` is a failing environment. A
-# call
-# for many draws that raises cannot say which draw did: if that happens in the search, every draw is
-# made by a call of its own from then on; if it happens first in the count, the audit is
-# refused, for a sample that leaves out what raised would be biased.
-#
-# Both worlds are drawn from in turns: coins decide which call is whose, so that a function which
+# Both inputs are drawn from in turns: which call is whose is random, so that a function which
 # counts its calls, or changes with time in another way, and ignores its input favours neither
-# world.
-# Where each draw is a call of its own, the test of equal worlds is valid for any such function.
-# Where
-# one call makes many draws, those of one call are alike in such a function, and
-# `dependence.check_calls` refuses what shows. What the caller must ensure: given the input, draws
-# are
-# independent of each other and of earlier ones.
+# input. Where each draw is a call of its own, the test of equality is valid for any such function.
+# Where one call makes many draws, those of one call are alike in such a function, and `check_calls`
+# refuses what shows. What the caller must ensure: given the input, draws are independent of each
+# other and of earlier ones.
 
 
 TURNS, LEAST_CALL = 32, 64
-"""Calls in which the draws of one world are made, and draws that each of them makes at least."""
+"""Calls in which the draws of one input are made, and draws that each of them makes at least."""
 CHUNK_DRAWS = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
 TELLING_DRAWS = 20
@@ -188,11 +181,11 @@ class MechanismInput:
 
     def refuse_count(self, failure: CallFailed) -> InvalidInput:
         """A call for many draws raised for the first time where draws are counted."""
-        accepted = (
-            "a function whose exceptions show in the search (take more samples, or write it "
-            "with one draw a call, m(input, rng), where an exception is an output)"
+        hint = (
+            "take more samples, so that it shows in the search, or write the mechanism with one "
+            "draw a call, m(input, rng), where an exception is an output"
         )
-        return self._wrong(failure.error, accepted)
+        return self._refuse_error(failure.error, hint)
 
     def once(self) -> Any:
         """The frozen output of one call for one draw."""
@@ -208,21 +201,18 @@ class MechanismInput:
         except (WhosinError, KeyboardInterrupt):
             raise
         except BROKEN_ERRORS as error:
-            raise self._wrong(error) from error
+            raise self._refuse_error(error) from error
         except Exception as error:
             raise CallFailed(error, self) from error
         except SystemExit as error:
             words = f"the mechanism ended the program (sys.exit({error.code!r})) on the input "
             raise MechanismFailed(words + self.name) from error
 
-    def _wrong(self, error: BaseException, accepted: str | None = None) -> InvalidInput:
-        usual = (
-            "a function that returns an output for every draw (where an observer would see a "
-            "failure, catch it and return it as an output)"
-        )
-        words = " ".join(str(error).split())[:200]
-        got = f"{type(error).__name__}: {words}"
-        return invalid_value(f"mechanism on the input {self.name}", accepted or usual, got)
+    def _refuse_error(self, error: BaseException, hint: str = "") -> InvalidInput:
+        kind, words = type(error).__name__, " ".join(str(error).split())[:200]
+        message = f"the mechanism failed on the input {self.name} with {kind}: {words}"
+        usual = "where an observer would see a failure, catch it and return it as an output"
+        return InvalidInput(message, field="mechanism", value=kind, hint=hint or usual)
 
 
 def _only_output(raw: Any) -> Any:
@@ -231,63 +221,63 @@ def _only_output(raw: Any) -> Any:
 
 
 class CallFailed(Exception):
-    """A call raised; `error` is what, in which world."""
+    """A call raised; `error` is what, for which input."""
 
-    def __init__(self, error: Exception, world: MechanismInput) -> None:
+    def __init__(self, error: Exception, source: MechanismInput) -> None:
         super().__init__(str(error))
-        self.error, self.world = error, world
+        self.error, self.source = error, source
 
 
 @dataclass(frozen=True)
 class DrawnPair:
-    """Fresh outputs of both worlds, and how many draws each call made, in order; nothing where each
+    """Fresh outputs of both inputs, and how many draws each call made, in order; nothing where each
     draw was a call of its own, or somebody else drew."""
 
     outputs: tuple[Outputs, Outputs]
     calls: tuple[list[int], list[int]] = ([], [])
 
 
-def explore_pair(worlds: Any, size: int) -> DrawnPair:
+def explore_pair(inputs: Any, size: int) -> DrawnPair:
     """Outputs that are not counted: where a call raises, all are made again, draw by draw."""
-    if not isinstance(worlds[0], MechanismInput):
-        return DrawnPair((worlds[0].draw(size), worlds[1].draw(size)))
-    if not any(world.singly for world in worlds):
+    if not isinstance(inputs[0], MechanismInput):
+        return DrawnPair((inputs[0].draw(size), inputs[1].draw(size)))
+    if not any(source.singly for source in inputs):
         try:
-            return _interleave_calls(worlds, size)
+            return _interleave_calls(inputs, size)
         except CallFailed:
             pass
-    for world in worlds:  # where one world raises, the other may
-        world.singly = True
-    return _one_by_one(worlds, size)
+    for source in inputs:  # where one input raises, the other may
+        source.singly = True
+    return _draw_one_by_one(inputs, size)
 
 
-def draw_pair(worlds: Any, size: int) -> DrawnPair:
+def draw_pair(inputs: Any, size: int) -> DrawnPair:
     """Draw fresh outputs of both inputs to count."""
-    if not isinstance(worlds[0], MechanismInput):
-        return DrawnPair((worlds[0].draw(size), worlds[1].draw(size)))
-    if worlds[0].singly:
-        return _one_by_one(worlds, size)
+    if not isinstance(inputs[0], MechanismInput):
+        return DrawnPair((inputs[0].draw(size), inputs[1].draw(size)))
+    if inputs[0].singly:
+        return _draw_one_by_one(inputs, size)
     try:
-        return _interleave_calls(worlds, size)
+        return _interleave_calls(inputs, size)
     except CallFailed as failure:
-        raise failure.world.refuse_count(failure) from failure.error
+        raise failure.source.refuse_count(failure) from failure.error
 
 
-def _one_by_one(worlds: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
+def _draw_one_by_one(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
     """A call for each draw; of all orders of the calls one is chosen at random."""
     items: tuple[list[Any], list[Any]] = [], []
-    for world in worlds[0].turns.permutation(np.repeat((0, 1), size)).tolist():
-        items[world].append(worlds[world].once())
+    for side in inputs[0].turns.permutation(np.repeat((0, 1), size)).tolist():
+        items[side].append(inputs[side].once())
     return DrawnPair((outputs_from_items(items[0]), outputs_from_items(items[1])))
 
 
-def _interleave_calls(worlds: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
-    """Several calls for each world, in an order that is chosen at random."""
+def _interleave_calls(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
+    """Several calls for each input, in an order that is chosen at random."""
     calls = max(1, math.ceil(size / CHUNK_DRAWS), min(TURNS, size // LEAST_CALL))
     sizes = [size // calls + (number < size % calls) for number in range(calls)]
     parts: tuple[list[Outputs], list[Outputs]] = [], []
-    for world in worlds[0].turns.permutation(np.repeat((0, 1), calls)).tolist():
-        parts[world].append(worlds[world].many(sizes[len(parts[world])]))
+    for side in inputs[0].turns.permutation(np.repeat((0, 1), calls)).tolist():
+        parts[side].append(inputs[side].many(sizes[len(parts[side])]))
     return DrawnPair((join_outputs(parts[0]), join_outputs(parts[1])), (sizes, sizes))
 
 
@@ -304,8 +294,9 @@ def check_fresh(first: Outputs, second: Outputs) -> None:
         return
     keys = first.keys()[: len(second)].tolist()
     if len(keys) - Counter(keys).most_common(1)[0][1] >= TELLING_DRAWS:
-        accepted = "a function whose draws differ from call to call (use the rng that it is given)"
-        raise invalid_value("mechanism", accepted, f"the same {len(keys)} draws twice")
+        message = f"two calls of the mechanism made the same {len(keys)} draws"
+        hint = "use the rng that it is given"
+        raise InvalidInput(message, field="mechanism", value=len(keys), hint=hint)
 
 
 def is_constant(*parts: Outputs) -> bool:
@@ -327,15 +318,14 @@ def split_draws(total: int) -> list[int]:
 
 
 # The terms of an audit: how many samples, at which confidence, granting which δ, from which seed.
-#
-# Contract: read once, refused by name, the same for every entry point.
+# Read once, refused by name, the same for every entry point.
 
 
 MIN_DRAWS = 40
 """The fewest samples with which an event can be both found and counted."""
 
 Progress = Callable[[int], None]
-"""Called with the number of draws of each world that were made since the last call."""
+"""Called with the number of draws of each input that were made since the last call."""
 
 
 @dataclass(frozen=True)
@@ -343,7 +333,7 @@ class AuditTerms:
     """What was agreed before the first draw.
 
     Attributes:
-        samples: draws of each world, all stages together.
+        samples: draws of each input, all stages together.
         confidence: with which all bounds of the result hold; `error` is what it leaves.
         delta: granted to the mechanism.
         seeds: where randomness begins.
@@ -406,9 +396,6 @@ def read_seed(seed: object) -> np.random.SeedSequence:
     return np.random.SeedSequence(read_whole(seed, "seed", 0))
 
 
-# How many threads an audit takes.
-
-
 def one_thread() -> Any:
     """A context in which linear algebra and trees take one thread, of the libraries that are loaded
     by then: small ones gain little from more, and lose much on a machine that is busy."""
@@ -417,16 +404,13 @@ def one_thread() -> Any:
     return threadpool_limits(1)
 
 
-# Samples that somebody else drew: refuse the ones that are plainly not independent draws.
-#
-# Contract: a refusal of honest draws has a chance of about one in a million, unless they are floats
-# of full precision that come again and are on no grid, such as √count: whoever asks then says that
-# they may. What is not refused may still be dependent. Looked for: blocks of outputs that come
-# again,
-# in one sample or in both (a file that was cycled, or copied); full-precision floats that come
-# again
-# here and there (a bootstrap); draws that predict later ones (a chain, a sorted file); draws that
-# predict those of the other sample (one seed for both).
+# Samples that somebody else drew: refuse the ones that are plainly not independent draws. A refusal
+# of honest draws has a chance of about one in a million, unless they are floats of full precision
+# that come again and are on no grid, such as √count: whoever asks then says that they may. What is
+# not refused may still be dependent. Looked for: blocks of outputs that come again, in one sample
+# or in both (a file that was cycled, or copied); full-precision floats that come again here and
+# there (a bootstrap); draws that predict later ones (a chain, a sorted file); draws that predict
+# those of the other sample (one seed for both).
 
 
 LAG_LENGTHS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -450,7 +434,7 @@ RECENT_DRAWS = 5_000
 
 
 def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False) -> None:
-    """Refuse samples that are plainly not independent draws of two worlds.
+    """Refuse samples that are plainly not independent draws of two inputs.
 
     Args:
         repeats: unrounded floats may come again: the mechanism has few outputs.
@@ -465,22 +449,21 @@ def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False
     for name, columns in zip(("with", "without"), series, strict=True):
         lag = _find_memory(columns)
         if lag is not None:
-            got = f"draws that depend on the one {lag} before (sorted, or a chain)"
-            raise _refused_dependence(name, got)
+            got = f"each depends on the one {lag} before (sorted, or a chain)"
+            raise _refuse_dependence(name, got)
     least = min(len(first), len(second))
     for one, two in zip(*series, strict=True):
         if _ranks_correlate(one[:least], two[:least]):
-            raise _refused_dependence(
-                "with and without", "draws that go together (one seed for both)"
-            )
+            raise _refuse_dependence("with and without", "they go together (one seed for both?)")
 
 
 def check_memory(outputs: Outputs) -> None:
     """Refuse draws of a mechanism that depend on those before them: it has a state."""
     lag = _find_memory(_rank_series(outputs.part(0, RECENT_DRAWS)))
     if lag is not None:
-        accepted = "a function whose draws do not depend on earlier ones"
-        raise invalid_value("mechanism", accepted, f"draws that depend on the one {lag} before")
+        message = f"each draw of the mechanism depends on the one {lag} before"
+        hint = "draws must be independent"
+        raise InvalidInput(message, field="mechanism", value=lag, hint=hint)
 
 
 def check_output_calls(outputs: Outputs, calls: Sequence[int]) -> None:
@@ -518,8 +501,9 @@ def check_calls(values: Array, calls: Sequence[int]) -> None:
     sums = np.add.reduceat(apart, [0, *ends[:-1]])
     between = float((sums**2 / np.diff([0, *ends])).sum()) / spread
     if chdtrc(len(ends) - 1, between) < CALL_CHANCE:
-        accepted = "a function whose draws do not depend on how often it was called"
-        raise invalid_value("mechanism", accepted, "draws that go together with others of one call")
+        message = "draws of one call are more alike than draws of different calls"
+        hint = "draws must not depend on how often the mechanism was called"
+        raise InvalidInput(message, field="mechanism", hint=hint)
 
 
 def _find_memory(columns: list[Array]) -> int | None:
@@ -531,8 +515,9 @@ def _find_memory(columns: list[Array]) -> int | None:
     return None
 
 
-def _refused_dependence(name: str, got: str) -> InvalidInput:
-    return invalid_value(f"samples {name}", "independent draws, each made afresh", got)
+def _refuse_dependence(name: str, got: str, hint: str = "draw each output afresh") -> InvalidInput:
+    message = f"the samples {name} are not independent draws: {got}"
+    return InvalidInput(message, field=name, hint=hint)
 
 
 def _code_outputs(first: Outputs, second: Outputs) -> tuple[Array, Array]:
@@ -552,7 +537,7 @@ def _check_blocks(first: Array, second: Array) -> None:
     codes = np.concatenate([first, second])
     kinds = int(codes.max()) + 1
     shares = [np.bincount(each, minlength=kinds) / len(each) for each in (first, second)]
-    # Two draws of one world are alike at least as often as one of each world.
+    # Two draws of one input are alike at least as often as one of each input.
     same = max(float((each**2).sum()) for each in shares)
     if same >= 1:
         return
@@ -564,10 +549,10 @@ def _check_blocks(first: Array, second: Array) -> None:
     blocks = [_mark_blocks(marks[each], length) for each in (first, second)]
     for name, own in zip(("with", "without"), blocks, strict=True):
         if len(np.unique(own)) < len(own):
-            raise _refused_dependence(name, f"a block of {length} or more outputs that comes again")
+            raise _refuse_dependence(name, f"a block of {length} or more outputs comes again")
     if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
-        got = f"a block of {length} or more outputs that is in both"
-        raise _refused_dependence("with and without", got)
+        got = f"a block of {length} or more outputs is in both"
+        raise _refuse_dependence("with and without", got)
 
 
 def _mark_blocks(marks: Array, length: int) -> Array:
@@ -589,10 +574,9 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
         return
     values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
     if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
-        got = f"{share:.0%} unrounded numbers that come again (a bootstrap?)"
-        raise _refused_dependence(
-            name, f"{got}; say repeats=True where the mechanism has few outputs"
-        )
+        got = f"{share:.0%} are unrounded numbers that come again (a bootstrap?)"
+        hint = "say repeats=True where the mechanism has few outputs"
+        raise _refuse_dependence(name, got, hint)
 
 
 def _are_unrounded(values: Array) -> bool:

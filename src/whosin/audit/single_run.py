@@ -17,18 +17,15 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
 from whosin.audit.events import AuditBounds
 from whosin.audit.sampling import read_delta
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 
-# Which guesses one run allows: whole groups of equal scores, the surest first.
-#
-# Contract: a guess says "in" of the highest scores or "out" of the lowest. Which canaries are
-# guessed, and how many, depends on the scores alone, never on who was in. Canaries with one score
-# are
-# guessed together or not at all, so the order of a list never matters and constant scores leave
-# nothing to tell. Where numbers of guesses must be fixed beforehand (with δ), ties are broken
-# against
-# the finding: of canaries with one score, those whose guess is wrong come first.
+# Which guesses one run allows: whole groups of equal scores, the surest first. A guess says "in" of
+# the highest scores or "out" of the lowest. Which canaries are guessed, and how many, depends on
+# the scores alone, never on who was in. Canaries with one score are guessed together or not at all,
+# so the order of a list never matters and constant scores leave nothing to tell. Where numbers of
+# guesses must be fixed beforehand (with δ), ties are broken against the finding: of canaries with
+# one score, those whose guess is wrong come first.
 
 
 GUESSES_FEWEST = 5
@@ -109,12 +106,10 @@ def right_guesses(truth: Array, scores: Array) -> Array:
     return np.concatenate([[0], np.cumsum(truth[order])])
 
 
-# The test of one run: how likely a sequence of coins makes this many right guesses.
-#
-# Contract: `one_run` has the theory. The statistic is increasing in every number of right guesses
-# and
-# depends on neither ε nor the rate of the coins, so p-values grow with both; special functions have
-# room for their rounding, towards larger p-values.
+# The test of one run: how likely a random sequence has this many right guesses. `one_run` has the
+# theory. The statistic is increasing in every number of right guesses and depends on neither ε nor
+# the rate of inclusion, so p-values grow with both; special functions have room for their rounding,
+# towards larger p-values.
 
 
 MAX_EPSILON = 40.0
@@ -139,7 +134,7 @@ class RunTest:
         implied: the statistic: the largest ε that a number of guesses implies.
         needed: how many right guesses, at each number tried, imply as much.
         cells: rates, each from a lower to an upper end.
-        fair: whether coins were declared to be fair.
+        fair: whether the declared rate is 1/2.
     """
 
     guesses: Guesses
@@ -320,15 +315,17 @@ def _binomial_distribution(size: int, q: Array) -> Array:
     """The distribution of Binomial(size, q), a row a q."""
     if size == 0:
         return np.ones((len(q), 1))
-    counts, ways = _ways(size)
+    counts, logs_of_counts = _log_binomials(size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = ways + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
+        logs = (
+            logs_of_counts + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
+        )
     logs = np.where(np.isnan(logs), 0.0, logs)  # 0 · ln 0
     return np.asarray(np.exp(logs))
 
 
 @lru_cache(maxsize=64)
-def _ways(size: int) -> tuple[Array, Array]:
+def _log_binomials(size: int) -> tuple[Array, Array]:
     from scipy.special import gammaln
 
     counts = np.arange(size + 1)
@@ -348,35 +345,32 @@ def _convolve(one: Array, two: Array) -> Array:
     return np.asarray(fftconvolve(one, two).clip(0))
 
 
-# One training run with many canaries (Steinke, Nasr, Jagielski 2023), with coins of any rate.
-#
-# Contract: m examples were each included with probability p, independently; scores come from the
-# output of that one run (higher: more likely in). Guesses are made on the most extreme scores only
-# (`guesses`). Under ε-DP the odds that an example was in, given the output and any other examples,
-# are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like independent
-# coins of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out" guesses with 1 − p in place
-# of p: the whole sequence, from the surest guess on.
+# One training run with many canaries (Steinke, Nasr, Jagielski 2023), with inclusion at any rate: m
+# examples were each included with probability p, independently; scores come from the output of that
+# one run (higher: more likely in). Guesses are made on the most extreme scores only
+# (`make_guesses`). Under ε-DP the odds that an example was in, given the output and any other
+# examples, are within e^{±ε} of p : (1 − p). So, given the output, "in" guesses are right like
+# independent Bernoulli variables of probability q_in = p e^ε / (p e^ε + 1 − p) at most, and "out"
+# guesses with 1 − p in place of p: the whole sequence, from the surest guess on.
 #
 # *How many to guess.* Each number of guesses implies an ε at which this many right ones would be as
 # unlikely as `LOOK_ERROR` of the error; the statistic is the largest of these. The p-value at an ε
-# is the probability that a sequence of coins reaches it at *any* of the numbers tried, which is
-# exact, and grows with ε and with the coins, because the statistic depends on neither.
+# is the probability that a sequence of Bernoulli variables reaches it at *any* of the numbers
+# tried, which is exact, and grows with ε and with their probability, because the statistic depends
+# on neither.
 #
-# *The rate.* The coins themselves say which rates are possible: an exact interval for p takes
-# `COIN_TOLERANCE`
-# of the error. A declared rate outside of it is refused; the bounds hold for every rate inside it
-# (Berger and Boos 1994), so coins that are not what was declared raise no false alarm. "In" guesses
-# take the highest rate, "out" guesses the lowest; guesses on both sides, where a higher rate helps
-# one and hurts the other, take cells of rates, "in" at the upper end of each and "out" at the
-# lower.
+# *The rate.* The inclusion bits themselves say which rates are possible: an exact interval for p
+# takes `RATE_ERROR_SHARE` of the error. A declared rate outside of it is refused; the bounds hold
+# for every rate inside it (Berger and Boos 1994), so inclusion at another rate than declared raises
+# no false alarm. "In" guesses take the highest rate, "out" guesses the lowest; guesses on both
+# sides, where a higher rate helps one and hurts the other, take cells of rates, "in" at the upper
+# end of each and "out" at the lower.
 #
 # *With δ.* Pr[in | output, others] exceeds q_in by a function of the output and the others whose
 # expectation is at most p (1 − q_in) δ, and so for "out"; averaging over unknown examples only
-# makes
-# it smaller. So some guess of m is right beyond its coin with probability at most m δ (p (1 − q_in)
-# +
-# (1 − p)(1 − q_out)), which is added to the p-value; for fair coins, where it is less, what their
-# Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
+# makes it smaller. So some guess of m is right beyond its probability with probability at most m δ
+# (p (1 − q_in) + (1 − p)(1 − q_out)), which is added to the p-value; for p = 1/2, where it is less,
+# what their Theorem 5.2 says, 2mδ · max over i of (g(i) − g(0))/i.
 #
 # The rest of the error is shared (`SIDE_ERROR_SHARES`) by guesses on both sides, "in" guesses
 # alone, which bound r and so γ and posteriors, and "out" guesses alone: where the scores of those
@@ -384,10 +378,10 @@ def _convolve(one: Array, two: Array) -> Array:
 # sides drown what the others tell. ε is the best of the three. All bounds hold together.
 
 
-COIN_TOLERANCE = 0.2
+RATE_ERROR_SHARE = 0.2
 """The part of the error that pays for the interval of the rate."""
 CONTRADICTION_P_VALUE = 1e-6
-"""Coins of a known rate are refused where at most this share of all runs is as far from it."""
+"""Inclusion bits of a known rate are refused where at most this share of all runs is as far off."""
 SIDE_ERROR_SHARES = {IN: 0.4, BOTH: 0.4, OUT: 0.2}
 """How the rest of the error is shared by the three kinds of guesses."""
 MIN_CANARIES = 10
@@ -399,8 +393,8 @@ class OneRun(AuditBounds):
 
     Attributes:
         both, inside, outside: the guesses on both sides, and on each side alone.
-        rate: of inclusion, as declared; `rates` is the interval that the coins leave possible.
-        heads: how many of the coins said "in".
+        rate: of inclusion, as declared; `rates` is the interval that the bits leave possible.
+        heads: how many canaries were in.
         blind: all scores were the same, so that nothing could be learnt.
         side: of the guesses that show ε.
     """
@@ -418,12 +412,12 @@ class OneRun(AuditBounds):
 
     @property
     def most(self) -> float:
-        """The largest ε that these coins could show: that of guesses that are all right."""
-        coins = np.arange(self.canaries) < self.heads
-        told = np.where(coins, 1.0, -1.0) * (1 + np.arange(self.canaries))
+        """The largest ε that so many inclusion bits could show: that of guesses all right."""
+        included = np.arange(self.canaries) < self.heads
+        told = np.where(included, 1.0, -1.0) * (1 + np.arange(self.canaries))
         known = self.rates[0] == self.rates[1]
         terms = self.confidence, self.delta
-        return one_run(coins, told, *terms, rate=self.rate, known_rate=known).epsilon
+        return one_run(included, told, *terms, rate=self.rate, known_rate=known).epsilon
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -446,23 +440,23 @@ def one_run(
     """Bound the leakage of one run from below.
 
     Args:
-        included: for each canary whether it was in the data: decided by independent coins.
+        included: for each canary whether it was in the data: decided independently at random.
         scores: for each canary how much the output looks as if it was in.
         delta: granted to the mechanism.
-        rate: the probability with which each coin put its canary in.
-        known_rate: the rate is known (you tossed the coins), so that none of the error pays for an
-            interval of it; coins that contradict it are refused all the same.
-        people: for each canary whose it is, where a person has several. One coin decides about all
+        rate: the probability with which each canary was included.
+        known_rate: the rate is known (you drew the inclusion bits), so that none of the error pays
+            for an interval of it; bits that contradict it are refused all the same.
+        people: for each canary whose it is, where a person has several. One bit decides about all
             canaries of a person; their scores are added up, and the bounds are about people.
     """
     (level, error), granted = audit_confidence.read_confidence(confidence), read_delta(delta)
     inside, values = read_run(included, scores, people)
-    declared, rates = read_coins(inside, rate, known_rate, error * COIN_TOLERANCE)
+    declared, rates = check_rate(inside, rate, known_rate, error * RATE_ERROR_SHARE)
     return bound_run(
         inside,
         dict.fromkeys(SIDE_ERROR_SHARES, values),
         level,
-        error * (1 if known_rate else 1 - COIN_TOLERANCE),
+        error * (1 if known_rate else 1 - RATE_ERROR_SHARE),
         granted,
         rates,
         declared,
@@ -478,7 +472,7 @@ def bound_run(
     rates: Rates,
     rate: float,
 ) -> OneRun:
-    """What the guesses on each side show; each by scores of its own, chosen by other coins."""
+    """What the guesses on each side show, each by scores chosen on other inclusion bits."""
     count = len(inside)
     bounds: dict[str, float] = {}
     guesses: dict[str, Guesses] = {}
@@ -503,11 +497,11 @@ def bound_run(
     )
 
 
-def read_coins(inside: Array, rate: object, known: object, error: float) -> tuple[float, Rates]:
+def check_rate(inside: Array, rate: object, known: object, error: float) -> tuple[float, Rates]:
     """The declared rate, and the rates that the bounds must hold for.
 
     Raises:
-        InvalidInput: the coins contradict the rate.
+        InvalidInput: the inclusion bits contradict the rate.
     """
     if not isinstance(known, bool | np.bool_):
         raise invalid_value("known_rate", "True or False", known)
@@ -515,62 +509,67 @@ def read_coins(inside: Array, rate: object, known: object, error: float) -> tupl
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
-        accepted = f"the results of independent coins, in with probability {float(declared):g}"
-        if declared == 0.5:
-            accepted = "the results of fair coins (declare another rate of inclusion by `rate`)"
-        raise invalid_value("included", accepted, f"{heads} of {len(inside)} in")
+        message = f"{heads} of {len(inside)} canaries were in, not a share of {float(declared):g}"
+        hint = "declare the true rate of inclusion" if declared == 0.5 else ""
+        raise InvalidInput(message, field="included", value=heads, hint=hint)
     return float(declared), (float(declared), float(declared)) if known else rates
 
 
-def possible_rates(coins: Array, error: float) -> Rates:
-    """An exact interval for the rate of the coins."""
-    heads, count = int(coins.sum()), len(coins)
+def possible_rates(included: Array, error: float) -> Rates:
+    """An exact interval for the rate of inclusion."""
+    heads, count = int(included.sum()), len(included)
     return audit_confidence.lower_bound(heads, count, error / 2), audit_confidence.upper_bound(
         heads, count, error / 2
     )
 
 
 def read_run(included: object, scores: object, people: object = None) -> tuple[Array, Array]:
-    """Coins and scores, a canary each, or a person each."""
+    """Inclusion bits and scores, a canary each, or a person each."""
     from whosin.audit.model_scores import read_scores
 
     values = read_scores(scores, "scores")
-    coins = np.asarray(included)
-    if coins.ndim != 1 or len(coins) != len(values):
-        got = f"{coins.shape} and {values.shape}"
-        raise invalid_value("included and scores", "lists of one length", got)
-    if coins.dtype == object and all(isinstance(coin, _COIN_TYPES) for coin in coins.tolist()):
-        coins = coins.astype(np.float64)
-    if coins.dtype.kind not in "biuf" or not np.isin(coins, (0, 1)).all():
-        raise invalid_value("included", "True or False (1 or 0) for each canary", "something else")
-    flips = coins.astype(bool)
+    bits = np.asarray(included)
+    if bits.ndim != 1 or len(bits) != len(values):
+        message = (
+            f"included and scores must be lists of one length, not {bits.shape} and {values.shape}"
+        )
+        raise InvalidInput(message, field="included", value=bits.shape)
+    if bits.dtype == object and all(isinstance(bit, _INCLUSION_TYPES) for bit in bits.tolist()):
+        bits = bits.astype(np.float64)
+    if bits.dtype.kind not in "biuf" or not np.isin(bits, (0, 1)).all():
+        message = "included must say True or False (1 or 0) for each canary"
+        raise InvalidInput(message, field="included")
+    flips = bits.astype(bool)
     if people is not None:
         flips, values = sum_by_person(flips, values, people)
     if len(flips) < MIN_CANARIES:
-        accepted = f"at least {MIN_CANARIES} canaries (some 1,000 show most leaks)"
-        raise invalid_value("included", accepted, len(flips))
+        message = f"{len(flips)} canaries are too few; at least {MIN_CANARIES} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field="included", value=len(flips), hint=hint)
     return flips, values
 
 
-def sum_by_person(coins: Array, scores: Array, people: object) -> tuple[Array, Array]:
-    """One coin and one score a person: the sum of the scores of all of their canaries."""
+def sum_by_person(included: Array, scores: Array, people: object) -> tuple[Array, Array]:
+    """One inclusion bit and one score a person: the sum of the scores of all of their canaries."""
     names = np.asarray(people)
-    if names.shape != coins.shape:
-        got = f"{names.shape} and {coins.shape}"
-        raise invalid_value("people and included", "lists of one length", got)
+    if names.shape != included.shape:
+        shapes = f"{names.shape} and {included.shape}"
+        message = f"people and included must be lists of one length, not {shapes}"
+        raise InvalidInput(message, field="people", value=names.shape)
     _names, who = np.unique(names, return_inverse=True)
     canaries = np.bincount(who)
-    inside = np.bincount(who, weights=coins)
+    inside = np.bincount(who, weights=included)
     split = int(((inside > 0) & (inside < canaries)).sum())
     if split:
-        accepted = "one coin for all canaries of a person"
-        raise invalid_value("included", accepted, f"{split} people whose canaries were in and out")
+        message = f"{split} people have some canaries in and some out"
+        hint = "one inclusion bit must decide about all canaries of a person"
+        raise InvalidInput(message, field="included", value=split, hint=hint)
     with np.errstate(invalid="ignore"):
         sums = np.bincount(who, weights=scores)
     if np.isnan(sums).any():
-        accepted = "not both infinities among the canaries of one person"
-        raise invalid_value("scores", accepted, "both")
+        message = "a person has canaries with the scores inf and -inf, which have no sum"
+        raise InvalidInput(message, field="scores")
     return inside > 0, sums
 
 
-_COIN_TYPES = (bool, int, float, np.generic)
+_INCLUSION_TYPES = (bool, int, float, np.generic)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 
 OUTPUT_FIELD = "output of the mechanism"
 SUPPORTED_OUTPUTS = (
@@ -127,9 +127,8 @@ def freeze_output(value: Any, depth: int = 0) -> Any:  # noqa: C901 (a case for 
     if isinstance(value, float | np.floating):
         return freeze_float(float(value))
     if depth > MAX_DEPTH:
-        raise invalid_value(
-            OUTPUT_FIELD, f"nested {MAX_DEPTH} levels deep at most", "more, or a cycle"
-        )
+        message = f"an output of the mechanism is nested more than {MAX_DEPTH} levels deep"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=depth)
     if isinstance(value, Enum | Record | Raised | NotANumber):
         return value
     if isinstance(value, BaseException):

@@ -9,23 +9,17 @@ from typing import Any
 import numpy as np
 
 from whosin.audit import confidence
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 # Tables by their columns, and rows as numbers, so that the distance of two rows is their mean
-# difference by column.
-#
-# Contract: columns are matched by their names wherever both tables have names, and by their order
-# only where one has none. Everything else is learnt from the synthetic table alone, which an
-# attacker
-# has: ranges of numbers, words of columns. A column is one of numbers if all of its cells are.
-# Equal
-# words are at distance 0, others at distance 1; numbers at their difference over the range, at most
-# 1
-# apart within it.
+# difference by column. Columns are matched by their names wherever both tables have names, and by
+# their order only where one has none. Everything else is learnt from the synthetic table alone,
+# which an attacker has: ranges of numbers, words of columns. A column is one of numbers if all of
+# its cells are. Equal words are at distance 0, others at distance 1; numbers at their difference
+# over the range, at most 1 apart within it.
 
 
-ACCEPTED_TABLES = "a table: a frame, a mapping of columns, an array of rows, or a list of rows"
 MISSING_CODE = -np.inf
 """What a missing number is read as."""
 
@@ -67,7 +61,7 @@ def read_table(table: Any, name: str) -> TableColumns:
         return table
     names, cells = _read_cells(table, name)
     if not cells or not len(cells[0]):
-        raise invalid_value(name, ACCEPTED_TABLES, "an empty one")
+        raise InvalidInput(f"{name} is empty", field=name)
     _check_names(names, name)
     return TableColumns(tuple(names), tuple(_type_column(column) for column in cells))
 
@@ -100,8 +94,8 @@ def match_columns(table: TableColumns, like: TableColumns, name: str, other: str
     named = None not in table.names and any(each is not None for each in like.names)
     if not named:
         if len(table.cells) != len(like.cells):
-            accepted = f"the {len(like.cells)} of {other}"
-            raise invalid_value(field, accepted, f"{len(table.cells)} columns")
+            message = f"there are {len(table.cells)} {field}, and {len(like.cells)} of {other}"
+            raise InvalidInput(message, field=field, value=len(table.cells))
         return table
     left = [each for each in table.names if each not in like.names]
     missing = [each for each in like.names if each is not None and each not in table.names]
@@ -112,7 +106,8 @@ def match_columns(table: TableColumns, like: TableColumns, name: str, other: str
             said += [f"one more called {each!r}" for each in left]
         elif not missing:
             said = [f"{len(table.cells)} columns, not {len(like.cells)}"]
-        raise invalid_value(field, f"those of {other}, in any order", ", ".join(said[:5]))
+        message = f"{field} are not those of {other}: {', '.join(said[:5])}"
+        raise InvalidInput(message, field=field)
     rest = iter(left)
     wanted = [next(rest) if each is None else each for each in like.names]
     return TableColumns(
@@ -125,19 +120,22 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
     if known is not None:
         cells = [table[each] for each in known]
         if len({len(column) for column in cells}) > 1:
-            raise invalid_value(name, ACCEPTED_TABLES, "columns of different lengths")
+            message = f"the columns of {name} have different lengths"
+            raise InvalidInput(message, field=name)
         return [str(each) for each in known], [_read_column(column) for column in cells]
     rows = list(table)
     first = rows[0] if rows else ()
     names = list(first) if isinstance(first, Mapping) else getattr(first, "_fields", None)
     if isinstance(first, Mapping):
         if any(not isinstance(row, Mapping) or row.keys() != first.keys() for row in rows):
-            raise invalid_value(name, "rows of the same columns", "rows of different ones")
+            message = f"the rows of {name} do not all have the same columns"
+            raise InvalidInput(message, field=name)
         rows = [tuple(row[each] for each in first) for row in rows]
     try:
         cells = [np.array(column, dtype=object) for column in zip(*rows, strict=True)]
     except (TypeError, ValueError):
-        raise invalid_value(name, ACCEPTED_TABLES, "rows of different lengths, or none") from None
+        message = f"the rows of {name} must be sequences of one length"
+        raise InvalidInput(message, field=name) from None
     return [None] * len(cells) if names is None else [str(each) for each in names], cells
 
 
@@ -163,7 +161,8 @@ def _check_names(names: Sequence[str | None], name: str) -> None:
     known = [each for each in names if each is not None]
     twice = next((each for each in known if known.count(each) > 1), None)
     if twice is not None:
-        raise invalid_value(f"columns of {name}", "of different names", f"two called {twice!r}")
+        message = f"{name} has two columns called {twice!r}"
+        raise InvalidInput(message, field=f"columns of {name}", value=twice)
 
 
 def _type_column(column: Array) -> Array:
@@ -207,10 +206,10 @@ class Encoding:
         """The rows of a table; of some columns alone, where these are given."""
         cells = read_table(table, name).cells
         if len(cells) != len(self.columns):
-            got = f"{len(cells)} columns"
-            raise invalid_value(
-                name, f"the {len(self.columns)} columns of the synthetic table", got
+            message = (
+                f"{name} has {len(cells)} columns, and the synthetic table {len(self.columns)}"
             )
+            raise InvalidInput(message, field=name, value=len(cells))
         chosen = range(len(cells)) if only is None else only
         parts = [_encode_cells(cells[column], self.columns[column]) for column in chosen]
         return np.hstack(parts) / len(parts)
@@ -229,17 +228,14 @@ def _encode_cells(cells: Array, known: Array) -> Array:
     return np.asarray((cells.astype(str)[:, None] == words) / 2)
 
 
-# Singling out, linkability and inference, as anonymeter defines them (Giomi, Boenisch, Wehmeyer
-# and Tasnádi 2023), with exact bounds.
-#
-# Contract: attacks are made from the synthetic table alone, and tried on the rows that it was made
-# from and on others like them (the control); attacks that succeed on the control succeed because
-# people are alike, not because they were in. Each guess is about another person, predicate or
-# synthetic row, and its success is taken for a coin of its own (Clopper and Pearson); the risk is
-# what success on the rows adds, (rows − control) / (1 − control), bounded below by the lower bound
-# of
-# the one and the upper bound of the other. How many rows a predicate fits depends on how many there
-# are, so singling out is tried on as many rows of each.
+# Singling out, linkability and inference, as anonymeter defines them (Giomi, Boenisch, Wehmeyer and
+# Tasnádi 2023), with exact bounds. Attacks are made from the synthetic table alone, and tried on
+# the rows that it was made from and on others like them (the control); attacks that succeed on the
+# control succeed because people are alike, not because they were in. Each guess is about another
+# person, predicate or synthetic row, and its success is taken for independent (Clopper and
+# Pearson); the risk is what success on the rows adds, (rows − control) / (1 − control), bounded
+# below by the lower bound of the one and the upper bound of the other. How many rows a predicate
+# fits depends on how many there are, so singling out is tried on as many rows of each.
 
 
 SINGLE_VALUE, SINGLING_OUT, INFERENCE = "singling out by one value", "singling out", "inference"

@@ -11,16 +11,14 @@ import numpy as np
 
 from whosin.audit import confidence as audit_confidence
 from whosin.audit.sampling import read_delta, read_epsilon
-from whosin.audit.single_run import COIN_TOLERANCE, Rates, read_coins, read_run, right_guesses
-from whosin.errors import invalid_value
+from whosin.audit.single_run import RATE_ERROR_SHARE, Rates, check_rate, read_run, right_guesses
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 
-# Trade-off curves: what f-differential privacy promises (Dong, Roth, Su 2019).
-#
-# Contract: a curve f says that a test of "in" against "out" (or of "out" against "in") with false
-# positive rate x has a power of at most 1 − f(x), which is concave and grows with x. `level(power)`
-# is the smallest x that allows a power, rounded down: a curve that allows a little more raises no
-# false alarm.
+# Trade-off curves: what f-differential privacy promises (Dong, Roth, Su 2019). A curve f says that
+# a test of "in" against "out" (or of "out" against "in") with false positive rate x has a power of
+# at most 1 − f(x), which is concave and grows with x. `level(power)` is the smallest x that allows
+# a power, rounded down: a curve that allows a little more raises no false alarm.
 
 
 ROUND_DOWN = 1 - 1e-9
@@ -105,13 +103,14 @@ class FunctionCurve:
         try:
             values = np.array([float(self.function(float(x))) for x in grid])
         except (TypeError, ValueError) as error:
-            words = f"{type(error).__name__}: {error}"
-            raise invalid_value("curve", "a function of one rate in [0, 1]", words) from error
-        accepted = "a convex function from [0, 1] to [0, 1] that falls to 0 at 1"
+            message = f"curve failed on rates in [0, 1] with {type(error).__name__}: {error}"
+            raise InvalidInput(message, field="curve") from error
+        shape = "curve must be a convex function from [0, 1] to [0, 1] that falls to 0 at 1"
         if not ((values >= 0) & (values <= 1)).all() or values[-1] > 1e-9:
-            raise invalid_value("curve", accepted, "other values")
+            raise InvalidInput(shape, field="curve")
         if (np.diff(values) > 1e-9).any() or (np.diff(values, 2) < -1e-9).any():
-            raise invalid_value("curve", accepted, "one that grows or bends the other way")
+            message = f"{shape}; this one grows, or bends the other way"
+            raise InvalidInput(message, field="curve")
 
     def level(self, power: float) -> float:
         """By bisection: the largest rate found that does not allow the power."""
@@ -137,39 +136,32 @@ def read_curve(curve: object) -> Curve:
     raise invalid_value("curve", accepted, type(curve).__name__)
 
 
-# How likely a number of right guesses is, at most, under a trade-off curve.
-#
-# Contract (after Mahloujifar, Melis, Chaudhuri 2024; the proof is ours). m coins u are tossed, the
-# output o depends on them, r canaries are guessed (which ones depends on o alone), C guesses are
-# right and W = r − C wrong. Let S be the outputs where guess i is right and C ≥ j. If coin i alone
-# is
-# turned over, the same outputs have guess i wrong and C ≥ j − 1. So by f-DP, with power at most f̄
-# =
-# 1 − f,
+# How likely a number of right guesses is, at most, under a trade-off curve (after Mahloujifar,
+# Melis, Chaudhuri 2024; the proof is ours). There are m inclusion bits u, the output o depends on
+# them, r canaries are guessed (which ones depends on o alone), C guesses are right and W = r − C
+# wrong. Let S be the outputs where guess i is right and C ≥ j. If inclusion bit i alone is turned
+# over, the same outputs have guess i wrong and C ≥ j − 1. So by f-DP, with power at most f̄ = 1 −
+# f,
 #
 #     Pr_u[right_i, C ≥ j] ≤ f̄(Pr_{u, i turned over}[wrong_i, C ≥ j − 1]),
 #
-# and averaging over fair coins u and the m canaries, since f̄ is concave,
+# and averaging over fair bits u and the m canaries, since f̄ is concave,
 #
 #     a_j = E[C; C ≥ j]/m  ≤  f̄(b_{j−1}),  b_j = E[W; C ≥ j]/m,  for every j.
 #
 # *The least total.* Suppose Pr[C ≥ c] ≥ τ. With p_k = Pr[C = k], the state (a_j, T_j = Pr[C ≥ j])
 # follows from p_c, p_{c+1} …; p_{j−1} must be at least what lifts b_{j−1} to f̄⁻¹(a_j). Call a
-# state
-# above another if T is no less and m·a exceeds by at least j times the excess of T. The step with
-# the
-# least p_{j−1} keeps this order (its new T is [m (f̄⁻¹(a) + a) − (j − 1) T]/(r − j + 1), which
-# grows
-# along it), adding more mass than the least goes up in it, and all mass of τ at C = c is below
-# every
-# other start. So steps with the least masses give the least T_0. If that exceeds 1, Pr[C ≥ c] < τ.
+# state above another if T is no less and m·a exceeds by at least j times the excess of T. The step
+# with the least p_{j−1} keeps this order (its new T is [m (f̄⁻¹(a) + a) − (j − 1) T]/(r − j + 1),
+# which grows along it), adding more mass than the least goes up in it, and all mass of τ at C = c
+# is below every other start. So steps with the least masses give the least T_0. If that exceeds 1,
+# Pr[C ≥ c] < τ.
 #
-# *Rates and sides.* For "in" guesses and coins of rate p the same argument, for coins of each side,
-# gives a_j/p ≤ f̄(b_{j−1}/(1 − p)); for "out" guesses p and 1 − p change places. For guesses of
-# both
-# kinds the sum of the two is at most f̄(κ b), κ = max(p/(1 − p), (1 − p)/p), by concavity. Each
-# right
-# side grows as p moves away from its side, so an interval of rates is tested at its ends.
+# *Rates and sides.* For "in" guesses and inclusion at rate p the same argument, for bits of each
+# side, gives a_j/p ≤ f̄(b_{j−1}/(1 − p)); for "out" guesses p and 1 − p change places. For guesses
+# of both kinds the sum of the two is at most f̄(κ b), κ = max(p/(1 − p), (1 − p)/p), by concavity.
+# Each right side grows as p moves away from its side, so an interval of rates is tested at its
+# ends.
 
 
 IN, OUT, BOTH = "in", "out", "both"
@@ -244,12 +236,11 @@ def _level_function(curve: Curve, side: str, rates: Rates) -> Callable[[float], 
     return lambda a: (1 - rate) * curve.level(a / rate) if a <= rate else math.inf
 
 
-# How many guesses to make against a curve, and of which side.
-#
-# Contract: one canary in `CHOICE_STRIDE`, evenly over the ranks of the scores, shows its coin to
-# the choice, and is not guessed; all the others are. Who that is depends on the scores alone, so
-# that turning over the coin of another canary changes neither the choice nor any guess
-# (`recursion`). Few canaries leave no choice: the surest half is guessed, on both sides.
+# How many guesses to make against a curve, and of which side. One canary in `CHOICE_STRIDE`, evenly
+# over the ranks of the scores, shows its inclusion bit to the choice, and is not guessed; all the
+# others are. Who that is depends on the scores alone, so that turning over the inclusion bit of
+# another canary changes neither the choice nor any guess. Few canaries leave no choice: the surest
+# half is guessed, on both sides.
 
 
 CHOICE_STRIDE = 6
@@ -308,15 +299,12 @@ def _make_test(inside: Array, scores: Array, choice: Choice, rates: Rates) -> Cu
     return CurveTest(right, tried, count, side, rates)
 
 
-# One training run against a trade-off curve: is the mechanism μ-Gaussian private, or f-private?
-#
-# Contract: as `single_run`, with all of the error for one test, whose number of guesses and side
-# were
-# chosen on other canaries. `mu` is the largest μ that is refuted: the mechanism is not μ-GDP for
-# any
-# smaller one. That speaks of the whole curve: it refutes (ε, δ) at one δ only for mechanisms whose
-# curve *is* Gaussian, as that of Gaussian noise is; `epsilon` says so. A claim (ε, δ) is itself a
-# curve, which `refutes` tests without that condition.
+# One training run against a trade-off curve: is the mechanism μ-Gaussian private, or f-private? As
+# `single_run`, with all of the error for one test, whose number of guesses and side were chosen on
+# other canaries. `mu` is the largest μ that is refuted: the mechanism is not μ-GDP for any smaller
+# one. That speaks of the whole curve: it refutes (ε, δ) at one δ only for mechanisms whose curve
+# *is* Gaussian, as that of Gaussian noise is; `epsilon` says so. A claim (ε, δ) is itself a curve,
+# which `refutes` tests without that condition.
 
 
 @dataclass(frozen=True)
@@ -325,8 +313,8 @@ class CurveRun:
 
     Attributes:
         mu: the mechanism is not μ-Gaussian private for any smaller μ.
-        chosen_on: canaries whose coins were spent on the choice of guesses.
-        error: of the test, after what the coins took.
+        chosen_on: canaries whose inclusion bits were spent on the choice of guesses.
+        error: of the test, after what the interval for the rate took.
         blind: all scores were the same, so that nothing could be learnt.
     """
 
@@ -361,8 +349,8 @@ class CurveRun:
         """The result for programs."""
         about = {"mu": self.mu, "confidence": self.confidence, "canaries": self.canaries}
         guesses = {"side": self.test.side, "tried": self.test.tried, "right": self.test.right}
-        coins = {"rate": self.rate, "rates": list(self.test.rates)}
-        more = {"chosen_on": self.chosen_on, **coins, "guesses": guesses, "blind": self.blind}
+        rates = {"rate": self.rate, "rates": list(self.test.rates)}
+        more = {"chosen_on": self.chosen_on, **rates, "guesses": guesses, "blind": self.blind}
         return about | more
 
 
@@ -382,8 +370,8 @@ def curve_run(
     """
     level, error = audit_confidence.read_confidence(confidence)
     inside, values = read_run(included, scores, people)
-    declared, rates = read_coins(inside, rate, known_rate, error * COIN_TOLERANCE)
-    share = error if known_rate else error * (1 - COIN_TOLERANCE)
+    declared, rates = check_rate(inside, rate, known_rate, error * RATE_ERROR_SHARE)
+    share = error if known_rate else error * (1 - RATE_ERROR_SHARE)
     test, spent = count_guesses(inside, values, rates, share)
     mu = test.largest(GaussianCurve, share)
     blind = len(np.unique(values)) == 1

@@ -24,7 +24,7 @@ from whosin.calibration.failure import (
     smallest_multiplier,
 )
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
 from whosin.exact import Array, exact_fraction, read_ranged, round_down, round_up
 from whosin.extras import require_extras
 from whosin.families import Family
@@ -97,15 +97,15 @@ class LossDistribution:
 # directions.
 
 
-GRID_STEPS = (1e-2, 1e-3, 1e-4)
+LOSS_GRID_STEPS = (1e-2, 1e-3, 1e-4)
 MIN_MULTIPLIER = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""
 BACKWARD_STEPS = 12
 """How often noise is enlarged for the other direction, each time by twice as much."""
-MANY_STEPS = 100
-LEAST_GUESS = 0.2
+MIN_LIMIT_STEPS = 100
+MIN_GUESSED_MULTIPLIER = 0.2
 """With fewer steps, or noise, the central limit says little."""
-NOISE_KINDS = ("gaussian", "laplace", "discrete-gaussian")
+PROCESS_NOISES = ("gaussian", "laplace", "discrete-gaussian")
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Process:
     steps: int = 1
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISE_KINDS:
-            raise UnknownName("noise", str(self.noise), NOISE_KINDS)
+        if self.noise not in PROCESS_NOISES:
+            raise UnknownName("noise", str(self.noise), PROCESS_NOISES)
         read_ranged(self.sample_rate, "sample rate", "above 0 and at most 1")
         object.__setattr__(self, "steps", read_whole(self.steps, "steps", 1))
 
@@ -134,7 +134,7 @@ class Process:
         return self.noise == "gaussian" and self.sample_rate == 1
 
     def profile(
-        self, multiplier: float, grid: float = GRID_STEPS[-1], *, reverse: bool = False
+        self, multiplier: float, grid: float = LOSS_GRID_STEPS[-1], *, reverse: bool = False
     ) -> DeltaProfile:
         """δ(ε) of (with the person ‖ without), from above, on a grid of privacy losses.
 
@@ -146,7 +146,7 @@ class Process:
         return self.losses(multiplier, grid, reverse=reverse).delta
 
     def losses(
-        self, multiplier: float, grid: float = GRID_STEPS[-1], *, reverse: bool = False
+        self, multiplier: float, grid: float = LOSS_GRID_STEPS[-1], *, reverse: bool = False
     ) -> LossDistribution:
         """The privacy losses of all runs together, rounded to the safe side."""
         require_extras("accounting")
@@ -212,7 +212,7 @@ def calibrate_process(
     process: Process,
     family: Family | None = None,
     delta: float = 0.0,
-    grids: tuple[float, ...] = GRID_STEPS,
+    grids: tuple[float, ...] = LOSS_GRID_STEPS,
 ) -> ProcessPlan:
     """The least noise multiplier for which a process keeps a target.
 
@@ -229,7 +229,11 @@ def calibrate_process(
         require_extras("accounting")
     adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
-        raise Unsupported("sampled processes are accounted for add-remove families only")
+        raise Unsupported(
+            "sampled processes are accounted for families with relation add-remove only",
+            field="family",
+            value=family,
+        )
     failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
         return _plan_rate(target, process, grids)
@@ -240,7 +244,9 @@ def calibrate_process(
         return _plan_epsilon_delta(target, target.stated_epsilon, process, failing, grids)
     ratio = float(target.ratio(adversary.low, adversary.high))
     if ratio == math.inf:
-        raise invalid_value("target", "one that rules something out", "one met without noise")
+        raise InvalidInput(
+            "target rules nothing out: it is met without noise", field="target", value=target
+        )
 
     def measured(profile: DeltaProfile) -> float:
         return failure_bound(profile, ratio)[0]
@@ -351,7 +357,7 @@ def _limit_guess(
     """The multiplier at which many sampled steps are, in the limit, like one Gaussian that meets
     the goal: 1/σ there is q √steps √(e^(1/σ²) Φ(3/2σ) + 3 Φ(−1/2σ) − 2) (Bu et al. 2020). Where
     steps are few, or the noise is little, there is none."""
-    if process.noise == "laplace" or process.steps < MANY_STEPS:
+    if process.noise == "laplace" or process.steps < MIN_LIMIT_STEPS:
         return None
     plain = smallest_multiplier(lambda m: measured(gaussian_profile(m)), goal, accuracy=1e-3)
     scale = float(process.sample_rate) * math.sqrt(process.steps)
@@ -360,8 +366,8 @@ def _limit_guess(
         below = (0.5 * math.erfc(-x / multiplier / math.sqrt(2)) for x in (1.5, -0.5))
         return scale * math.sqrt(math.exp(multiplier**-2) * next(below) + 3 * next(below) - 2)
 
-    guess = smallest_multiplier(together, 1 / plain, accuracy=1e-4, floor=LEAST_GUESS)
-    return guess if guess > 2 * LEAST_GUESS else None
+    guess = smallest_multiplier(together, 1 / plain, accuracy=1e-4, floor=MIN_GUESSED_MULTIPLIER)
+    return guess if guess > 2 * MIN_GUESSED_MULTIPLIER else None
 
 
 def _carry_to_goal(

@@ -226,12 +226,12 @@ def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
 # has the output n, which reveals them all.
 
 
-NUMERIC_SLACK = 1e-15
+CUT_PROBABILITY = 1e-15
 """Added to every δ(ε): more than all the probability that is cut off."""
 ROUNDING_ERROR = 1e-10
 """More than the relative error of any tail: at most 10^5 roundings of positive terms."""
-FEW_POINTS = 33
-MOST_SCALE = 10_000
+FIRST_VERTICES = 33
+MAX_GEOMETRIC_SCALE = 10_000
 """Searches end here: more noise on a count is not looked for."""
 
 
@@ -262,7 +262,7 @@ def count_profile(
             near = np.searchsorted(ratios, epsilons - ROUNDING_ERROR, side="right")
             result = above[first] - np.exp(epsilons) * below[first]
             worst = np.maximum(worst, result + 2 * ROUNDING_ERROR * above[near])
-        return np.minimum(worst + NUMERIC_SLACK, 1.0)
+        return np.minimum(worst + CUT_PROBABILITY, 1.0)
 
     return sup
 
@@ -288,8 +288,10 @@ def _geometric_weights(scale: float) -> Array:
     """Two-sided geometric noise, cut off where less than e^−40 is left."""
     if scale == 0:
         return np.ones(1)
-    if scale > MOST_SCALE:
-        reason = f"no geometric noise of a scale of at most {MOST_SCALE:,} was found to keep it"
+    if scale > MAX_GEOMETRIC_SCALE:
+        reason = (
+            f"no geometric noise of a scale of at most {MAX_GEOMETRIC_SCALE:,} was found to keep it"
+        )
         raise out_of_reach(reason)
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1
@@ -319,7 +321,7 @@ def least_scale(
     low, high = family.bounds
     sides = {family, AtMostKnown(family.k, 1 - high, 1 - low)} if low + high != 1 else {family}
 
-    def bound(scale: float, vertices: int | None = FEW_POINTS) -> float:
+    def bound(scale: float, vertices: int | None = FIRST_VERTICES) -> float:
         return max(float(count_profile(entities, side, scale, vertices)(at)[0]) for side in sides)
 
     return _certified_scale(bound, delta, 1 / epsilon), epsilon, delta
@@ -333,7 +335,7 @@ def smallest_scale(
     count exceeds `ratio` with probability at most δ given that the person is in."""
 
     @lru_cache(maxsize=2)
-    def bound(scale: float, vertices: int | None = FEW_POINTS) -> tuple[float, float, float]:
+    def bound(scale: float, vertices: int | None = FIRST_VERTICES) -> tuple[float, float, float]:
         return failure_bound(count_profile(entities, family, scale, vertices), ratio)
 
     scale = _certified_scale(lambda *given: bound(*given)[0], delta, 1 / math.log(ratio))

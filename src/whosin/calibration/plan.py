@@ -12,17 +12,17 @@ from typing import Any
 from whosin.calibration.base import Target
 from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
 from whosin.notebook_display import Displayed
 from whosin.plain_files import write_file
-from whosin.validation import read_path, read_whole, shorten_result
+from whosin.validation import read_path, read_whole, shorten_result, shorten_value
 
 # How far one person can move an answer, and what that costs in accuracy.
 
 
-QUERY_KINDS = ("count", "rows", "sum", "histogram")
+PLANNED_QUERY_KINDS = ("count", "rows", "sum", "histogram")
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class PlannedQuery:
     max_groups: int = 1
 
     def __post_init__(self) -> None:
-        if self.kind not in QUERY_KINDS:
-            raise UnknownName("query", str(self.kind), QUERY_KINDS)
+        if self.kind not in PLANNED_QUERY_KINDS:
+            raise UnknownName("query", str(self.kind), PLANNED_QUERY_KINDS)
         for name in ("max_rows_per_group", "max_groups"):
             object.__setattr__(self, name, read_whole(getattr(self, name), name, 1))
         if rational(self.lower, "lower") >= rational(self.upper, "upper"):
-            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
+            raise invalid_value("lower", f"below upper, {self.upper}", self.lower)
 
     def l1_sensitivity(self, relation: str) -> Fraction:
         """The L1 sensitivity: how far one privacy unit can move the answer in total."""
@@ -93,7 +93,7 @@ def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     names = {kind: name for name, kind in [*TARGET_KINDS.items(), *FAMILY_KINDS.items()]}
     name = "query" if isinstance(thing, PlannedQuery) else names[type(thing)]
     if name == "explicit":
-        raise Unsupported("a plan for explicit priors cannot be written to a file")
+        raise Unsupported("a plan for a list of priors cannot be written to a file", field="family")
     return {"name": name} | {
         each.name: _plain_value(getattr(thing, each.name))
         for each in fields(thing)  # type: ignore[arg-type]
@@ -117,7 +117,9 @@ def decode_query(data: object) -> PlannedQuery:
 
 def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        raise invalid_value(what, "an object with a name", type(data).__name__)
+        raise InvalidInput(
+            f"{what} is not an object with a name", field=what, value=type(data).__name__
+        )
     if data["name"] not in known:
         raise UnknownName(what, data["name"], known)
     kind = known[data["name"]]
@@ -128,7 +130,9 @@ def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
         return kind(**given)
     except TypeError:
         missing = ", ".join(sorted(allowed - set(given)))
-        raise invalid_value(what, f"an object with {missing}", "none") from None
+        raise InvalidInput(
+            f"{what} {data['name']} lacks one of {missing}", field=what, value=sorted(given)
+        ) from None
 
 
 def _plain_value(value: object) -> object:
@@ -138,8 +142,8 @@ def _plain_value(value: object) -> object:
 # A plan: what an adversary and a target require, with reasons. Plain data that survives a file.
 
 
-FORMAT_VERSION = 1
-SCALE_HEADROOM = Fraction(10)
+PLAN_VERSION = 1
+FAILURE_FACTOR = Fraction(10)
 """By how much a failure probability is larger than the δ of an (ε, δ) guarantee, where only that is
 given: beliefs then move by e^ε/(1 − 1/10) at most, but for a probability of 10 δ (T18)."""
 
@@ -227,12 +231,12 @@ class Plan(Displayed):
         δ, or more where δ is all of the data's own (ε, δ) guarantee."""
         if self.dp_delta < self.delta:
             return rational(self.delta)
-        return rational(self.dp_delta) * SCALE_HEADROOM
+        return rational(self.dp_delta) * FAILURE_FACTOR
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""
         return {
-            "version": FORMAT_VERSION,
+            "version": PLAN_VERSION,
             "target": encode_object(self.target),
             "family": encode_object(self.family),
             "query": None if self.query is None else encode_object(self.query),
@@ -259,15 +263,21 @@ class Plan(Displayed):
         from whosin.calibration.planning import calibrate
 
         if not isinstance(data, dict):
-            raise invalid_value("plan", "a JSON object", type(data).__name__)
+            raise InvalidInput("plan is not a JSON object", field="plan", value=type(data).__name__)
         if "version" not in data:
-            accepted = "what `whosin plan --json` writes"
-            raise invalid_value("plan", accepted, "an object without a version")
-        if data["version"] != FORMAT_VERSION:
-            raise invalid_value("version of the plan", f"{FORMAT_VERSION}", repr(data["version"]))
+            raise InvalidInput(
+                "plan has no version", field="plan", hint="give what `whosin plan --json` writes"
+            )
+        if data["version"] != PLAN_VERSION:
+            raise InvalidInput(
+                f"the plan has version {shorten_value(data['version'])}, and this whosin reads "
+                f"version {PLAN_VERSION}",
+                field="version of the plan",
+                value=data["version"],
+            )
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
-                raise invalid_value("plan", f"an object with {key!r}", "none")
+                raise InvalidInput(f"plan has no {key}", field="plan", value=key)
         check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
@@ -278,9 +288,15 @@ class Plan(Displayed):
             entities=data.get("entities"),
         )
         again = plan.to_dict()
-        for key in data.keys() - {"target", "family", "query"}:
+        for key in sorted(data.keys() - {"target", "family", "query"}):
             if not _values_agree(data[key], again[key]):
-                raise invalid_value(f"{key} of the plan", json.dumps(again[key]), data[key])
+                raise InvalidInput(
+                    f"{key} of the plan is {shorten_value(data[key])}, and its target and family "
+                    f"give {shorten(json.dumps(again[key]))}",
+                    field=f"{key} of the plan",
+                    value=data[key],
+                    hint="make the plan anew",
+                )
         return plan
 
     @classmethod

@@ -41,7 +41,7 @@ from whosin.exact import (
 )
 from whosin.families import FAMILY_KINDS, Adversary, AtMostKnown, Family, Independent, read_family
 from whosin.spaces import Records
-from whosin.validation import check_kind, check_range, read_whole
+from whosin.validation import check_kind, check_range, read_whole, shorten_value
 from whosin.vocabulary import Said, locate_errors, read_value, words_said
 
 if TYPE_CHECKING:
@@ -84,7 +84,12 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
     """
     if not isinstance(target, Target):
-        raise invalid_value("target", "Gamma(…), Posterior(…), Epsilon(…), …", repr(target))
+        raise InvalidInput(
+            f"{shorten_value(target)} is not a target",
+            field="target",
+            value=target,
+            hint="give Gamma(…), Posterior(…), Epsilon(…) or another one",
+        )
     if isinstance(query, str):
         query = PlannedQuery(query)
     if query is not None:
@@ -102,10 +107,14 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     else:
         ratio = target.ratio(adversary.low, adversary.high)
     if ratio == math.inf:
-        raise invalid_value("target", "one that rules something out", "one met without any noise")
+        raise InvalidInput(
+            "target rules nothing out: it is met without noise", field="target", value=target
+        )
     epsilon, dp_delta, noise = _pure_epsilon(target, adversary, ratio, failing), 0.0, None
     if not epsilon:  # it is rounded down
-        raise invalid_value("target", "one that leaves an ε that a float can hold", "a smaller one")
+        raise InvalidInput(
+            "target leaves an ε that is too small for a float", field="target", value=target
+        )
     theorems = (*adversary.theorems, *target.theorems)
     failing_at = float_at_most(failing)
     # (ε, δ)-DP, which needs no T18
@@ -119,7 +128,12 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
-            raise invalid_value("delta", "0 for groups", delta)
+            raise InvalidInput(
+                "a delta is not known for groups of people",
+                field="delta",
+                value=delta,
+                hint="leave it out",
+            )
         if private:
             dp_delta = failing_at
             multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
@@ -177,9 +191,18 @@ def _plan_uncertain_count(
 ) -> tuple[float, float, Noise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
-        raise invalid_value("query", "count, for at-most-known with a delta", query and query.kind)
+        raise InvalidInput(
+            "at-most-known with a delta is planned for a count only",
+            field="query",
+            value=query and query.kind,
+            hint='use query="count"',
+        )
     if entities is None or entities < 2:
-        raise invalid_value("entities", "at least 2, for at-most-known with a delta", entities)
+        raise InvalidInput(
+            "at-most-known with a delta needs at least 2 people who could be in",
+            field="entities",
+            value=entities,
+        )
     if target.stated_epsilon is not None or target.averages:
         scale, epsilon, dp_delta = least_scale(
             entities, family, _log_ratio_down(target, ratio), delta
@@ -280,13 +303,15 @@ def failing_fallbacks(
 # adversary.prior.
 
 
-WORD_ORDER = list(vocabulary.TARGET_WORDS)
+TARGET_WORD_ORDER = list(vocabulary.TARGET_WORDS)
 
 
 def read_target(data: Said) -> Target:
     """The one target that was said."""
     said = words_said(data, vocabulary.TARGET_WORDS, "target")
-    kinds = sorted(TARGET_KINDS.values(), key=lambda kind: WORD_ORDER.index(kind.words_taken[0]))
+    kinds = sorted(
+        TARGET_KINDS.values(), key=lambda kind: TARGET_WORD_ORDER.index(kind.words_taken[0])
+    )
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
     with at("target"):
@@ -294,13 +319,24 @@ def read_target(data: Said) -> Target:
             _need_first_words(kinds, said)
         if len(named) != 1:
             listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
-            got = " and ".join(named) or "none of them"
-            raise invalid_value("target", f"exactly one of {listed}", got)
+            raise InvalidInput(
+                f"there are several targets: {' and '.join(named)}"
+                if named
+                else "there is no target",
+                field="target",
+                value=named,
+                hint=f"give one of {listed}",
+            )
         taken = chosen[0].words_taken if chosen else ("hipaa",)
         for word in said:
             if word not in (*taken, "delta"):
                 with at(word):
-                    raise invalid_value(word, f"left out with {named[0]}", said[word])
+                    raise InvalidInput(
+                        f"{word} has no meaning with {named[0]}",
+                        field=word,
+                        value=said[word],
+                        hint="leave it out",
+                    )
         if not chosen:
             return HIPAA_TARGET
         for word in taken:
@@ -325,8 +361,11 @@ def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
 
 def _refuse_missing(word: str, beside: str) -> InvalidInput:
     meaning = vocabulary.TARGET_WORDS[word].help.removeprefix("Or ").rstrip(".")
-    accepted = f"given with {beside}: {meaning[0].lower()}{meaning[1:]}"
-    error = invalid_value(word, accepted, "nothing")
+    error = InvalidInput(
+        f"{word} is missing",
+        field=word,
+        hint=f"with {beside}, say {meaning[0].lower()}{meaning[1:]}",
+    )
     error.path = word
     return error
 
@@ -340,8 +379,11 @@ def read_adversary(data: Said, target: Target) -> Family:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):
                 if others:
-                    raise invalid_value(
-                        "family", f"given without {', '.join(others)}", said["family"]
+                    raise InvalidInput(
+                        f"family already says who looks, and {', '.join(others)} does too",
+                        field="family",
+                        value=said["family"],
+                        hint="keep one of them",
                     )
                 return read_family(said["family"])  # type: ignore[arg-type]
         prior = (
@@ -353,7 +395,12 @@ def read_adversary(data: Said, target: Target) -> Family:
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
             with at(chosen[1].key):
-                raise invalid_value("adversary", "one kind of adversary", words)
+                raise InvalidInput(
+                    f"{words} are different adversaries",
+                    field="adversary",
+                    value=words,
+                    hint="keep one of them",
+                )
         if chosen:
             key = chosen[0].key
             value = read_value(vocabulary.ADVERSARY_WORDS[key], said[key])
@@ -380,10 +427,18 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
     rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
-            raise invalid_value("people", "left out, unless known and a delta are given", people)
+            raise InvalidInput(
+                "people has a meaning only with known and a delta",
+                field="people",
+                value=people,
+                hint="leave it out",
+            )
         if people is None and rests:
-            accepted = "given with known and a delta: how many could be in the data, at the least"
-            raise invalid_value("people", accepted, "nothing")
+            raise InvalidInput(
+                "people is missing",
+                field="people",
+                hint="with known and a delta, say how many could be in the data, at the least",
+            )
     lead = next(
         word for word in words_said(target, vocabulary.TARGET_WORDS, "target") if word != "delta"
     )
@@ -455,7 +510,11 @@ def plan_series(
     assert asked is not None
     plain = _row_sensitivity(asked) / epsilon
     if plain == 0:
-        raise invalid_value("query", "one that depends on the rows", "the same for every value")
+        raise InvalidInput(
+            "query is the same for every row, so there is nothing to protect",
+            field="query",
+            value=asked,
+        )
     at_plain = measure_leakage(prior, space, statistic, plain)
     scale, best = plain, at_plain
     if float(at_plain.value) > epsilon * (1 + 1e-12):

@@ -41,10 +41,10 @@ from whosin.exact import (
 )
 
 ONE_HALF = Fraction(1, 2)
-LEAST_ROOM = Fraction(1, 10**9)
+MIN_DELTA_ROOM = Fraction(1, 10**9)
 """The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
 floats such as 0.09 would decide on which side of the limit they are."""
-LOOKED_AT = 257
+TRIED_EPSILONS = 257
 """How many ε are tried at a time where the best one has to be looked for."""
 
 
@@ -152,7 +152,7 @@ class RateTarget(Target):
         """
         low, high = self.search_range
         for _ in range(3):
-            epsilons = np.linspace(low, high, LOOKED_AT if high > low else 1)
+            epsilons = np.linspace(low, high, TRIED_EPSILONS if high > low else 1)
             rates = self.rate(epsilons, np.asarray(profile(epsilons), dtype=float))
             best = int(np.argmin(rates))
             low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, len(epsilons) - 1)]
@@ -210,8 +210,9 @@ class Detection(RateTarget):
     def __post_init__(self) -> None:
         tpr, fpr = self.rates
         if tpr <= fpr:
-            accepted = f"above fpr, {float(fpr):g}, which guessing alone reaches"
-            raise invalid_value("tpr", accepted, float(tpr))
+            raise invalid_value(
+                "tpr", f"above fpr, {float(fpr):g}, which guessing alone reaches", float(tpr)
+            )
 
     @property
     def rates(self) -> tuple[Fraction, Fraction]:
@@ -287,8 +288,11 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk > guessing:
             most = format_typed(guessing, "down")
-            accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
-            raise invalid_value("risk", accepted, float(risk))
+            raise invalid_value(
+                "risk",
+                f"at most {most}, the risk of someone who guesses from the prior alone",
+                float(risk),
+            )
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -325,9 +329,12 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk == ONE_HALF:
             raise ImpossibleTarget(
-                "risk must be below 0.5: only someone who learns nothing is wrong half of the time "
-                "(the nearest possible: any risk below 0.5)",
+                "a risk of 0.5 cannot be kept: only someone who learns nothing is wrong half of "
+                "the time",
                 nearest=ONE_HALF,
+                field="risk",
+                value=risk,
+                hint="use a risk below 0.5",
             )
         if delta:
             _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
@@ -338,10 +345,12 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk == guessing:
             raise ImpossibleTarget(
-                f"risk must be below {float(guessing):g}, the risk of guessing: whoever sees a "
-                f"process learns something (the nearest possible: any risk below "
-                f"{float(guessing):g})",
+                f"a risk of {float(guessing):g}, that of guessing, cannot be kept: whoever sees a "
+                "process learns something",
                 nearest=guessing,
+                field="risk",
+                value=risk,
+                hint=f"use a risk below {float(guessing):g}",
             )
 
     def reached_by(self, tests: Tests) -> Fraction:
@@ -375,6 +384,6 @@ class BayesRisk(RateTarget):
 
 
 def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
-    if delta >= most * (1 - LEAST_ROOM):
+    if delta >= most * (1 - MIN_DELTA_ROOM):
         accepted = f"below {what}, {float(most):g}" if most > 0 else "left out, or 0, at this limit"
         raise invalid_value("delta", accepted, float(delta))

@@ -13,7 +13,7 @@ from whosin import beliefs
 from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target, exact_ratio
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
-from whosin.errors import ImpossibleTarget, invalid_value
+from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value
 from whosin.exact import (
     Number,
     ball,
@@ -26,7 +26,7 @@ from whosin.exact import (
 )
 from whosin.families import Adversary, Family, OneOf
 from whosin.families.base import WHOLE_RANGE
-from whosin.validation import MOST_PEOPLE, read_whole, shorten_value
+from whosin.validation import MAX_POPULATION, read_whole, shorten_value
 
 # A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
 #
@@ -43,8 +43,8 @@ from whosin.validation import MOST_PEOPLE, read_whole, shorten_value
 
 
 ACCEPTED_PROFILES = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
-MOST_POINTS = 1000
-MOST_TOLD = 8
+MAX_PROFILE_POINTS = 1000
+MAX_DESCRIBED_POINTS = 8
 """Priors that are told in words; a profile may have more."""
 Point = tuple[Fraction, Fraction]
 
@@ -77,7 +77,9 @@ class Profile(Target):
         """q(p), for a prior between the first and the last."""
         for piece in self._pieces(prior, prior):
             return piece.at(prior)
-        raise invalid_value("prior", f"between {self.points[0][0]} and {self.points[-1][0]}", prior)
+        raise invalid_value(
+            "prior", f"between {self.points[0][0]} and {self.points[-1][0]}, as the profile", prior
+        )
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         pieces = self._within(low, high)
@@ -86,10 +88,12 @@ class Profile(Target):
             ends = (end for piece in pieces for end in (piece.low, piece.high) if 0 < end < 1)
             touching = next((end for end in ends if self.at(end) <= end), Fraction(1, 2))
             raise ImpossibleTarget(
-                f"profile must be above the prior, {float(touching):g}, there: someone that sure "
-                f"already learns something (the nearest possible: any posterior above "
-                f"{float(touching):g})",
+                f"profile does not let a prior of {float(touching):g} rise, and whoever sees an "
+                "answer learns something",
                 nearest=touching,
+                field="profile",
+                value=touching,
+                hint=f"use a posterior above {float(touching):g} there",
             )
         return result
 
@@ -103,11 +107,11 @@ class Profile(Target):
         first, last = self.points[0][0], self.points[-1][0]
         low, high = max(known.low, first), min(known.high, last)
         if low > high:
-            raise invalid_value(
-                "profile",
-                f"one with priors between {float(known.low):g} and {float(known.high):g}, which "
-                "the adversary has",
-                f"one from {float(first):g} to {float(last):g}",
+            raise InvalidInput(
+                f"profile is about priors from {float(first):g} to {float(last):g}, and the "
+                f"adversary's are from {float(known.low):g} to {float(known.high):g}",
+                field="profile",
+                value=(first, last),
             )
         return replace(known, low=low, high=high)
 
@@ -125,8 +129,8 @@ class Profile(Target):
         told[0] = told[0].replace(" from", " sure from", 1)
         if len(told) == 1:
             return f"becomes at most {told[0]}"
-        if len(told) > MOST_TOLD:
-            told = [*told[: MOST_TOLD - 1], "…", told[-1]]
+        if len(told) > MAX_DESCRIBED_POINTS:
+            told = [*told[: MAX_DESCRIBED_POINTS - 1], "…", told[-1]]
         listed = f"{', '.join(told[:-1])} and {told[-1]}"
         return f"becomes at most {listed}, and in proportion between"
 
@@ -134,8 +138,12 @@ class Profile(Target):
         pieces = list(self._pieces(low, high))
         if not pieces:
             first, last = (format_percent(end) for end in (self.points[0][0], self.points[-1][0]))
-            accepted = f"one that says something of {format_percent(low)} to {format_percent(high)}"
-            raise invalid_value("profile", accepted, f"{first} to {last}")
+            raise InvalidInput(
+                f"profile is about priors from {first} to {last}, and says nothing of "
+                f"{format_percent(low)} to {format_percent(high)}",
+                field="profile",
+                value=(self.points[0][0], self.points[-1][0]),
+            )
         return pieces
 
     def _pieces(self, low: Fraction, high: Fraction) -> Iterator[Piece]:
@@ -221,8 +229,13 @@ def _read_points(profile: object) -> Iterator[Point]:
         pairs = list(profile)
     else:
         raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
-    if not 0 < len(pairs) <= MOST_POINTS:
-        raise invalid_value("profile", f"1 to {MOST_POINTS:,} priors", len(pairs))
+    if not 0 < len(pairs) <= MAX_PROFILE_POINTS:
+        raise InvalidInput(
+            f"profile has {len(pairs):,} priors",
+            field="profile",
+            value=len(pairs),
+            hint=f"give 1 to {MAX_PROFILE_POINTS:,}",
+        )
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
             raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
@@ -237,14 +250,24 @@ def _has_flag(pair: Sequence[object]) -> bool:
 def _check_points(points: list[Point]) -> None:
     for prior, most in points:
         if most < prior:
-            accepted = f"at least the prior, {float(prior):g}, there"
-            raise invalid_value("profile", accepted, float(most))
+            raise InvalidInput(
+                f"profile has a posterior of {float(most):g} below its prior, {float(prior):g}",
+                field="profile",
+                value=most,
+            )
     for (before, lower), (prior, most) in pairwise(points):
         if before == prior:
-            raise invalid_value("profile", "each prior once", f"{float(prior):g} twice")
+            raise InvalidInput(
+                f"profile has the prior {float(prior):g} twice", field="profile", value=prior
+            )
         if most < lower:
-            accepted = f"one that never falls: at least {float(lower):g} at {float(prior):g}"
-            raise invalid_value("profile", accepted, float(most))
+            raise InvalidInput(
+                f"profile falls: the posterior of {float(prior):g} is {float(most):g}, and that "
+                f"of a smaller prior {float(lower):g}",
+                field="profile",
+                value=most,
+                hint="posteriors rise with priors",
+            )
 
 
 def _spell_number(number: Fraction) -> str:
@@ -259,7 +282,7 @@ def _spell_number(number: Fraction) -> str:
 # and the one whose posterior depends on the prior is in `belief_profile`.
 
 
-LARGEST_EPSILON = 700
+MAX_TARGET_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""
 
 
@@ -297,19 +320,23 @@ class Posterior(NumberTarget):
         most = self.number
         if high == 1:
             raise ImpossibleTarget(
-                "posterior must be above the largest prior, 1: someone may be certain already "
-                f"(the nearest possible: priors up to less than {format_typed(most, 'down')}, as "
-                "in "
-                "a prior of 0.05..0.5)",
+                f"a posterior of {float(most):g} cannot be kept: someone may be certain already",
                 nearest=high,
+                field="posterior",
+                value=most,
+                hint=f"give priors below {format_typed(most, 'down')}, as in a prior of 0.05..0.5",
             )
         if most <= high:
             raise ImpossibleTarget(
-                f"posterior must be above the largest prior, {float(high):g}: someone that sure "
-                f"already cannot be held to {float(most):g}; got {float(most):g} "
-                f"(the nearest possible: any posterior above {format_typed(high, 'up')}, "
-                f"or priors up to less than {format_typed(most, 'down')})",
+                f"a posterior of {float(most):g} cannot be kept: someone may be {float(high):g} "
+                "sure already",
                 nearest=high,
+                field="posterior",
+                value=most,
+                hint=(
+                    f"use a posterior above {format_typed(high, 'up')}, or priors below "
+                    f"{format_typed(most, 'down')}"
+                ),
             )
         return beliefs.ratio_for_posterior(most, high)
 
@@ -329,8 +356,8 @@ class Epsilon(NumberTarget):
     accepted: ClassVar[str] = "above 0"
 
     def __post_init__(self) -> None:
-        if self.number > LARGEST_EPSILON:
-            raise invalid_value("epsilon", f"at most {LARGEST_EPSILON}", self.epsilon)
+        if self.number > MAX_TARGET_EPSILON:
+            raise invalid_value("epsilon", f"at most {MAX_TARGET_EPSILON}", self.epsilon)
 
     @property
     def stated_epsilon(self) -> Fraction:  # type: ignore[override]
@@ -343,8 +370,12 @@ class Epsilon(NumberTarget):
         return ratio != math.inf and exact_fraction(ratio) <= exp_up(self.number)
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
-        accepted = "a gamma, posterior, gain or advantage: no ε holds where absence may show"
-        raise invalid_value("target", accepted, "an epsilon")
+        raise InvalidInput(
+            "no ε holds where absence may show",
+            field="target",
+            value=self,
+            hint="use a gamma, posterior, gain or advantage",
+        )
 
     def baseline(self) -> Number:
         return self.ratio(*WHOLE_RANGE)
@@ -367,16 +398,21 @@ class Rho(NumberTarget):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        read_whole(self.m, "m", 2, MOST_PEOPLE)
+        read_whole(self.m, "m", 2, MAX_POPULATION)
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         rho, prior = self.number, Fraction(1, self.m)
         if rho <= prior:
             raise ImpossibleTarget(
-                f"rho must be above 1/m = {float(prior):.6g}, what the adversary believes already; "
-                f"got {float(rho):g} (the nearest possible: more than {math.floor(1 / rho)} "
-                f"candidates, or rho above {float(prior):.6g})",
+                f"a rho of {float(rho):g} cannot be kept: the adversary believes 1/m = "
+                f"{float(prior):.6g} already",
                 nearest=prior,
+                field="rho",
+                value=rho,
+                hint=(
+                    f"use more than {math.floor(1 / rho)} candidates, or a rho above "
+                    f"{float(prior):.6g}"
+                ),
             )
         return beliefs.ratio_for_posterior(rho, prior)
 
@@ -390,7 +426,12 @@ class Rho(NumberTarget):
         """It fixes the prior, 1/m, and the relation."""
         known, prior = super().against(family), Fraction(1, self.m)
         if known.relation != "replace" or not known.low <= prior <= known.high:
-            raise invalid_value("family", f"one-of={self.m} or fixed-size for rho", repr(family))
+            raise InvalidInput(
+                f"a rho among {self.m} is not about {shorten_value(family)}",
+                field="family",
+                value=family,
+                hint=f"use one-of={self.m} or fixed-size",
+            )
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:

@@ -43,7 +43,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-OF_NOISE: dict[type, Callable[[Any, Space, str], TradeOff]] = {
+NOISE_CURVES: dict[type, Callable[[Any, Space, str], TradeOff]] = {
     Laplace: laplace_curve,
     Gaussian: gaussian_curve,
     Geometric: geometric_curve,
@@ -72,7 +72,7 @@ def tradeoff(
         raise invalid_value("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
     if family is not None:
         return family_curve(mechanism, space, family)
-    special = OF_NOISE.get(type(mechanism))
+    special = NOISE_CURVES.get(type(mechanism))
     if special is not None:
         return special(mechanism, need_space(space, type(mechanism).__name__), relation)
     return channel_curve(read_channel(mechanism, space), relation)

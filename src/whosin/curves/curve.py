@@ -177,7 +177,9 @@ class CornerCurve(TradeOff):
         if self.relation != other.relation:
             raise Unsupported(
                 f"curves of {self.relation} and of {other.relation} cannot be composed: they are "
-                "about different neighbours"
+                "about different neighbours",
+                field="relation",
+                value=other.relation,
             )
         pieces = [(p * p_, q * q_) for q, p in self.pieces() for q_, p_ in other.pieces()]
         both = self.attained_by & other.attained_by
@@ -201,8 +203,10 @@ class CornerCurve(TradeOff):
         self._need_worlds("sampled")
         if self.relation != "add-remove":
             raise Unsupported(
-                "only a curve between worlds with and without one person (add-remove) can be "
-                "sampled: of two people who replace each other, each is sampled separately"
+                "only an add-remove curve can be sampled: of two people who replace each other, "
+                "each is sampled separately",
+                field="relation",
+                value=self.relation,
             )
         corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
         alone = [pair for pair in self.attained_by if pair.alone or share == 1]
@@ -213,8 +217,9 @@ class CornerCurve(TradeOff):
         if self.relation is None:
             raise Unsupported(
                 "a curve over the priors of a family, or of a plan for one release, cannot be "
-                f"{done}: what others hide in one answer, two may show; take the curve between "
-                "worlds, without a family"
+                f"{done}: what others hide in one answer, two may show",
+                field="relation",
+                hint="take the curve between neighbouring inputs, without a family",
             )
 
     def pieces(self) -> list[tuple[Fraction, Fraction]]:

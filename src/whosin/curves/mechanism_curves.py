@@ -51,7 +51,12 @@ def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> t
         raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
     if isinstance(space, Records):
         if relation != "replace":
-            raise Unsupported("records are always there: use relation='replace'")
+            raise Unsupported(
+                "rows of records can be replaced, not added or removed",
+                field="relation",
+                value=relation,
+                hint="use relation='replace'",
+            )
         return _record_pairs(space)
     assert lattice is not None
     numbers = np.arange(lattice.worlds)[:, None]
@@ -105,9 +110,9 @@ def _record_pairs(space: Records) -> tuple[Array, Array]:
 _Line = tuple[Array, Array]
 ROUNDING_COUNT = 64
 """More than the roundings of one sum of floats for each of its terms, comparisons included."""
-FEW_PAIRS, MOST_PAIRS = 64, 4096
+MAX_RATIONAL_PAIRS, MAX_EXACT_PAIRS = 64, 4096
 """Up to this many pairs near the curve are computed exactly; with more the curve is a bound."""
-FIRST, TOGETHER = 1 << 12, 1 << 20
+FIRST_PAIRS, PAIR_BLOCK_ENTRIES = 1 << 12, 1 << 20
 """How many pairs are looked at first, and then how many numbers at a time."""
 
 
@@ -118,9 +123,9 @@ def channel_curve(channel: Channel, relation: str) -> CornerCurve:
     cuts = _pairs_near_curve(channel.wide, top, bottom, _missing_mass(channel))
     is_rational, near = isinstance(channel.entries, Floats), np.unique(cuts.pairs)
     kinds = [[int(pair)] for pair in near]
-    if is_rational and len(near) > FEW_PAIRS:
+    if is_rational and len(near) > MAX_RATIONAL_PAIRS:
         kinds = _distinct_pairs(channel, top, bottom, near)
-    if not is_rational or len(kinds) > MOST_PAIRS:
+    if not is_rational or len(kinds) > MAX_EXACT_PAIRS:
         return CornerCurve(cuts.bound(), exact=False, relation=relation)
     corners = []
     for pairs in kinds:
@@ -304,10 +309,10 @@ def _best_tests(
 
 
 def _pair_chunks(pairs: int, outputs: int) -> Iterator[tuple[int, int]]:
-    step, start = FIRST, 0
+    step, start = FIRST_PAIRS, 0
     while start < pairs:
         yield start, min(start + step, pairs)
-        start, step = start + step, max(1, TOGETHER // outputs)
+        start, step = start + step, max(1, PAIR_BLOCK_ENTRIES // outputs)
 
 
 def _float_hull(x: Array, y: Array) -> _Line:
@@ -365,9 +370,9 @@ def _entry_key(entry: Any) -> Any:
 # Laplace and Gaussian noise have curves in closed form, geometric noise has corners.
 
 
-NUMERIC_SLACK = 1e-12
+LOSS_ROUNDING = 1e-12
 """More than what floats round in a distribution of losses."""
-LOOKED_AT = 257
+CURVE_POINTS = 257
 
 
 @dataclass(frozen=True)
@@ -410,10 +415,10 @@ class NormalCurve(TradeOff):
         reach = shift**2 / 2 + shift * (1 + math.sqrt(2 * max(0.0, -math.log(float(alpha)))))
         low, high = -reach - shift * 8, reach
         for _ in range(3):
-            epsilons = np.linspace(low, high, LOOKED_AT)
+            epsilons = np.linspace(low, high, CURVE_POINTS)
             rates = np.exp(epsilons) * float(alpha) + profile(epsilons)
             best = int(np.argmin(rates))
-            low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, LOOKED_AT - 1)]
+            low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, CURVE_POINTS - 1)]
         at = exact_fraction(epsilons[best])
         rate = exp_up(at) * alpha + gaussian_delta(self.multiplier, at)
         return min(1.0, round_up(rate))
@@ -441,11 +446,11 @@ class LossCurve(TradeOff):
         else:
             step = x[last] - x[last - 1]
             rate = y[last - 1] + (y[last] - y[last - 1]) * (alpha - x[last - 1]) / step
-        return min(1.0, float(rate) + NUMERIC_SLACK)
+        return min(1.0, float(rate) + LOSS_ROUNDING)
 
     def delta(self, epsilon: object) -> float:
         at = np.array([float(rational(epsilon, "epsilon"))])
-        return min(1.0, float(self.losses.delta(at)[0]) + NUMERIC_SLACK)
+        return min(1.0, float(self.losses.delta(at)[0]) + LOSS_ROUNDING)
 
 
 def pure_curve(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
-from whosin.distortion.symmetry import MOST_WORLDS, Structure
-from whosin.errors import ImpossibleTarget, Unsupported, invalid_value
+from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure
+from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -31,9 +31,15 @@ def check_cost(space: Records, cost: object) -> Array:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.shape != (space.values,) * 2:
-        raise invalid_value("cost", f"{space.values} × {space.values} numbers", repr(cost))
+        raise InvalidInput(
+            f"cost must be a matrix of {space.values} × {space.values} numbers",
+            field="cost",
+            value=cost,
+        )
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
-        raise invalid_value("cost", "finite, at least 0, and 0 on the diagonal", repr(cost))
+        raise InvalidInput(
+            "cost must be finite, at least 0, and 0 on the diagonal", field="cost", value=cost
+        )
     return matrix
 
 
@@ -98,7 +104,9 @@ def h_inverse(space: Records, distortion: float) -> float:
     """h⁻¹(D) = ln(n/D − 1) + ln(m−1), for 0 ≤ D ≤ n; infinite at the ends."""
     check_kind(space, Records, "space", "Records(rows, values)")
     if not 0 <= read_real(distortion, "distortion") <= space.rows:
-        raise invalid_value("distortion", f"from 0 to {space.rows}, the rows", distortion)
+        raise invalid_value(
+            "distortion", f"between 0 and the number of rows, {space.rows}", distortion
+        )
     if distortion == 0:
         return math.inf
     if distortion == space.rows:
@@ -124,7 +132,7 @@ def entropy_bound(space_rows: int, values: int, entropy: float, distortion: floa
 # exactly: E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
 
 
-MOST_WRITTEN = 1024
+MAX_CLOSED_FORM_WORLDS = 1024
 """Worlds of an E_i that does not factorise."""
 
 
@@ -188,8 +196,10 @@ def least_threshold(structure: Structure) -> float:
         return log_up(_row_threshold(structure.rows, structure))
     if structure.space.worlds > 1 << 20:
         raise Unsupported(
-            f"ε̃_X of a prior of dependent rows needs a table of {structure.space.worlds:,} worlds, "
-            f"of at most {1 << 20:,}; for independent rows it has a closed form"
+            f"ε̃_X of dependent rows needs a table of {structure.space.worlds:,} worlds, more "
+            f"than {1 << 20:,}",
+            field="prior",
+            hint="for independent rows it has a closed form",
         )
     mass = structure.prior.on_records(structure.space, float)
     low, high = structure.spread, max(structure.spread, 1.0)
@@ -240,10 +250,12 @@ def _row_matrix(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
 def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType:
     """E_i of dependent rows: p_Y(y) k^d depends on the type only, and p_X(x) on the counts of x."""
     space, types = structure.space, structure.types
-    if space.worlds > MOST_WRITTEN:
+    if space.worlds > MAX_CLOSED_FORM_WORLDS:
         raise Unsupported(
-            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, of at most "
-            f"{MOST_WRITTEN:,}; for independent rows it is one small matrix a row"
+            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, more than "
+            f"{MAX_CLOSED_FORM_WORLDS:,}",
+            field="prior",
+            hint="for independent rows it is one small matrix for each row",
         )
     mass = structure.prior.on_records(space, flint_rational)
     result = _apply_inverse_kernel(structure, mass, flint_rational(k))
@@ -261,9 +273,11 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
 def _refuse_below_threshold(structure: Structure, epsilon: float) -> ImpossibleTarget:
     least = least_threshold(structure)
     return ImpossibleTarget(
-        f"E_i exists from ε̃_X = {least:.6g} on (got {epsilon:.6g}); below it the optimum has no "
-        "closed form",
+        f"E_i exists from ε̃_X = {least:.6g} on, and epsilon is {epsilon:.6g}",
         least,
+        field="epsilon",
+        value=epsilon,
+        hint="below it the optimum has no closed form",
     )
 
 
@@ -344,7 +358,7 @@ def known_threshold(structure: Structure) -> float:
     """ε̃_X, or infinity where it is out of reach: the bounds then stay valid, and are looser."""
     if check_kind(structure, Structure, "structure").blocks:
         return max(known_threshold(block.structure) for block in structure.blocks)
-    if structure.rows is None and structure.space.worlds > MOST_WORLDS:
+    if structure.rows is None and structure.space.worlds > MAX_UNSTRUCTURED_WORLDS:
         return math.inf
     return least_threshold(structure)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from whosin.distortion.closed_forms import (
-    MOST_WRITTEN,
+    MAX_CLOSED_FORM_WORLDS,
     best_constant,
     exact_cost,
     expected_cost,
@@ -32,7 +32,7 @@ from whosin.distortion.row_mechanisms import (
     constant_mechanism,
 )
 from whosin.distortion.symmetry import (
-    MOST_TYPES,
+    MAX_VARIABLES,
     Block,
     Structure,
     Types,
@@ -63,7 +63,7 @@ COEFFICIENT_SCALE = 2.0**13
 """Both sides of the constraints, and the costs."""
 SMALL_PROGRAM_ROWS = 500
 """Programs up to this many variables take no time worth interrupting."""
-SOLVER_SECONDS = 120.0
+MAX_PROGRAM_SECONDS = 120.0
 """Seconds that the solver gets for one program."""
 REFINEMENT_ROUNDS = 4
 """How often a solution is refined."""
@@ -143,9 +143,9 @@ class Program:
         model.a_matrix_.start_, model.a_matrix_.index_ = starts, i[order]
         model.a_matrix_.value_ = values[order]
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in SOLVER_OPTIONS.items():
+        for option, value in HIGHS_OPTIONS.items():
             solver.setOptionValue(option, value)
-        solver.setOptionValue("time_limit", SOLVER_SECONDS)
+        solver.setOptionValue("time_limit", MAX_PROGRAM_SECONDS)
         if start is None and self.types.values > 2:
             # Interior points and a crossover are twice as fast where a row has many values.
             solver.setOptionValue("solver", "ipm")
@@ -248,7 +248,7 @@ def _solver_numbers(values: Any, count: int) -> Array:
     return result if len(result) == count and np.isfinite(result).all() else np.zeros(count)
 
 
-SOLVER_OPTIONS: dict[str, object] = {
+HIGHS_OPTIONS: dict[str, object] = {
     "output_flag": False,
     "primal_feasibility_tolerance": SOLVER_TOLERANCE,
     "dual_feasibility_tolerance": SOLVER_TOLERANCE,
@@ -376,9 +376,9 @@ class ShareCertificate:
 # PD-DP and PD-I: the best mechanism at one ε, repaired and certified.
 
 
-ENOUGH_GAP = Fraction(1, 10**11)
+CLOSED_FORM_GAP = Fraction(1, 10**11)
 """A gap at which a closed form is preferred to the program's own answer."""
-CLOSE_GAP = Fraction(5, 10**10)
+SUFFICIENT_GAP = Fraction(5, 10**10)
 """A gap that ends the attempts."""
 REPAIR_MARGIN = 1e-12
 """By how much less than ε the program is first asked for."""
@@ -414,7 +414,7 @@ class CertifiedProgram:
 
     def __init__(self, structure: Structure, cost: Array, notion: str) -> None:
         self.structure, self.cost, self.notion = structure, cost, notion
-        need_types(structure.sizes, structure.space.values, MOST_TYPES)
+        need_types(structure.sizes, structure.space.values, MAX_VARIABLES)
         need_moves(structure.sizes, structure.space.values)
         types = structure.types
         private = notion == "dp"
@@ -443,14 +443,14 @@ class CertifiedProgram:
             result = self.program.solve(epsilon - margin, basis)
             for weights, multipliers in result.guesses:
                 bound = max(bound, self.certificate.bound(multipliers, epsilon))
-                if best.distortion - bound > ENOUGH_GAP:
+                if best.distortion - bound > CLOSED_FORM_GAP:
                     made = self._repaired(weights, epsilon, epsilon - margin)
                     best = min(best, made or best, key=lambda answer: answer.distortion)
-                if best.distortion - bound <= CLOSE_GAP:
+                if best.distortion - bound <= SUFFICIENT_GAP:
                     break
             trouble = result.trouble
             basis = None if trouble else result.basis  # a lost solver starts afresh
-            if best.distortion - bound <= CLOSE_GAP:
+            if best.distortion - bound <= SUFFICIENT_GAP:
                 trouble = ""
                 break
             if margin <= 0 or "limit" in trouble:
@@ -504,7 +504,7 @@ class IndependentPart:
     def form_from(self) -> float:
         """Where E_i takes over: ε̃_X, or never where it would have to be written out at length."""
         known = self.structure
-        if not self.plain or (known.rows is None and known.space.worlds > MOST_WRITTEN):
+        if not self.plain or (known.rows is None and known.space.worlds > MAX_CLOSED_FORM_WORLDS):
             return float("inf")
         return known_threshold(known)
 
@@ -591,9 +591,9 @@ def row_matrix(mechanism: Mechanism) -> Matrix:
 # ε from a distortion: the least level at which it can be had.
 
 
-COARSE, FINE = 1e-9, 4e-15
+PROGRAM_EPSILON_STEP, CLOSED_FORM_EPSILON_STEP = 1e-9, 4e-15
 """How close in ε to come where programs are solved, and where closed forms are evaluated."""
-BISECTION_STEPS = 80
+MAX_INVERSION_STEPS = 80
 
 
 def smallest_epsilon(
@@ -608,15 +608,17 @@ def smallest_epsilon(
         low: an ε below which the distortion cannot be had.
         high: one where it can, or nearly.
     """
-    top, step = problem.at(high), FINE * max(1.0, high)
+    top, step = problem.at(high), CLOSED_FORM_EPSILON_STEP * max(1.0, high)
     while top.distortion > wanted:
         low, high, step = high, high + step, 8 * step
         top = problem.at(high, top.basis)
-    tolerance = (COARSE if top.form == "program" else FINE) * max(1.0, high)
+    tolerance = (PROGRAM_EPSILON_STEP if top.form == "program" else CLOSED_FORM_EPSILON_STEP) * max(
+        1.0, high
+    )
     proved, missing = low, 0.0
     spare = float(wanted - top.distortion)
     basis = top.basis
-    for number in range(BISECTION_STEPS):
+    for number in range(MAX_INVERSION_STEPS):
         if high - proved <= tolerance or high - low <= tolerance / 4:
             break
         middle = (low + high) / 2

@@ -31,7 +31,7 @@ from whosin.mechanisms import Mechanism
 # can be exchanged.
 
 
-MOST_COMPONENTS = 2048
+MAX_COMPONENTS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def row_information(row: Array, channel: Array) -> float:
 # so that the bound that is reported does not depend on how well the method did.
 
 
-MAX_STEPS = 200
+MAX_RATE_ITERATIONS = 200
 MAX_SLOPE = 650.0
 LARGE_ALPHABET = 48
 """Components from which a linear algebra library would start threads."""
@@ -231,7 +231,7 @@ def _find_saddle(
     sides = [_Side(letter) for letter in letters]
     best: Saddle | None = None
     stale = 0
-    for step in range(MAX_STEPS):
+    for step in range(MAX_RATE_ITERATIONS):
         for side in sides:
             side.look(slope)
         result = _point_reached(sides, slope, distortion, step)
@@ -442,10 +442,12 @@ def _block_letter(block: Block, cost: Array) -> Letter:
     known, times = block.structure, len(block.copies)
     if known.rows is not None:
         return row_letter(np.array([float(p) for p in known.rows[0]]), cost, times)
-    if len(known.masses) > MOST_COMPONENTS:
+    if len(known.masses) > MAX_COMPONENTS:
         raise Unsupported(
-            f"rate–distortion over {len(known.masses):,} kinds of tables, of at most "
-            f"{MOST_COMPONENTS:,}: independent rows are solved one by one, exchangeable by count"
+            f"rate–distortion has {len(known.masses):,} kinds of tables here, more than "
+            f"{MAX_COMPONENTS:,}",
+            field="prior",
+            hint="independent rows are solved one by one, exchangeable ones by their counts",
         )
     return table_letter(known.types, known.masses, cost, times)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from whosin.distortion.symmetry import Types
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
 from whosin.spaces import Records, Space
@@ -34,15 +34,20 @@ def checked_table(space: Records, table: Sequence[int] | Array) -> Array:
     """The rows of one table of a space, refused where they are not that."""
     rows = np.asarray(table, dtype=np.int64)
     if rows.shape != (space.rows,) or ((rows < 0) | (rows >= space.values)).any():
-        accepted = f"{space.rows} values from 0 to {space.values - 1}"
-        raise invalid_value("table", accepted, rows.shape)
+        raise InvalidInput(
+            f"table must have {space.rows} values from 0 to {space.values - 1}",
+            field="table",
+            value=rows.shape,
+        )
     return rows
 
 
 def need_pairs(own: Records, space: Space | None) -> None:
     """Refuse another space than the mechanism's own, and one too large to write out."""
     if space is not None and space != own:
-        raise invalid_value("space", f"{own!r}, as the mechanism's", repr(space))
+        raise InvalidInput(
+            f"the mechanism is on {own!r}, not on {space!r}", field="space", value=space
+        )
     require_memory("a table of worlds by worlds", 200 * own.worlds**2)
 
 
@@ -251,8 +256,10 @@ class PerRow(Mechanism):
                 read_list(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
-                    raise invalid_value(
-                        f"matrix of row {number}", "square, each line with sum 1", f"sum {total}"
+                    raise InvalidInput(
+                        f"matrix of row {number} must be square, and each of its rows add up to 1",
+                        field=f"matrix of row {number}",
+                        value=total,
                     )
 
     def of_row(self, row: int) -> Matrix:
@@ -268,7 +275,12 @@ class PerRow(Mechanism):
         for row in range(space.rows):
             matrix = self.of_row(row)
             if len(matrix) != space.values:
-                raise invalid_value("values", f"{len(matrix)}, as the matrices have", space.values)
+                raise InvalidInput(
+                    f"the matrices are for {len(matrix)} values of a row, and the space has "
+                    f"{space.values}",
+                    field="values",
+                    value=space.values,
+                )
             flat = (entry for line in matrix for entry in line)
             table = np.kron(table, flint_array(flat, (space.values, space.values)))
         return Channel(space, table, list(space))
@@ -283,7 +295,11 @@ class PerRow(Mechanism):
         self._check(len(rows))
         values = len(self.matrices[0])
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
-            raise invalid_value("table", f"a list of values from 0 to {values - 1}", rows.shape)
+            raise InvalidInput(
+                f"table must be a list of values from 0 to {values - 1}",
+                field="table",
+                value=rows.shape,
+            )
         kinds = {id(matrix): matrix for matrix in self.matrices}
         number = {key: index for index, key in enumerate(kinds)}
         which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
@@ -292,7 +308,12 @@ class PerRow(Mechanism):
 
     def _check(self, rows: int) -> None:
         if len(self.matrices) not in (1, rows):
-            raise invalid_value("rows", f"{len(self.matrices)}, as there are matrices", rows)
+            raise InvalidInput(
+                f"there are {len(self.matrices)} matrices for {rows} rows",
+                field="rows",
+                value=rows,
+                hint="give one matrix, or one for each row",
+            )
 
 
 def exact_matrix(values: Array) -> Matrix:

@@ -43,7 +43,7 @@ from whosin.mechanisms import Mechanism
 from whosin.priors import Independent, Prior, PriorSet
 from whosin.priors.sets import Row, RowSet
 from whosin.spaces import Records, Space
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, require_exactly_one
 
 # The best mechanism for one row against every distribution of a set, and the worst of these (T26).
 #
@@ -57,7 +57,7 @@ from whosin.validation import read_list, read_whole
 Odds = Mapping[tuple[int, int], Fraction]
 MAX_ROUNDS = 200
 """Members that are tried."""
-CLOSE_GAP = 1e-12
+PRIOR_SET_GAP = 1e-12
 SOLVER_NOISE = 1e-11
 """Entries below this are the solver's rounding."""
 RATIO_ROOM = Fraction(1, 10**10)
@@ -91,7 +91,10 @@ def best_row(
         prices = (near * cost).sum(axis=1)
         worst = members.worst(prices.tolist())
         reached = max(float(np.dot(_point_floats(point), prices)) for point in points)
-        if worst in points or float(np.dot(_point_floats(worst), prices)) <= reached + CLOSE_GAP:
+        if (
+            worst in points
+            or float(np.dot(_point_floats(worst), prices)) <= reached + PRIOR_SET_GAP
+        ):
             break
         points.append(worst)
     matrix = _mix_until_private(near, odds, least)
@@ -211,7 +214,7 @@ def _point_floats(point: Row) -> Array:
 # The least distortion at a level against every prior of a set (T26): row by row.
 
 
-MOST_VALUES = 24
+MAX_PRIOR_SET_VALUES = 24
 """Values of a row: a program has about the cube of this number of constraints."""
 WORST_PRIOR_NOTE = (
     "distortion is that of the worst prior of the set, and mutual information that of the "
@@ -235,11 +238,19 @@ def best_over(
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
         raise Unsupported(
-            'a set of priors takes an epsilon, and "dp" or "identifiability" as notion: other '
-            "optima over a set are not settled at its corners"
+            "the best mechanism for a set of priors is known for an epsilon of dp or "
+            "identifiability only",
+            field="notion",
+            value=notion,
+            hint='give an epsilon, and "dp" or "identifiability" as notion',
         )
-    if space.values > MOST_VALUES:
-        raise Unsupported(f"a set of priors takes up to {MOST_VALUES} values, not {space.values}")
+    if space.values > MAX_PRIOR_SET_VALUES:
+        raise Unsupported(
+            f"a set of priors is for at most {MAX_PRIOR_SET_VALUES} values of a row, not "
+            f"{space.values}",
+            field="values",
+            value=space.values,
+        )
     if epsilon == math.inf:
         learned = find_structure(space, _one_prior([one.likeliest(0) for one in sets])).entropy
         result = (0.0, epsilon, learned, identity_mechanism(space.values), 0.0)
@@ -277,14 +288,20 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
     odds = prior.spread
     if not isinstance(odds, Fraction):
         raise ImpossibleTarget(
-            "a prior of the set has zeros, so no mechanism has finite identifiability", math.inf
+            "a prior of the set has zeros, so no mechanism has finite identifiability",
+            math.inf,
+            field="epsilon",
+            value=epsilon,
         )
     spread = log_up(odds)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability below {spread:.6g}, which is what the set of priors "
-            f"alone gives away; got {epsilon:g}",
+            f"no mechanism has identifiability {epsilon:g}: the set of priors alone gives away "
+            f"{spread:.6g}",
             spread,
+            field="epsilon",
+            value=epsilon,
+            hint=f"use an epsilon of at least {spread:.6g}",
         )
     return odds
 
@@ -292,7 +309,7 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
 # The best mechanism for a level of privacy, or the most privacy for a distortion.
 
 
-MAX_EPSILON = 700.0
+MAX_DISTORTION_EPSILON = 700.0
 """Beyond this ε, e^ε does not fit into a float, and a mechanism may as well show the data."""
 
 
@@ -330,17 +347,15 @@ def best(
         cost: m × m, what showing b for a costs; Hamming by default.
 
     Raises:
-        MissingExtra: whosin[tradeoff] is not installed.
+        MissingExtra: whosin[distortion] is not installed.
         InvalidInput: a negative ε, a distortion outside [0, n], a prior that does not fit.
         ImpossibleTarget: identifiability below ε_X, which no mechanism reaches.
         Unsupported: a size beyond reach; the message says which structure would help.
     """
-    require_extras("tradeoff")
+    require_extras("distortion")
     if notion not in NOTION_NAMES:
         raise UnknownName("notion", str(notion), NOTION_NAMES)
-    if (epsilon is None) == (distortion is None):
-        got = "none" if epsilon is None else "both"
-        raise invalid_value("epsilon or distortion", "given, one of the two", got)
+    require_exactly_one(epsilon=epsilon, distortion=distortion)
     if isinstance(prior, PriorSet):
         level = None if epsilon is None else _read_level(epsilon, notion)
         return best_over(space, prior, cost, notion, level)
@@ -359,8 +374,10 @@ def _read_level(epsilon: object, notion: str) -> float:
     value = math.inf if epsilon in (math.inf, "inf") else float(rational(epsilon, "epsilon"))
     if value < 0:
         raise invalid_value("epsilon", "at least 0", f"{value:g}")
-    if MAX_EPSILON < value < math.inf and notion != "mutual-information":
-        raise invalid_value("epsilon", f"at most {MAX_EPSILON:g}, or infinite", f"{value:g}")
+    if MAX_DISTORTION_EPSILON < value < math.inf and notion != "mutual-information":
+        raise invalid_value(
+            "epsilon", f"at most {MAX_DISTORTION_EPSILON:g}, or infinite", f"{value:g}"
+        )
     return value
 
 
@@ -410,12 +427,17 @@ def check_reachable(known: Structure, epsilon: float) -> None:
         raise ImpossibleTarget(
             "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability",
             math.inf,
+            field="epsilon",
+            value=epsilon,
         )
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability below ε_X = {spread:.6g}, which is what the prior "
-            f"alone gives away; got {epsilon:g}",
+            f"no mechanism has identifiability {epsilon:g}: the prior alone gives away ε_X = "
+            f"{spread:.6g}",
             spread,
+            field="epsilon",
+            value=epsilon,
+            hint=f"use an epsilon of at least {spread:.6g}",
         )
 
 
@@ -457,10 +479,10 @@ def best_at_distortion(known: Structure, cost: Array, notion: str, wanted: Fract
     return Optimum(space, notion, "distortion", *result, *bounds, theorems, note)
 
 
-# The three trade-offs of one prior: distortion against ε, identifiability and information.
+# The three curves of one prior: distortion against ε, identifiability and information.
 
 
-MIN_EPSILON = 0.04
+MIN_CHANGED_SHARE = 0.04
 """Curves end at this share of changed rows: below it ε grows without bound."""
 
 
@@ -488,7 +510,7 @@ def curves(
         points: how many to compute for each notion.
         progress: called with the notion, how many points are done and how many there are.
     """
-    require_extras("tradeoff")
+    require_extras("distortion")
     read_whole(points, "points", 2)
     for notion in read_list(notions, "notions", f"a list of {', '.join(NOTION_NAMES)}"):
         if notion not in NOTION_NAMES:
@@ -516,9 +538,11 @@ def _curve_levels(known: Structure, notion: str, points: int, cost: object) -> l
     """The levels to compute: ε, or for information the distortions, from much privacy to little."""
     space = known.space
     most = float(best_constant(known, check_cost(space, cost))[0])
-    top = h_inverse(space, MIN_EPSILON * space.rows)
+    top = h_inverse(space, MIN_CHANGED_SHARE * space.rows)
     if notion == "mutual-information":
-        return [float(d) for d in np.linspace(most, MIN_EPSILON * min(most, space.rows), points)]
+        return [
+            float(d) for d in np.linspace(most, MIN_CHANGED_SHARE * min(most, space.rows), points)
+        ]
     if notion == "dp":
         return [float(e) for e in np.linspace(0.0, top, points)]
     low, high = known.spread, max(top, known.spread + 1.0)

@@ -11,7 +11,7 @@ from itertools import accumulate, combinations, product
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, log_up, rational
 from whosin.priors import Blocks, Exchangeable, Independent, Prior, PriorSet, Table, Uniform
 from whosin.spaces import Records, Space
@@ -205,11 +205,11 @@ types = lru_cache(maxsize=16)(Types)
 # What is too large, and which structure would make it possible.
 
 
-MOST_TYPES = 20_000
+MAX_VARIABLES = 20_000
 """Variables of a linear program."""
-MOST_MOVES = 120_000
+MAX_INEQUALITIES = 120_000
 """Inequalities of a linear program."""
-MOST_WORLDS = 4096
+MAX_UNSTRUCTURED_WORLDS = 4096
 """Worlds of a prior that is written out."""
 
 
@@ -241,37 +241,49 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
     if needed <= most:
         return
     alike = number_of_types((n,), m)
-    fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MOST_TYPES)
+    fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MAX_VARIABLES)
     better = (
         f"if the prior treated all rows alike (exchangeable) it would be {alike:,}, and "
-        if alike <= MOST_TYPES
+        if alike <= MAX_VARIABLES
         else f"with rows that the prior treats alike {fit} rows of {m} values fit, and "
     )
     raise Unsupported(
         f"the best mechanism for {n} rows of {m} values in groups of {', '.join(map(str, sizes))} "
-        f"needs {needed:,} variables, of at most {most:,}: {better}independent rows or blocks are "
-        "solved one by one, however many"
+        f"needs {needed:,} variables, more than {most:,}",
+        field="space",
+        value=needed,
+        hint=f"{better}independent rows or blocks are solved one by one, however many",
     )
 
 
 def need_moves(sizes: tuple[int, ...], values: int) -> None:
     """Refuse more inequalities than a program can have."""
     n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
-    if moves > MOST_MOVES:
+    if moves > MAX_INEQUALITIES:
         raise Unsupported(
-            f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, of at most "
-            f"{MOST_MOVES:,}: with fewer values it would fit, and independent rows with Hamming "
-            "distortion have a closed form for any number of values"
+            f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, more than "
+            f"{MAX_INEQUALITIES:,}",
+            field="space",
+            value=moves,
+            hint=(
+                "use fewer values; independent rows with Hamming distortion have a closed form "
+                "for any number"
+            ),
         )
 
 
 def need_worlds(worlds: int) -> None:
     """Refuse to write out a prior of more worlds."""
-    if worlds > MOST_WORLDS:
+    if worlds > MAX_UNSTRUCTURED_WORLDS:
         raise Unsupported(
-            f"{worlds:,} worlds are too many for a prior without declared structure (at most "
-            f"{MOST_WORLDS:,}): use Independent, Uniform or Exchangeable, or Blocks for rows that "
-            "depend on each other only within small groups"
+            f"a prior without declared structure has at most {MAX_UNSTRUCTURED_WORLDS:,} worlds, "
+            f"not {worlds:,}",
+            field="prior",
+            value=worlds,
+            hint=(
+                "use Independent, Uniform or Exchangeable, or Blocks for rows that depend on "
+                "each other only within small groups"
+            ),
         )
 
 
@@ -282,7 +294,7 @@ def need_worlds(worlds: int) -> None:
 # its own. Everything about the prior that a level depends on is kept in exact rationals.
 
 
-MOST_KINDS = 1 << 20
+MAX_SUMMED_TYPES = 1 << 20
 """Types of a table that is only summed over."""
 
 
@@ -322,7 +334,7 @@ class Structure:
     @cached_property
     def types(self) -> Types:
         """The joint types of pairs (x, y) under the symmetry."""
-        need_types(self.sizes, self.space.values, MOST_KINDS)
+        need_types(self.sizes, self.space.values, MAX_SUMMED_TYPES)
         return types(self.sizes, self.space.values)
 
     @cached_property
@@ -482,8 +494,11 @@ def find_structure(space: Space, prior: Prior) -> Structure:
         return Structure(space, prior, tuple(map(tuple, alike.values())), rows)
     if isinstance(prior, Exchangeable):
         if space.values != 2 or len(prior.sizes) != space.rows + 1:
-            raise invalid_value(
-                "prior", f"Exchangeable with {space.rows + 1} sizes, for two values", repr(prior)
+            raise InvalidInput(
+                f"an exchangeable prior for {space.rows} rows has {space.rows + 1} sizes and two "
+                "values of a row",
+                field="prior",
+                value=prior,
             )
         return Structure(space, prior, (tuple(range(space.rows)),))
     if isinstance(prior, Blocks):

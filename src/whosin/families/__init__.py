@@ -6,7 +6,7 @@ the command, scenario files, the page, the reference and the contract tests find
 Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.families.at_most_known import AtMostKnown as AtMostKnown
 from whosin.families.at_most_known import Uninformed as Uninformed
 from whosin.families.base import Adversary as Adversary
@@ -74,7 +74,17 @@ def read_family(text: str) -> Family:
         raise UnknownName("family", name, known)
     kind = known[name]
     if equals and not kind.form:
-        raise invalid_value("family", f"{name} without a parameter", repr(text))
+        raise InvalidInput(
+            f"the family {name} takes no parameter",
+            field="family",
+            value=text,
+            hint=f"write {name}",
+        )
     if kind.form.startswith("=") and not argument:
-        raise invalid_value("family", f"{name}{kind.form}", repr(text))
+        raise InvalidInput(
+            f"the family {name} needs its parameter",
+            field="family",
+            value=text,
+            hint=f"write {name}{kind.form}",
+        )
     return kind.parse(argument)

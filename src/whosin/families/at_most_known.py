@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, number_range
 from whosin.families.base import (
     ONE_HALF,
@@ -33,7 +33,7 @@ from whosin.priors import Prior, Uniform
 from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
+from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
 # An adversary with no information at all (Li13 5.1).
 
@@ -85,7 +85,7 @@ class Uninformed(Family):
 # Adversaries who are uncertain about nearly everyone.
 
 
-MAX_ENTITIES = 1 << 16
+MAX_TRIED_PRIORS = 1 << 16
 """How many priors are tried at most for one entity."""
 
 
@@ -113,10 +113,13 @@ class AtMostKnown(Bounded):
     hides_others: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        read_whole(self.k, "k", 0, MOST_PEOPLE)
+        read_whole(self.k, "k", 0, MAX_POPULATION)
         if self.bounds[0] == 0 or self.bounds[1] == 1:
-            raise invalid_value(
-                "low and high", "strictly between 0 and 1", f"{self.low}..{self.high}"
+            raise InvalidInput(
+                f"low and high must be strictly between 0 and 1, not {self.low}..{self.high}",
+                field="low and high",
+                value=(self.low, self.high),
+                hint="a person who is surely in or out is one of the k known people",
             )
 
     @property
@@ -146,8 +149,11 @@ class AtMostKnown(Bounded):
     def parse(cls, argument: str) -> Self:
         known, colon, beliefs = argument.partition(":")
         if not colon:
-            raise invalid_value(
-                "family", "at-most-known=k:0.1..0.9", repr(f"at-most-known={argument}")
+            raise InvalidInput(
+                f"the family at-most-known={shorten_value(argument)} has no range of beliefs",
+                field="family",
+                value=argument,
+                hint="write at-most-known=k:0.1..0.9",
             )
         number = spelled_whole(known, "k in at-most-known=k:0.1..0.9")
         return cls(number, *number_range(beliefs, "prior range"))
@@ -203,10 +209,13 @@ class AtMostKnown(Bounded):
         others = [len(members) - (each == kind) for each, members in enumerate(grid.kinds)]
         known = min(self.k, sum(others))
         ways = [list(_list_splits(count, known)) for count in others]
-        if prod(map(len, ways)) > MAX_ENTITIES:
+        if prod(map(len, ways)) > MAX_TRIED_PRIORS:
             raise Unsupported(
-                f"{self.symbol} would have to try {prod(map(len, ways))} priors; "
-                "it is exact for counts, and for few entities otherwise"
+                f"{self.symbol} would have to try {prod(map(len, ways)):,} priors for this "
+                "mechanism",
+                field="family",
+                value=self,
+                hint="use a count, or fewer entities",
             )
         ends = (Fraction(0), Fraction(1), *self.bounds)
         for split in product(*ways):

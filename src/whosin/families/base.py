@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.beliefs import chosen_percent
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, number_range, probability, rational
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
@@ -233,8 +233,10 @@ class Family(ABC):
 
     def _unfailing(self) -> Unsupported:
         return Unsupported(
-            f"a failure probability is not known for {self.symbol}; it is for at-most-known, "
-            "fixed-probability, uninformed, independent and listed priors"
+            f"a failure probability is not known for {self.symbol}",
+            field="family",
+            value=self,
+            hint="use at-most-known, fixed-probability, uninformed, independent or listed priors",
         )
 
     def check(self, space: Subsets) -> None:  # noqa: B027
@@ -310,7 +312,12 @@ class Family(ABC):
     def chosen(cls, value: int, prior: Range | None) -> Self:
         """The family from its plain word, and the range of beliefs where one was given."""
         if prior is not None:
-            raise invalid_value(cls.key, "given without prior", spelled_range(prior))
+            raise InvalidInput(
+                f"a prior has no meaning with {cls.key}",
+                field=cls.key,
+                value=spelled_range(prior),
+                hint="leave the prior out",
+            )
         return cls() if value is True else cls(value)  # type: ignore[call-arg]
 
 
@@ -399,9 +406,14 @@ def read_interval(low: object, high: object) -> Range:
     """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
-        raise invalid_value("low", f"at most high ({high})", low)
+        raise invalid_value("low", f"at most high, {high}", low)
     if ends[0] == ends[1] and ends[0] in (0, 1):
-        raise invalid_value("low and high", "a range with some belief strictly inside 0..1", low)
+        raise InvalidInput(
+            f"a belief of {low} is certain, so there is nothing to protect",
+            field="low and high",
+            value=low,
+            hint="give a range with some belief strictly between 0 and 1",
+        )
     return ends
 
 
@@ -490,7 +502,7 @@ def fixed_size_structure(
 # ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
 
 
-FEW_ENTITIES = 900
+MAX_COINS = 900
 """Up to this many coins the probability of all of them is a float."""
 
 
@@ -542,7 +554,7 @@ def support_classes(prior: Prior, lattice: Lattice) -> Array:
 
 def _fair_coins(prior: Prior, lattice: Lattice) -> Independent | None:
     """For few independent entities the prior with the same worlds and no small probabilities."""
-    if not isinstance(prior, Independent | Uniform) or lattice.space.size > FEW_ENTITIES:
+    if not isinstance(prior, Independent | Uniform) or lattice.space.size > MAX_COINS:
         return None
     beliefs = [prior.belief(lattice.space, other) for other in range(lattice.space.size)]
     return Independent([p if p in (0, 1) else Fraction(1, 2) for p in beliefs])

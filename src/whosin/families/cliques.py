@@ -25,7 +25,7 @@ from whosin.priors import Prior, Table
 from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
+from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Cliques(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T7")
 
     def __post_init__(self) -> None:
-        read_whole(self.k, "k", 1, MOST_PEOPLE)
+        read_whole(self.k, "k", 1, MAX_POPULATION)
 
     def adversary(self) -> Adversary:
         return Adversary(*WHOLE_RANGE, self.relation, group=self.k, theorems=("T7",))

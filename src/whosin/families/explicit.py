@@ -79,9 +79,14 @@ class Explicit(Family):
         if all(isinstance(prior, Independent | Uniform) for prior in self.priors):
             if self.independent_beliefs is not None:
                 return super().adversary()
-            raise Unsupported("nobody is uncertain under these priors: there is nothing to protect")
+            raise Unsupported(
+                "nobody is uncertain under these priors, so there is nothing to protect",
+                field="priors",
+            )
         raise Unsupported(
-            "calibration reads lists of independent priors; verify the mechanism instead"
+            "calibration takes lists of independent priors only",
+            field="priors",
+            hint="measure the mechanism instead",
         )
 
     def includes(self, other: Family) -> bool:
@@ -103,11 +108,13 @@ class Explicit(Family):
 
     @classmethod
     def parse(cls, argument: str) -> Self:
-        raise Unsupported("a list of priors has no spelling here; give it in Python")
+        raise Unsupported(
+            "a list of priors cannot be written as text", field="family", hint="give it in Python"
+        )
 
     @property
     def spelled(self) -> str:
-        raise Unsupported("a plan for explicit priors cannot be written to a file")
+        raise Unsupported("a plan for a list of priors cannot be written to a file", field="family")
 
     def check(self, space: Subsets) -> None:
         for prior in self.priors:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, rational
 from whosin.families.base import (
     ONE_HALF,
@@ -32,12 +32,12 @@ from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MOST_PEOPLE, read_whole, spelled_whole
+from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
 # One of m candidates is in: the adversaries of differential identifiability (Li13 5.5).
 
 
-FEW_ENTITIES = 24
+MAX_INSERTED_CANDIDATES = 24
 """Up to this many candidates insertion is faster than partial sorting."""
 
 
@@ -63,7 +63,7 @@ class OneOf(Family):
     theorems: ClassVar[tuple[str, ...]] = ("T8",)
 
     def __post_init__(self) -> None:
-        read_whole(self.m, "m", 2, MOST_PEOPLE)
+        read_whole(self.m, "m", 2, MAX_POPULATION)
 
     @property
     def beliefs(self) -> Range:
@@ -98,7 +98,12 @@ class OneOf(Family):
     def parse(cls, argument: str) -> Self:
         number, _, literal = argument.partition(":")
         if literal not in ("", "literal"):
-            raise invalid_value("one-of", "one-of=m or one-of=m:literal", repr(argument))
+            raise InvalidInput(
+                f"one-of={shorten_value(argument)} is not a family",
+                field="one-of",
+                value=argument,
+                hint="write one-of=m or one-of=m:literal",
+            )
         return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
@@ -184,7 +189,7 @@ def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Ite
     """Classes with at least m (literal: exactly m) entities outside, a block at a time."""
     outside = grid.space.size - grid.totals()
     bases = np.flatnonzero(outside == m if literal else outside >= m)
-    width = 8 if m <= FEW_ENTITIES else len(_list_slots(grid, m)) // 8 + 1
+    width = 8 if m <= MAX_INSERTED_CANDIDATES else len(_list_slots(grid, m)) // 8 + 1
     step = max(1, BLOCK_ELEMENTS // (width * array.shape[1]))
     for start in range(0, len(bases), step):
         yield bases[start : start + step]
@@ -204,7 +209,7 @@ def _extreme_likelihoods(
 ) -> tuple[Array, Array]:
     """(bases × outputs): the largest of sign · likelihood after adding one entity, and the mean of
     the m − 1 smallest: for few candidates kept sorted by insertion while the slots go by."""
-    if m > FEW_ENTITIES:
+    if m > MAX_INSERTED_CANDIDATES:
         values, free = _candidate_likelihoods(grid, array, bases, m)
         values *= sign
         largest = np.where(free, values, -np.inf).max(axis=-1)
@@ -332,8 +337,13 @@ class FixedSize(Bounded):
         """
         low, high = self.bounds
         if not low <= ONE_HALF <= high:
-            accepted = "a range with 1/2 in it: a swap of two has beliefs p and 1 − p"
-            raise invalid_value("low and high", accepted, f"{float(low):g}..{float(high):g}")
+            raise InvalidInput(
+                "no prior that swaps two people has its beliefs, p and 1 − p, within "
+                f"{float(low):g}..{float(high):g}",
+                field="low and high",
+                value=(low, high),
+                hint="give a range with 1/2 in it",
+            )
         return max(low, 1 - high), min(high, 1 - low)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:

@@ -202,8 +202,10 @@ class AnyPrior(Family):
 
     def adversary(self) -> Adversary:
         raise Unsupported(
-            "no ε between neighbours protects against every prior (T3): the noise would have "
-            "to hide everyone at once; say how many people may be linked with cliques=k"
+            "no ε between neighbours protects against every prior (T3): the noise would have to "
+            "hide everyone at once",
+            field="family",
+            hint="say how many people may be linked with cliques=k",
         )
 
     def includes(self, other: Family) -> bool:

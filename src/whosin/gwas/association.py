@@ -1,4 +1,26 @@
-"""Association statistics, estimates from noisy counts, and their sensitivities."""
+"""Association statistics, estimates from noisy counts, and their sensitivities.
+
+Association statistics of genotype tables, exact values rounded once. SNPs on which nothing varies
+have χ² = 0, never NaN. Everything here looks at the exact counts: it is the curator's, and is
+published only through a release.
+
+What follows from released allele counts: frequencies, χ², p-values and odds ratios, with the error
+of the noise carried along. Functions of what was released and of public sizes alone, so they cost
+nothing (T13). Odds ratios and p-values are never noised themselves: their sensitivity is unbounded
+or unknown.
+
+Noise of scale s on the counts moves the difference of frequencies by Laplace errors of scales
+s/(2R) and s/(2S), on top of the sampling error. P is the probability that the sum of all three is
+at least as large as the difference seen, in either direction, if the allele is as frequent among
+cases as among controls; CHISQ is the χ² with that P. Both are PLINK's when s = 0.
+
+How far one person, or one exchange of labels, moves a statistic. Exact rationals, for groups of two
+people and more. Relations: "genotype", one participant has another genotype (or is another person);
+"label-swap", a case and a control exchange labels. One person has a genotype at every SNP, so M
+SNPs multiply the sensitivity by M.
+
+The published allelic sensitivity assumes that no genotype is absent and is too small (E6).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from whosin.errors import UnknownName, invalid_value
-from whosin.exact import Array, Rational
+from whosin.exact import Array, Rational, exact_fraction
 from whosin.gwas.people import (
     COPY_STEP,
     MIN_GROUP_SIZE,
@@ -18,12 +40,8 @@ from whosin.gwas.people import (
     most_imputed,
     read_counts,
 )
+from whosin.noise import LaplaceNoise
 from whosin.validation import read_whole
-
-# Association statistics of genotype tables, exact values rounded once.
-#
-# Contract: SNPs on which nothing varies have χ² = 0, never NaN. Everything here looks at the exact
-# counts: it is the curator's, and is published only through a release.
 
 
 def allelic_chi2(counts: object) -> Array:
@@ -72,7 +90,7 @@ def p_values(chi2: object, degrees: int = 1) -> Array:
     try:
         values = np.asarray(chi2, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid_value("chi2", "numbers", type(chi2).__name__) from None
+        raise invalid_value("chi2", "an array of numbers", type(chi2).__name__) from None
     tails: Array = chdtrc(read_whole(degrees, "degrees", 1), values)
     return tails
 
@@ -88,18 +106,6 @@ def odds_ratios(counts: object) -> Array:
 
 def _safe_ratio(top: Array, below: Array) -> Array:
     return np.divide(top, below, out=np.zeros_like(top), where=below > 0)
-
-
-# What follows from released allele counts: frequencies, χ², p-values and odds ratios, with the
-# error of the noise carried along.
-#
-# Contract: functions of what was released and of public sizes alone, so they cost nothing (T13).
-# Odds ratios and p-values are never noised themselves: their sensitivity is unbounded or unknown.
-#
-# Noise of scale s on the counts moves the difference of frequencies by Laplace errors of scales
-# s/(2R) and s/(2S), on top of the sampling error. P is the probability that the sum of all three is
-# at least as large as the difference seen, in either direction, if the allele is as frequent among
-# cases as among controls; CHISQ is the χ² with that P. Both are PLINK's when s = 0.
 
 
 NORMAL_95 = 1.959963984540054
@@ -151,7 +157,7 @@ def estimate_association(
     p = two_sided(difference, deviation, scale / alleles, scale / others)
     cells = [x_cut + 0.5, alleles - x_cut + 0.5, y_cut + 0.5, others - y_cut + 0.5]
     a, b, c, d = (1 / cell for cell in cells)
-    noise = laplace_variance(scale)
+    noise = LaplaceNoise(exact_fraction(scale)).variance
     variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
     variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
@@ -166,14 +172,6 @@ def estimate_association(
         cells[0] * cells[3] / (cells[1] * cells[2]),
         np.sqrt(variance),
     )
-
-
-def laplace_variance(scale: float) -> float:
-    """The variance of discrete Laplace noise: 2α/(1−α)², α = e^(−1/scale)."""
-    if scale <= 0:
-        return 0.0
-    alpha = math.exp(-1 / scale)
-    return 2 * alpha / math.expm1(-1 / scale) ** 2
 
 
 def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:
@@ -219,15 +217,6 @@ def noisy_chi2_p(chi2: Array, scale: float) -> Array:
     return p
 
 
-# How far one person, or one exchange of labels, moves a statistic.
-#
-# Contract: exact rationals, for groups of two people and more. Relations: "genotype", one
-# participant has another genotype (or is another person); "label-swap", a case and a control
-# exchange labels. One person has a genotype at every SNP, so M SNPs multiply the sensitivity by M.
-#
-# The published allelic sensitivity assumes that no genotype is absent and is too small (E6).
-
-
 STUDY_RELATIONS = ("genotype", "label-swap")
 STATISTIC_NAMES = (
     "allelic-chi2",
@@ -270,7 +259,7 @@ def sensitivity(
 def imputed_sensitivity(
     statistic: str, cases: int, controls: int, relation: str, snps: int = 1
 ) -> Fraction:
-    """How far a neighbour moves statistics of imputed copies of A1 (`tables.imputed_copies`).
+    """How far a neighbour moves statistics of imputed copies of A1 (`people.imputed_copies`).
 
     The derivatives of the allelic χ² by x and by y, copies among R cases and S controls, are at
     most N²/(RS), also between whole numbers: with m = x + y and q = (xS − yR) / (m(2N−m)), the one

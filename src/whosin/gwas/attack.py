@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import invalid_value
-from whosin.exact import Array, read_ranged
-from whosin.gwas.association import laplace_variance, sensitivity
+from whosin.errors import InvalidInput, invalid_value
+from whosin.exact import Array, exact_fraction, read_ranged
+from whosin.gwas.association import sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
 from whosin.gwas.people import (
     Progress,
@@ -32,6 +32,7 @@ from whosin.gwas.people import (
     read_groups,
 )
 from whosin.gwas.study import TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
 ATTACK_STATISTICS = ("homer", "likelihood-ratio")
@@ -104,7 +105,12 @@ class GenotypePanel:
         """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
-            raise invalid_value("study", "PLINK files, which have genotypes", file.name)
+            raise InvalidInput(
+                f"{file.name} has no genotypes of single people, which the attack needs",
+                field="study",
+                value=file.name,
+                hint="give PLINK files (.bed, .bim, .fam)",
+            )
         refuse_other_formats(file)
         read_whole(seed, "seed", 0)
         groups = read_groups(sibling_path(path, ".fam"), phenotypes)
@@ -135,13 +141,20 @@ def attack_study(
         rate: the false-positive rate that outsiders allow.
         seed: for the choice of SNPs and the noise.
     """
-    check_instance(crowd, GenotypePanel, "crowd", "a Crowd, such as Crowd.of(…) makes")
+    check_instance(
+        crowd, GenotypePanel, "crowd", "a GenotypePanel, as GenotypePanel.of(…) makes one"
+    )
     spent, tell = float(read_ranged(epsilon, "epsilon", "above 0")), check_progress(progress)
     read_whole(seed, "seed", 0)
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
-        most = f"at least {2 * int(np.ceil(1 / rate))} for a false-positive rate of {rate:g}"
-        raise invalid_value("controls", most, crowd.controls)
+        least = 2 * int(np.ceil(1 / rate))
+        raise InvalidInput(
+            f"a false-positive rate of {rate:g} needs at least {least} controls, and the study has "
+            f"{crowd.controls}",
+            field="controls",
+            value=crowd.controls,
+        )
     wanted = [
         read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
     ]
@@ -205,7 +218,7 @@ def _guess_frequencies(
     chance = -np.expm1(-1 / scale)
     draws = rng.geometric(chance, len(case)) - rng.geometric(chance, len(case))
     sampling = reference * (1 - reference) / np.maximum(alleles, 1)
-    noise = laplace_variance(scale) / np.maximum(alleles, 1) ** 2
+    noise = LaplaceNoise(exact_fraction(scale)).variance / np.maximum(alleles, 1) ** 2
     trust = sampling / (sampling + noise)
     moved: Array = reference + trust * (case + draws / np.maximum(alleles, 1) - reference)
     return moved

@@ -1,4 +1,18 @@
-"""PLINK's .bed files: two bits a genotype, memory-mapped, counted by popcount."""
+"""PLINK's .bed files: two bits a genotype, memory-mapped, counted by popcount.
+
+After three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where stride = ⌈people/4⌉,
+the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one copy, 11 none. A file
+that is not exactly that long, or not of this kind, is refused by name before anything is counted.
+
+Genotype counts of cases and controls, by popcounts of packed words. One kernel for files, processes
+and Spark; counts are exact, whatever the padding bits hold. With h and l the high and low bit of a
+genotype: both set means no copy of A1, h alone one, l alone missing, neither two. So three
+popcounts per group are enough, and the controls' are those of everyone who is counted less the
+cases'.
+
+A row is cut in two halves and their bits are merged, so that one word holds the low (or high) bits
+of 64 people: half as many words to mask and to count.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +24,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.plain_files import create_file
 from whosin.validation import read_path
 
 if TYPE_CHECKING:
     from whosin.exact import Array
-
-
-# PLINK's .bed files: two bits per genotype, SNP-major, memory-mapped.
-#
-# Contract: after three bytes of magic, SNP j fills bytes j·stride to (j+1)·stride, where
-# stride = ⌈people/4⌉, the first person in the lowest bits: 00 two copies of A1, 01 missing, 10 one
-# copy, 11 none. A file that is not exactly that long, or not of this kind, is refused by name
-# before
-# anything is counted.
 
 
 BED_MAGIC = b"\x6c\x1b"
@@ -99,11 +104,11 @@ def refuse_other_formats(study: str | Path) -> None:
         if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
             kind, command = OTHER_FORMATS[file.suffix.lower()]
             stem = file.with_suffix("").name
-            raise invalid_value(
-                file.name,
-                "PLINK's .bed, a VCF file or a table of counts; "
-                f"`{command.format(stem)} --make-bed --out {stem}` writes a .bed",
-                kind,
+            raise InvalidInput(
+                f"{file.name} is {kind}, which is not read here",
+                field="study",
+                value=file.name,
+                hint=f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`",
             )
 
 
@@ -119,14 +124,17 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     with bed_path.open("rb") as file:
         magic = file.read(HEADER_BYTES)
     if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
-        raise invalid_value(
-            bed_path.name, "a PLINK .bed file (it begins with 6c 1b)", _format_hex(magic)
+        raise InvalidInput(
+            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, "
+            "not 6c 1b",
+            field=bed_path.name,
+            value=_format_hex(magic),
         )
     if magic[2] == PERSON_MAJOR:
-        raise invalid_value(
-            bed_path.name,
-            "SNP-major; `plink1.9 --bfile … --make-bed` writes one from an individual-major file",
-            "an individual-major file",
+        raise InvalidInput(
+            f"{bed_path.name} is individual-major, and only SNP-major files are read",
+            field=bed_path.name,
+            hint="`plink1.9 --bfile … --make-bed` writes one from it",
         )
     if magic[2] != SNP_MAJOR:
         raise invalid_value(
@@ -138,9 +146,14 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
         wanted = (
             f"whole rows of {stride} bytes for {people} people"
             if snps is None
-            else f"{HEADER_BYTES + rows * stride} bytes long for {people} people and {snps} SNPs"
+            else f"{HEADER_BYTES + rows * stride} bytes for {people} people and {snps} SNPs"
         )
-        raise invalid_value(bed_path.name, wanted, f"{size} bytes, truncated or of another study")
+        raise InvalidInput(
+            f"{bed_path.name} is {size} bytes long and should have {wanted}: it is truncated, or "
+            "belongs to another study",
+            field=bed_path.name,
+            value=size,
+        )
     return Bed(bed_path, people, rows)
 
 
@@ -164,18 +177,6 @@ def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
 
 def _format_hex(data: bytes) -> str:
     return data.hex(" ") or "an empty file"
-
-
-# Genotype counts of cases and controls, by popcounts of packed words.
-#
-# Contract: one kernel for files, processes and Spark; counts are exact, whatever the padding bits
-# hold. With h and l the high and low bit of a genotype: both set means no copy of A1, h alone one,
-# l alone missing, neither two. So three popcounts per group are enough, and the controls' are
-# those of everyone who is counted less the cases'.
-#
-# A row is cut in two halves and their bits are merged, so that one word holds the low (or high)
-# bits
-# of 64 people: half as many words to mask and to count.
 
 
 CHUNK_BYTES = 1 << 19

@@ -1,4 +1,22 @@
-"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over."""
+"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over.
+
+Genotype tables: reading counts that a caller hands over. Counts are SNPs × 6, people with 0, 1, 2
+copies of A1 among cases, then among controls. Rows may have fewer people than the groups (missing
+genotypes), never more.
+
+Who is a case and who is a control: PLINK's .fam file, or a phenotype file. 2 is a case, 1 a
+control, 0, -9 and words are missing, as in PLINK; people whose phenotype is missing are left out.
+Another number would be a quantitative trait, which is refused. PLINK also leaves out people of
+unknown sex unless it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set.
+Messages never quote a person.
+
+Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
+Order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in some people, so
+their genotypes are not three classes; `autosomal` says which SNPs may be counted.
+
+What a caller hands over, read or refused by name. Whatever its type, a wrong argument becomes one
+message that names the parameter, what is accepted and what was received.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +29,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from whosin.documents import MOST_STUDY, read_text, read_words
-from whosin.errors import invalid_value
+from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
 from whosin.validation import read_path, read_whole
-
-# Genotype tables: reading counts that a caller hands over.
-#
-# Contract: counts are SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls.
-# Rows may have fewer people than the groups (missing genotypes), never more.
-
 
 MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
 COPY_STEP = Fraction(1, 256)
 """The grid of numbers of copies: the mean of a missing genotype is no whole number."""
-MOST_IMPUTED = 20
+IMPUTED_FRACTION_DIVISOR = 20
 """One in so many genotypes of a group is imputed at most; see `imputed_copies`."""
 
 
@@ -36,21 +48,25 @@ def read_counts(counts: object) -> Array:
     try:
         given = np.asarray(counts)
     except ValueError:
-        raise invalid_value(
-            "counts", "an array of SNPs × 6 numbers", "rows of unequal length"
+        raise InvalidInput(
+            "the rows of counts differ in length; every SNP needs six counts", field="counts"
         ) from None
     if given.ndim != 2 or given.shape[1] != 6:
-        raise invalid_value("counts", "an array of SNPs × 6 numbers", f"shape {given.shape}")
+        raise InvalidInput(
+            f"counts need one row a SNP with six counts each; the shape is {given.shape}",
+            field="counts",
+            value=given.shape,
+        )
     if given.dtype.kind not in "iuf" and given.size:
-        raise invalid_value("counts", "whole numbers", f"an array of {given.dtype}")
+        raise invalid_value("counts", "whole numbers", f"values of type {given.dtype}")
     with np.errstate(invalid="ignore"):
         whole = given.astype(np.int64)
     if (whole != given).any():
-        raise invalid_value("counts", "whole numbers", "others")
+        raise InvalidInput("some counts are not whole numbers", field="counts")
     if (whole < 0).any():
-        raise invalid_value("counts", "at least 0", "negative ones")
+        raise InvalidInput("some counts are negative", field="counts")
     if (whole > MAX_COUNT).any():
-        raise invalid_value("counts", f"at most {MAX_COUNT}", "larger ones")
+        raise InvalidInput(f"some counts are above {MAX_COUNT:,}", field="counts")
     return whole
 
 
@@ -68,8 +84,9 @@ def missing_genotypes(counts: Array, cases: int, controls: int) -> Array:
     """SNPs × 2: how many cases and controls have no known genotype."""
     first, second = group_sizes(counts)
     if (first > cases).any() or (second > controls).any():
-        raise invalid_value(
-            "counts", f"at most {cases} cases and {controls} controls a SNP", "more people"
+        raise InvalidInput(
+            f"some SNPs count more people than the study's {cases} cases and {controls} controls",
+            field="counts",
         )
     return np.stack([cases - first, controls - second], axis=1)
 
@@ -106,17 +123,7 @@ def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> t
 
 def most_imputed(people: int) -> int:
     """How many genotypes of a group are imputed at most, where genotypes are the secret."""
-    return people // MOST_IMPUTED
-
-
-# Who is a case and who is a control: PLINK's .fam file, or a phenotype file.
-#
-# Contract: 2 is a case, 1 a control, 0, -9 and words are missing, as in PLINK; people whose
-# phenotype
-# is missing are left out. Another number would be a quantitative trait, which is refused. PLINK
-# also
-# leaves out people of unknown sex unless it is told `--allow-no-sex`; here they count, unless
-# `leave_out_no_sex` is set. Messages never quote a person.
+    return people // IMPUTED_FRACTION_DIVISOR
 
 
 CASE, CONTROL = 2, 1
@@ -180,7 +187,11 @@ def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
-            raise invalid_value(path.name, "text with one line an individual name", "repeated ones")
+            raise InvalidInput(
+                f"{path.name} has an individual name more than once",
+                field=path.name,
+                hint="keep one line a person",
+            )
         given[name] = word
     return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
 
@@ -197,15 +208,21 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
 
 def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
     if len(set(names)) < len(names):
-        accepted = "text with one line a person (family and individual)"
-        raise invalid_value(path.name, accepted, "repeated ones")
+        raise InvalidInput(
+            f"{path.name} has a person (family and individual) more than once",
+            field=path.name,
+            hint="keep one line a person",
+        )
 
 
 def _read_columns(path: Path, columns: int) -> list[list[str]]:
-    rows = read_words(path, MOST_STUDY)
+    rows = read_words(path, MAX_STUDY_BYTES)
     if any(len(row) < columns for row in rows):
-        accepted = f"text with at least {columns} columns in every line, apart by spaces or tabs"
-        raise invalid_value(path.name, accepted, "fewer")
+        raise InvalidInput(
+            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate "
+            "them",
+            field=path.name,
+        )
     return rows
 
 
@@ -218,16 +235,10 @@ def _read_status(word: str, source: str) -> int:
         return int(number)
     if number in (0, -9) or number != number:
         return 0
-    raise invalid_value(
-        f"phenotypes in {source}", "2 (case), 1 (control), 0 or -9 (missing)", "another number"
+    raise InvalidInput(
+        f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)",
+        field="phenotypes",
     )
-
-
-# Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
-#
-# Contract: order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in
-# some
-# people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
 
 
 HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
@@ -272,16 +283,16 @@ def _plain_chromosome(chromosome: str) -> str:
 
 def read_bim(path: Path) -> Snps:
     """Read a .bim file: chromosome, name, centimorgans, position, A1, A2."""
-    words = read_text(path, path.name, MOST_STUDY).split()
+    words = read_text(path, path.name, MAX_STUDY_BYTES).split()
     if not words:
-        raise invalid_value(path.name, "text with at least one line", "an empty file")
+        raise InvalidInput(f"{path.name} is empty", field=path.name)
     if len(words) != 6 * count_lines(path):
-        raise invalid_value(path.name, "text with six columns in every line", f"{len(words)} words")
+        raise InvalidInput(f"every line of {path.name} must have six columns", field=path.name)
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):
-        raise invalid_value(
-            f"positions in {path.name}", "whole numbers", "something else"
+        raise InvalidInput(
+            f"some positions in {path.name} are not whole numbers", field=path.name
         ) from None
     return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
 
@@ -292,13 +303,6 @@ def count_lines(path: Path) -> int:
     if b"\n\n" in data or b"\r" in data:
         return sum(1 for line in data.splitlines() if line.strip())
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-
-
-# What a caller hands over, read or refused by name.
-#
-# Contract: whatever its type, a wrong argument becomes one message that names the parameter, what
-# is
-# accepted and what was received.
 
 
 T = TypeVar("T")
@@ -323,6 +327,6 @@ def check_sequence(values: object, field: str) -> list[object]:
 def check_progress(progress: object) -> Progress | None:
     """Whom to tell how far a work is."""
     if progress is not None and not callable(progress):
-        accepted = "a function of two numbers, done and in all"
+        accepted = "a function of two numbers, done and total"
         raise invalid_value("progress", accepted, type(progress).__name__)
     return progress

@@ -1,4 +1,20 @@
-"""A private release of a study: what it costs, what it is registered as, and what is published."""
+"""A private release of a study: what it costs, what it is registered as, and what is published.
+
+The cost of a release follows from public facts alone. The plan's ε is spent whole, in whole units
+of the ledger: all of it on the choice of SNPs, or half on the choice and half on numbers about
+them. The ledger is debited before noise is drawn, and the answer is stored before it is shown; a
+retry with the same request shows the same answer. Which genotypes are missing is private: distances
+leave them out, as PLINK does, and published numbers impute them (`people.imputed_copies`), so that
+groups have public sizes. Errors depend on public things only.
+
+A study is registered with its sizes and its list of SNPs, which are public, and with fingerprints
+of its counts, which the ledger seals. They are the same in whatever file the study lies, in
+whatever order its people and SNPs are, and whichever of its two alleles is A1. *Label swaps*
+protect who is a case: the budget is for the counts of cases and controls. *Genotype changes*
+protect genomes, which are the same under every phenotype: the budget is for the pooled counts of
+everybody who was genotyped, so all phenotypes share it, and a study of people who have such a
+budget under another name is paid from that one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +31,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, UnknownName, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, rational
 from whosin.gwas.association import (
     STUDY_RELATIONS,
@@ -41,12 +57,6 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
 from whosin.validation import read_whole
-
-# What a release would do and cost, from public facts alone: nothing here looks at a genotype.
-#
-# Contract: the plan's ε is spent whole, in whole units of the ledger: all of it on the choice of
-# SNPs, or half on the choice and half on numbers about them.
-
 
 NUMBER_KINDS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
@@ -88,13 +98,22 @@ class Question:
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
-            raise invalid_value("top", "given, unless SNPs are named", self.top)
+            raise InvalidInput(
+                "give either top (how many SNPs to select) or the named SNPs, and not both",
+                field="top",
+                value=self.top,
+            )
         if self.top is not None:
             object.__setattr__(self, "top", read_whole(self.top, "top", 1))
         elif self.numbers == "nothing":
-            raise invalid_value("numbers", "counts or chi2, for SNPs that are named", self.numbers)
+            raise InvalidInput(
+                "named SNPs are released with numbers; nothing would be released of them",
+                field="numbers",
+                value=self.numbers,
+                hint="choose counts or chi2",
+            )
         if len(set(self.named)) < len(self.named):
-            raise invalid_value("named SNPs", "each named once", "repeated ones")
+            raise InvalidInput("a SNP is named twice", field="named SNPs")
         rational(self.threshold, "threshold")
 
     @property
@@ -159,8 +178,12 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
-        raise invalid_value(
-            "plan", "one for people who know the size of the study, without a delta", plan.relation
+        raise InvalidInput(
+            "a study is released under a plan for adversaries who know its size (replace "
+            "neighbours), without a delta",
+            field="plan",
+            value=plan.relation,
+            hint="for example family = 'fixed-size'",
         )
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
@@ -202,18 +225,6 @@ def _number_noise(
     return steps / epsilon, CHI2_STEP
 
 
-# A study as a budget is bound to it: see `whosin.ledger.registration`.
-#
-# Contract: sizes and the list of SNPs are public and kept as they are; counts are recognised by
-# fingerprints, which the ledger seals. They are the same in whatever file the study lies, in
-# whatever
-# order its people and SNPs are, and whichever of its two alleles is A1.
-#
-# *Label swaps* protect who is a case: the budget is for the counts of cases and controls. *Genotype
-# changes* protect genomes, which the same people have under every phenotype: the budget is for the
-# pooled counts of everybody who was genotyped, so all phenotypes share it.
-
-
 PRIVACY_UNIT = "person"
 DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
@@ -221,9 +232,9 @@ DIGEST_LETTERS = 16
 
 def study_registration(study: Study, relation: str) -> Registration:
     """What a budget for a study is bound to."""
-    names = _digest(study, study.counts[:, :0])[:DIGEST_LETTERS]
+    names = _digest_counts(study, study.counts[:, :0])[:DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
-    pooled = f"{study.people} {_digest(study, study.genotyped())}"
+    pooled = f"{study.people} {_digest_counts(study, study.genotyped())}"
     if relation == "genotype":
         fixed = {"people": str(study.people), "SNPs": listed}
         source = {"rows": pooled, PEOPLE_KIND: pooled}
@@ -236,10 +247,10 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 def phenotype_fingerprint(study: Study) -> str:
     """A fingerprint of the counts of cases and of controls."""
-    return f"{study.cases} {study.controls} {_digest(study, study.counts)}"
+    return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
-def _digest(study: Study, counts: Array) -> str:
+def _digest_counts(study: Study, counts: Array) -> str:
     """A digest of the SNPs and their counts (three for each group), by the alleles' alphabet."""
     turned = counts.reshape(len(counts), -1, 3)[:, :, ::-1].reshape(counts.shape)
     lines = zip(*study.snps.columns(), counts.tolist(), turned.tolist(), strict=True)
@@ -257,18 +268,6 @@ def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
         total += int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
         many += 1
     return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
-
-
-# A private release: the most associated SNPs, and numbers about them.
-#
-# Contract: a plan says how much may be learnt, the ledger is debited before noise is drawn, and the
-# answer is stored before it is shown; a retry with the same request shows the same answer. Which
-# genotypes are missing is private: distances leave them out, as PLINK does, and published numbers
-# impute them (`tables.imputed_copies`), so that groups have public sizes. Errors depend on public
-# things only.
-#
-# Under genotype changes the secret is a genome, which is the same under every phenotype: a study of
-# people who have such a budget under another name is paid from that one.
 
 
 RELATIVES_WARNING = (
@@ -302,8 +301,13 @@ class StudyRelease:
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
         if self.estimate.question.numbers != "counts":
-            raise invalid_value(
-                "numbers", "counts, to derive these from", self.estimate.question.numbers
+            raise InvalidInput(
+                "frequencies, p-values and odds ratios follow from counts alone, and this "
+                "release has "
+                f"{self.estimate.question.numbers}",
+                field="numbers",
+                value=self.estimate.question.numbers,
+                hint='ask with numbers = "counts"',
             )
         x, y = self.numbers.T
         return estimate_association(
@@ -444,8 +448,12 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             raise BudgetRefused(
-                f"study {dataset!r} was released under {other} before; its budget is kept for that "
-                "relation, and levels under two relations do not add"
+                f"study {dataset!r} was released under the relation {other} before, and levels "
+                "under "
+                "two relations do not compose",
+                field="relation",
+                value=relation,
+                hint=f"ask under {other}",
             )
     return f"{dataset}:{relation}"
 
@@ -456,7 +464,7 @@ def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
 
 
 def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the estimate is for."""
+    """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
     asked = estimate.question
     sizes = estimate.cases, estimate.controls
     values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
@@ -468,7 +476,9 @@ def _named_snps(question: Question, study: Study) -> Array:
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:
-            raise invalid_value("SNP", f"one of the study's {len(indices):,}", repr(name))
+            raise InvalidInput(
+                f"the study has no SNP {name!r} among its {len(indices):,}", field="SNP", value=name
+            )
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
@@ -482,6 +492,6 @@ def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
     noisy: list[list[int]] = (
-        values + noise.discrete_laplace(estimate.spread, values.shape)
+        values + noise.LaplaceNoise(estimate.spread).draw(values.shape)
     ).tolist()
     return noisy

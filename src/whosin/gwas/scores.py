@@ -1,5 +1,27 @@
 """Scores for choosing SNPs: the distance to the other side of a threshold, by genotype changes or
 label swaps.
+
+How far changed people, or exchanged labels, can move a count of alleles. `twos` changes move a
+count by 2 each, then `ones` by 1 each, and further ones not at all. Every formula is the most that
+k changes reach for one count by itself, so k + 1 changes from a neighbour reach at least as far
+(see `whosin.gwas.scores`).
+
+Rows of a table here are eight numbers: people with 0, 1 and 2 copies of A1 and with a missing
+genotype, among cases, then among controls. A missing genotype adds to neither allele's count.
+
+Which tables are beyond a threshold of the allelic χ², decided exactly. A table is above when A1 is
+more frequent among cases and χ² ≥ c, c > 0. Floating point decides, and whole numbers wherever it
+is too close to call.
+
+With x copies of A1 and w of A2 among cases, y and v among controls, D = xv − yw and n = x + w + y +
+v, above means D > 0 and nD² ≥ c (x+w)(y+v)(x+y)(w+v). While D > 0 the logarithm of χ² rises with x
+and v and falls with w and y: its derivative by w is −2y/D + 1/n − 1/(x+w) − 1/(w+v) < 0, as n ≥ x +
+w, and by x it is 2v/D + 1/n − 1/(x+w) − 1/(x+y) > 0, as D ≤ xv. So what is above stays above when x
+or v grow and w or y shrink.
+
+Scores by which SNPs are chosen privately, with what each costs. Whole numbers, the larger the
+better, and their sensitivity for the relation asked, whether or not genotypes are missing; sizes of
+groups are public, so nothing but the scores depends on the data.
 """
 
 from __future__ import annotations
@@ -13,7 +35,7 @@ from itertools import pairwise
 import numpy as np
 
 from whosin import noise
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation, chi2_of_copies, imputed_sensitivity
 from whosin.gwas.people import (
@@ -24,16 +46,6 @@ from whosin.gwas.people import (
     missing_genotypes,
     read_counts,
 )
-
-# How far changed people, or exchanged labels, can move a count of alleles.
-#
-# Contract: `twos` changes move a count by 2 each, then `ones` by 1 each, and further ones not at
-# all.
-# Every formula is the most that k changes reach for one count by itself, so k + 1 changes from a
-# neighbour reach at least as far (see `whosin.gwas.scores`).
-#
-# Rows of a table here are eight numbers: people with 0, 1 and 2 copies of A1 and with a missing
-# genotype, among cases, then among controls. A missing genotype adds to neither allele's count.
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +117,6 @@ def _best_exchanges(far: Array, middle: Array, other_middle: Array, other_far: A
     return Moves(np.minimum(far, other_far), ones)
 
 
-# Which tables are beyond a threshold of the allelic χ², decided exactly.
-#
-# Contract: a table is above when A1 is more frequent among cases and χ² ≥ c, c > 0. Floating point
-# decides, and whole numbers wherever it is too close to call.
-#
-# With x copies of A1 and w of A2 among cases, y and v among controls, D = xv − yw and n = x + w + y
-# +
-# v, above means D > 0 and nD² ≥ c (x+w)(y+v)(x+y)(w+v). While D > 0 the logarithm of χ² rises with
-# x
-# and v and falls with w and y: its derivative by w is −2y/D + 1/n − 1/(x+w) − 1/(w+v) < 0, as n ≥ x
-# +
-# w, and by x it is 2v/D + 1/n − 1/(x+w) − 1/(x+y) > 0, as D ≤ xv. So what is above stays above when
-# x
-# or v grow and w or y shrink.
-
-
 def read_threshold(threshold: object, people: int) -> Fraction:
     """A threshold that some table of this many people reaches: 0 < c ≤ 2N."""
     value = read_ranged(threshold, "threshold", "above 0")
@@ -165,8 +161,7 @@ def _is_above_exactly(x: Array, w: Array, y: Array, v: Array, c: Fraction) -> Ar
 # among cases: `threshold` shows that being above is monotone in the four counts of alleles. For k
 # changes let each count go as far as k changes can take it (`moves`), whether or not the same k
 # changes do that for all four. The fewest k for which these counts are above is the distance to
-# gain,
-# and likewise to lose. A neighbour reaches at least as far with k + 1, count by count, so the
+# gain, and likewise to lose. A neighbour reaches at least as far with k + 1, count by count, so the
 # distance moves by at most 1; and of two neighbours on different sides one is at 1 and the other at
 # 0. Where nothing is missing, the same changes are the best for every count, and this is the fewest
 # changes. The score is the larger one of the two sides.
@@ -208,8 +203,9 @@ def distance_scores(
     known = group_sizes(table)
     people = known if sizes is None else tuple(np.full(len(table), size) for size in sizes)
     if min(people[0].min(), people[1].min()) < MIN_GROUP_SIZE:
-        raise invalid_value(
-            "counts", f"at least {MIN_GROUP_SIZE} cases and controls with a genotype a SNP", "fewer"
+        raise InvalidInput(
+            f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls",
+            field="counts",
         )
     c = read_threshold(threshold, int((people[0] + people[1]).min()))
     if sizes is None:
@@ -453,14 +449,6 @@ def _none_below(margins: Array, cases: int, c: Fraction) -> bool:
         if not _labelling_beyond(many, *same, two, c).all():
             return False
     return True
-
-
-# Scores by which SNPs are chosen privately, with what each costs.
-#
-# Contract: whole numbers, the larger the better, and their sensitivity for the relation asked,
-# whether or not genotypes are missing; sizes of groups are public, so nothing but the scores
-# depends
-# on the data.
 
 
 SCORE_KINDS = ("distance", "chi2")

@@ -1,4 +1,16 @@
-"""Simulated studies, and experiments on how many true SNPs come back."""
+"""Simulated studies, and experiments on how many true SNPs come back.
+
+Simulated studies: cases and controls, some SNPs causal. For trying things out; nothing here is
+private, and its randomness is numpy's, with a stated seed. SNPs are independent and in
+Hardy–Weinberg proportions. Controls have A1 with frequency p ~ uniform(low, 1/2); at a causal SNP
+cases have it with odds `odds_ratio` times as large.
+
+How many of the truly most associated SNPs come back: plain DP beside bounded priors. Simulated
+studies with stated seeds, the same ones for every setting; selection by the same mechanism as a
+release (exponential noise, the M largest), with numpy's randomness. A setting is a relation, and an
+ε that gives the same γ: plain DP needs ε = ln γ against every prior, and ε = ln g(p, γ) is enough
+against people whose prior is p (Tramèr et al. 2015; ln(2γ−1) at ½).
+"""
 
 from __future__ import annotations
 
@@ -27,13 +39,6 @@ from whosin.gwas.scores import SCORE_KINDS, SELECTION_THRESHOLD, score_sensitivi
 from whosin.gwas.study import Study
 from whosin.plain_files import create_file
 from whosin.validation import read_whole
-
-# Simulated studies: cases and controls, some SNPs causal. For trying things out; nothing here is
-# private, and its randomness is numpy's, with a stated seed.
-#
-# Contract: SNPs are independent and in Hardy–Weinberg proportions. Controls have A1 with frequency
-# p ~ uniform(low, 1/2); at a causal SNP cases have it with odds `odds_ratio` times as large.
-
 
 BLOCK_GENOTYPES = 1 << 24
 CHROMOSOME_COUNT = 22
@@ -132,14 +137,6 @@ class Simulation:
                 status = 2 if person < self.cases else 1
                 file.write(f"p{number}\tp{number}\t0\t0\t{1 + number % 2}\t{status}\n")
         return study_prefix(path)
-
-
-# How many of the truly most associated SNPs come back: plain DP beside bounded priors.
-#
-# Contract: simulated studies with stated seeds, the same ones for every setting; selection by the
-# same mechanism as a release (exponential noise, the M largest), with numpy's randomness. A setting
-# is a relation, and an ε that gives the same γ: plain DP needs ε = ln γ against every prior, and
-# ε = ln g(p, γ) is enough against people whose prior is p (Tramèr et al. 2015; ln(2γ−1) at ½).
 
 
 PRIVACY_KINDS = ("plain", "bounded")

@@ -1,5 +1,17 @@
 """A study from whatever file holds it: .bed, VCF or tables of counts; counting in shards, on Spark
 too.
+
+`counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and `controls`
+people, fewer where genotypes are missing.
+
+Counts are the same whatever the number of processes. A worker gets a range of SNPs and the groups,
+never rows of the file; Spark runs the same shards. Its executors open the file themselves, so its
+path must be one that they all can read (a shared disk, or local mode).
+
+In a VCF file, read through cyvcf2 (the extra `vcf`), A1 is the alternate allele and A2 the
+reference, as PLINK reads it with `--keep-allele-order`; a genotype with an unknown allele is
+missing. Only variants with one alternate allele have three genotypes; others are left out and their
+number is returned. The file is read in a process of its own: a damaged one can crash its reader.
 """
 
 from __future__ import annotations
@@ -13,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from whosin import binary_readers, isolation
-from whosin.documents import MOST_STUDY, read_text
-from whosin.errors import Crashed, OutOfMemory, invalid_value
+from whosin.documents import MAX_STUDY_BYTES, read_text
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_formats, sibling_path
@@ -34,12 +46,6 @@ from whosin.gwas.people import (
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
 from whosin.validation import read_path, read_whole
-
-# Counting a .bed file: shards are byte ranges, counts of shards are stacked.
-#
-# Contract: the same counts whatever the number of processes. A worker gets a range of SNPs and the
-# groups, never rows of the file; Spark (`whosin.gwas.study`) runs the same shards.
-
 
 SHARD_BYTES = 32 << 20
 ONE_PROCESS = 2 << 30
@@ -128,12 +134,6 @@ def _worker_count(bed: Bed, processes: int | None) -> int:
     return read_whole(processes, "processes", 1)
 
 
-# A study: its SNPs, genotype counts and sizes of groups, from whatever file holds them.
-#
-# Contract: `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and
-# `controls` people, fewer where genotypes are missing.
-
-
 PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")
 COUNT_COLUMNS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
 """Columns of a table of counts: people with 0, 1 and 2 copies of A1."""
@@ -167,7 +167,11 @@ class Study:
         check_sizes(self.cases, self.controls)
         missing_genotypes(table, self.cases, self.controls)
         if len(table) != len(self.snps):
-            raise invalid_value("counts", f"one row for each of {len(self.snps)} SNPs", len(table))
+            raise InvalidInput(
+                f"there are {len(self.snps)} SNPs and {len(table)} rows of counts",
+                field="counts",
+                value=len(table),
+            )
         object.__setattr__(self, "counts", table)
 
     @property
@@ -198,12 +202,18 @@ def read_study(
     name = file.name.lower()
     if name.endswith(TABLE_SUFFIXES):
         if phenotypes is not None:
-            raise invalid_value("phenotype file", "left out with a table of counts", phenotypes)
+            raise InvalidInput(
+                "a table of counts needs no phenotype file: it has cases and controls already",
+                field="phenotype file",
+                value=phenotypes,
+            )
         return read_table(file)
     if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
-            raise invalid_value(
-                "phenotype file", "given with a VCF file, which has none", "nothing"
+            raise InvalidInput(
+                f"{file.name} is a VCF file, which does not say who is a case",
+                field="phenotype file",
+                hint="give a phenotype file",
             )
         snps, counts, groups, left_out = count_vcf(path, phenotypes)
         unlabelled = groups.people - sum(groups.sizes)
@@ -244,17 +254,22 @@ def read_table(path: Path) -> Study:
     """Read a table of counts: a header line with CHR SNP BP A1 A2 and the six counts, in any order
     and among other columns; before it, perhaps, a line `# cases 500 controls 480`, which is needed
     where genotypes are missing."""
-    lines = read_text(path, path.name, MOST_STUDY).splitlines()
+    lines = read_text(path, path.name, MAX_STUDY_BYTES).splitlines()
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
     missing = [column for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS) if column not in header]
     if missing:
-        accepted = f"one that has the column {missing[0]}"
-        raise invalid_value(f"header of {path.name}", accepted, "none")
+        raise InvalidInput(
+            f"the header of {path.name} has no column {missing[0]}",
+            field=path.name,
+            value=missing[0],
+        )
     if any(len(row) != len(header) for row in rows):
-        accepted = f"text with {len(header)} columns in every line"
-        raise invalid_value(path.name, accepted, "another number")
+        raise InvalidInput(
+            f"some lines of {path.name} do not have the {len(header)} columns of its header",
+            field=path.name,
+        )
     where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS)}
     chromosome, name, position, a1, a2 = (
         [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
@@ -265,8 +280,8 @@ def read_table(path: Path) -> Study:
             [[int(row[where[c]]) for c in COUNT_COLUMNS] for row in rows[1:]], np.int64
         )
     except (ValueError, OverflowError):
-        raise invalid_value(
-            f"counts and positions in {path.name}", "whole numbers", "others"
+        raise InvalidInput(
+            f"some counts or positions in {path.name} are not whole numbers", field=path.name
         ) from None
     counts = read_counts(counts.reshape(-1, 6))
     if sizes is None:
@@ -291,21 +306,25 @@ def _read_sizes(line: str, name: str) -> tuple[int, int]:
             return int(words[1]), int(words[3])
         except ValueError:
             pass
-    raise invalid_value(f"first line of {name}", "like '# cases 500 controls 480'", repr(line[:40]))
+    raise InvalidInput(
+        f"the first line of {name} is {line[:40]!r}",
+        field=name,
+        value=line[:40],
+        hint="write it like '# cases 500 controls 480'",
+    )
 
 
 def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     cases, controls = counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
     if not len(counts) or (cases != cases[0]).any() or (controls != controls[0]).any():
-        wanted = "'# cases … controls …', since not every SNP has a genotype for everybody"
-        raise invalid_value(f"first line of {name}", wanted, "none")
+        raise InvalidInput(
+            f"{name} does not say how many people the study has, and not every SNP has a "
+            "genotype for "
+            "everybody",
+            field=name,
+            hint="add a first line such as '# cases 500 controls 480'",
+        )
     return int(cases[0]), int(controls[0])
-
-
-# Counting a .bed file over Spark, with the same kernel and the same shards.
-#
-# Contract: equal to `count_bed`. Executors open the file themselves, so its path must be one that
-# they all can read (a shared disk, or local mode); only ranges travel to them and counts back.
 
 
 def count_bed_spark(
@@ -335,15 +354,6 @@ def count_bed_spark(
     return np.concatenate([part for _, part in sorted(result, key=lambda each: each[0])])
 
 
-# Counting a VCF file, through cyvcf2 (the extra `vcf`).
-#
-# Contract: A1 is the alternate allele and A2 the reference, as PLINK reads a VCF with
-# `--keep-allele-order`; a genotype with an unknown allele is missing. Only variants with one
-# alternate allele have three genotypes; others are left out and their number is returned. The file
-# is
-# read in a process of its own: a damaged one can crash its reader.
-
-
 READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
 """A file may be long, and what is kept of it is some bytes a variant."""
 
@@ -366,7 +376,9 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
             limits=READER_LIMITS,
         )
     except (Crashed, OutOfMemory):
-        raise invalid_value(file.name, "a VCF file", "one that its reader cannot read") from None
+        raise InvalidInput(
+            f"{file.name} is not a VCF file that can be read", field="study", value=file.name
+        ) from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 9).copy()
     chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)

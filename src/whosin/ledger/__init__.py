@@ -15,8 +15,7 @@
 >>> ledger.dispose(); folder.cleanup()
 """
 
-from whosin.ledger.budget import Charge, Cost
-from whosin.ledger.budget_state import BudgetState
+from whosin.ledger.budget import BudgetState, Charge, Cost
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import HistoryCheck, Ledger, verify
 

@@ -1,4 +1,9 @@
-"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names."""
+"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names.
+
+Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18. What is spent is
+rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands for a cost that a reading
+cannot express (Gaussian noise has no pure ε), and sums stop there.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +16,13 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import rational
-
-# Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18.
-#
-# Contract: what is spent is rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands
-# for a cost that a reading cannot express (Gaussian noise has no pure ε), and sums stop there.
-
 
 EPSILON_UNITS = 10**12
 DELTA_UNITS = 10**18
 INFINITE_UNITS = 2**62
-LARGEST_EPSILON = 10**6
+MAX_EPSILON = 10**6
 """A larger ε protects nobody, and its ρ would not fit into a database's integers."""
 
 
@@ -61,13 +60,10 @@ def number_from_units(units: int, scale: int = EPSILON_UNITS) -> Fraction | floa
 
 def _scale_value(value: object, field: str, units: int) -> Fraction:
     result = rational(value, field)
-    largest = LARGEST_EPSILON if units == EPSILON_UNITS else 1
+    largest = MAX_EPSILON if units == EPSILON_UNITS else 1
     if not 0 <= result <= largest:
         raise invalid_value(field, f"a number from 0 to {largest}", value)
     return result * units
-
-
-# A history that shows when it was rewritten: each entry's digest covers the one before it.
 
 
 FIRST_HEAD = "0" * 64
@@ -80,8 +76,10 @@ def canonical_json(data: object, field: str = "entry") -> str:
             data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
         )
     except (TypeError, ValueError, RecursionError):
-        raise invalid_value(
-            field, "plain JSON data with finite numbers", "something else"
+        raise InvalidInput(
+            f"{field} holds something that JSON cannot store",
+            field=field,
+            hint="use text, finite numbers, booleans, lists and mappings",
         ) from None
 
 
@@ -101,22 +99,29 @@ def link_digest(previous: str, entry: Mapping[str, Any]) -> str:
     return digest_text(f"{previous}\n{canonical_json(entry)}")
 
 
-# Names of datasets, requests and people: printable, and in one spelling.
-
-
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
 def read_name(value: object, field: str) -> str:
     """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
     if not isinstance(value, str) or not value or value != value.strip():
-        raise invalid_value(field, "a name without spaces around it", repr(value)[:LONGEST_NAME])
+        raise invalid_value(
+            field, "a name, not empty and without spaces around it", repr(value)[:MAX_NAME_LENGTH]
+        )
     # Three letters can come of one: what is stored is what must fit.
-    name = unicodedata.normalize("NFC", value[: LONGEST_NAME + 1])
-    if max(len(value), len(name)) > LONGEST_NAME:
-        raise invalid_value(field, f"at most {LONGEST_NAME} letters", f"{len(value)}")
+    name = unicodedata.normalize("NFC", value[: MAX_NAME_LENGTH + 1])
+    if max(len(value), len(name)) > MAX_NAME_LENGTH:
+        raise InvalidInput(
+            f"{field} has {len(value)} characters; at most {MAX_NAME_LENGTH} fit",
+            field=field,
+            value=len(value),
+        )
     if not name.isprintable():
-        raise invalid_value(field, "a name of printable letters", repr(value))
+        raise InvalidInput(
+            f"{field} has characters that cannot be printed: {shorten(repr(value))}",
+            field=field,
+            value=value,
+        )
     return name
 
 

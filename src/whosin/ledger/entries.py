@@ -1,4 +1,14 @@
-"""Entries of a history: their tables, rows and running sums."""
+"""Entries of a history: their tables, rows and running sums.
+
+The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums. Format
+2: every entry holds the sums after it and the digest of the dataset's terms (see `running`).
+
+Running sums in every entry, so that the chain of digests covers what a debit relies on. An entry's
+body has the `running_sums` of its dataset after it (what was spent, how many debits, the state) and
+`terms_digest`, the digest of what is fixed (the budget, the plan, the registration). A row of the
+table of datasets that says anything else than the last entry is a `BrokenHistory`, and each writer
+looks before it changes anything.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +39,10 @@ from sqlalchemy import (
 from whosin.calibration import Fallback, Noise, Plan
 from whosin.calibration import plan as calibration_plan
 from whosin.errors import BrokenHistory, WhosinError
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding
-from whosin.ledger.budget import Budget, Cost
-from whosin.ledger.budget_state import KNOWN_STATES, BudgetState, is_suspended, state_after_resuming
+from whosin.ledger.budget import Budget, BudgetState, Cost
 from whosin.ledger.registration import RegisteredTable
-
-# Entries of a history, as data.
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,6 @@ class Debit:
     new: bool
     answer: str | None
     body: Mapping[str, Any] = field(default_factory=dict)
-
-
-# The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums.
-#
-# Format 2: every entry holds the sums after it and the digest of the dataset's terms (see
-# `running`).
 
 
 FORMAT_VERSION = 2
@@ -146,9 +148,6 @@ answers = Table(
 )
 
 
-# Rows of the tables as objects. A row that no ledger writes is a `BrokenHistory`.
-
-
 DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
 EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
 
@@ -174,15 +173,15 @@ def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in COUNT_COLUMNS)
     texts = all(type(getattr(row, name)) is str for name in TEXT_COLUMNS)
-    if not (numbers and texts and row.alone in (0, 1) and row.state in KNOWN_STATES):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in ledger_budget.KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return BudgetState(
             dataset=row.name,
-            state=state_after_resuming(row.state),
-            suspended=is_suspended(row.state),
+            state=ledger_budget.state_after_resuming(row.state),
+            suspended=ledger_budget.is_suspended(row.state),
             suspensions=suspensions,
-            plan=_plan(row.plan),
+            plan=_read_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
             spent=Cost(row.spent_epsilon, row.spent_rho, row.spent_delta),
             debits=row.debits,
@@ -249,7 +248,7 @@ def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _plan(text: str) -> Plan:
+def _read_plan(text: str) -> Plan:
     """The plan as it was registered.
 
     `Plan.from_dict` would plan again and refuse what a later version plans differently; here the
@@ -274,14 +273,6 @@ def _plan(text: str) -> Plan:
     if encoding.canonical_json(plan.to_dict()) != text:
         raise ValueError("another plan")
     return plan
-
-
-# Running sums in every entry, so that the chain of digests covers what a debit relies on.
-#
-# Contract: an entry's body has the `running_sums` of its dataset after it (what was spent, how many
-# debits, the state) and `terms_digest`, the digest of what is fixed (the budget, the plan, the
-# registration). A row of the table of datasets that says anything else than the last entry is a
-# `BrokenHistory`, and each writer looks before it changes anything.
 
 
 SUM_COLUMNS = {

@@ -1,4 +1,11 @@
-"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history."""
+"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history.
+
+A debit is durable before noise is drawn (`transaction.Transaction.commit`), and an answer is stored
+before it is shown. `survey_ledger` looks at what belongs to no dataset: a trigger, rule, view,
+policy or foreign table in the way of ours, changed columns or functions, an index that does not fit
+its table, entries or answers of a dataset that is not there, and a dataset that was noted beside
+the file and is gone are each a `BrokenHistory`.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +19,14 @@ from typing import Any, cast
 from sqlalchemy import Connection, inspect, select
 
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged, invalid_value
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.budget import Charge, Cost, describe_promise
-from whosin.ledger.budget_state import (
-    BudgetState,
-    state_after_closing,
-    state_after_resuming,
-    state_after_suspension,
-)
+from whosin.ledger.budget import BudgetState, Charge, Cost, describe_promise
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
-
-# Is the ledger as a whole what a ledger makes: its tables, and what belongs to no dataset?
-#
-# Contract: `survey_ledger` raises a `BrokenHistory` for a trigger, rule, view, policy or foreign
-# table in the way of ours, changed columns or functions, an index that does not fit its table,
-# entries or answers of a dataset that is not there, and a dataset that was noted beside the file
-# and is gone.
-
 
 TABLE_NAMES = sorted(ledger_entries.metadata.tables)
 
@@ -203,7 +197,9 @@ class Ledger(Registry):
         text = encoding.canonical_json(answer, "answer")
         with self._turn(debit.dataset, key) as turn:
             if key not in turn.debits:
-                raise BudgetRefused(f"request {key!r} has not been paid for")
+                raise BudgetRefused(
+                    f"request {key!r} has not been paid for", field="request", value=key
+                )
             if key in turn.answers:
                 return json.loads(turn.answers[key])
             registry.refuse_suspended(ledger_entries.read_budget_state(turn.row))
@@ -222,7 +218,9 @@ class Ledger(Registry):
             request: an id of this question, for a retry; by default a fresh one.
         """
         if not callable(draw):
-            raise invalid_value("draw", "a function that draws the answer", repr(draw))
+            raise invalid_value(
+                "draw", "a function without arguments that draws the answer", repr(draw)
+            )
         debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
         if debit.answer is not None:
             return json.loads(debit.answer)
@@ -260,7 +258,7 @@ class Ledger(Registry):
     ) -> set[str]:
         name = read_name(dataset, "dataset")
         if not isinstance(prefix, str):
-            raise invalid_value("prefix", "the beginning of a request", repr(prefix))
+            raise invalid_value("prefix", "the beginning of a request's name", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
         result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
         if self._only is not None:
@@ -301,19 +299,16 @@ def _read_charges(charges: object) -> tuple[Charge, ...]:
     listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
     result = tuple(cast(Iterable[object], charges)) if listed else (None,)
     if not all(isinstance(each, Charge) for each in result):
-        raise invalid_value("charges", "a list of Charges", repr(charges))
+        raise invalid_value("charges", "a list of one Charge or more", repr(charges))
     return cast(tuple[Charge, ...], result)
-
-
-# Is the history the one that was written? The chain, the sums and the answers, recomputed.
 
 
 ENTRY_KINDS = ("debit", "answer", "amended", "suspended", "resumed", "closed")
 """What may follow a registration."""
 _STATE_AFTER = {
-    "closed": state_after_closing,
-    "suspended": state_after_suspension,
-    "resumed": state_after_resuming,
+    "closed": ledger_budget.state_after_closing,
+    "suspended": ledger_budget.state_after_suspension,
+    "resumed": ledger_budget.state_after_resuming,
 }
 
 
@@ -351,7 +346,9 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
     if head is not None:
         sought = str(head).strip().lower()
         if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise invalid_value("head", "the digest printed on a report, 8 letters or more", head)
+            raise invalid_value(
+                "head", "a digest as a report prints it, of 8 characters or more", head
+            )
         if not any(entry.head.startswith(sought) for entry in entries):
             raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
     unanswered = check_whole(row, entries, answers)

@@ -1,4 +1,20 @@
-"""Where a ledger's file is, for its owner only, and the heads kept beside it."""
+"""Where a ledger's file is, for its owner only, and the heads kept beside it.
+
+SQLite keeps its log beside the name by which a file was opened. Two names for one file would have
+two logs, and each could spend the whole budget; so a file with hard links, a mount of the single
+file, and a file that was moved or replaced while it was open are refused. Symbolic links lead to
+the one place. The file is opened through SQLite only: whoever else closes it drops the locks that
+SQLite holds in the same process.
+
+The last head of every dataset, kept beside a ledger's file: what an older copy lacks. A head is
+noted here after its entry is on disk, so the note never runs ahead. A ledger whose history ends
+before the note, or does not run through it, has lost entries: its log was deleted, an older copy
+was put back, or it was rewritten. Each dataset has a line of its own, of a fixed length and written
+in one piece, so that a killed process leaves no half of one and a full disk is no hindrance. A file
+that is damaged, or is no plain file, is not the same as none: nothing is debited until it is put
+back, or removed by someone who knows why. It is never opened through a link. The file belongs to
+the ledger: copy both.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +32,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from whosin.errors import BrokenHistory, InvalidInput, StoreFailed, invalid_value
+from whosin.errors import BrokenHistory, InvalidInput, StoreFailed
 from whosin.ledger import entries
 from whosin.plain_files import link_new, open_plain
-
-# Where a ledger's file is: one place, by one name, for its owner only.
-#
-# Contract: SQLite keeps its log beside the name by which a file was opened. Two names for one file
-# would have two logs, and each could spend the whole budget; so a file with hard links, a mount of
-# the single file, and a file that was moved or replaced while it was open are refused. Symbolic
-# links
-# lead to the one place. The file is opened through SQLite only: whoever else closes it drops the
-# locks that SQLite holds in the same process.
-
 
 PRIVATE_MODE = 0o600
 MOUNT_TABLE = Path("/proc/self/mountinfo")
@@ -45,22 +51,36 @@ class LedgerFile:
         """See that a ledger can be here; make an empty file, for this user only, where none is."""
         path = self.path
         if path.is_dir():
-            raise invalid_value("ledger", "a file", "a folder")
+            raise InvalidInput(
+                f"{path.name} is a folder, not a ledger file", field="ledger", value=path.name
+            )
         if not path.exists():
             if not create:
-                got = f"{path.name}, which does not exist"
-                raise invalid_value("ledger", "an existing ledger", got)
+                raise InvalidInput(
+                    f"there is no ledger {path.name}",
+                    field="ledger",
+                    value=path.name,
+                    hint="see that the path is right, or make one with whosin ledger create",
+                )
             if not path.parent.is_dir():
-                got = f"{path.name} in a folder that does not exist"
-                raise invalid_value("ledger", "a file in an existing folder", got)
+                raise InvalidInput(
+                    f"the folder of the ledger {path.name} does not exist",
+                    field="ledger",
+                    value=path.name,
+                    hint="make the folder first",
+                )
             with suppress(FileExistsError):
                 _make_file(path)
         if not path.is_file():
-            raise invalid_value("ledger", "a file", "something else")
+            raise InvalidInput(
+                f"{path.name} is not a regular file, and a ledger needs one",
+                field="ledger",
+                value=path.name,
+            )
         if str(path) in mount_points(MOUNT_TABLE):
             raise StoreFailed(
-                f"{path.name} is mounted as a single file, and its log would stay behind: mount "
-                "the folder that holds it"
+                f"{path.name} is mounted as a single file, so its log would stay outside the mount",
+                hint="mount the folder that holds it",
             )
         self._check_links(path.stat())
         if not os.access(path, os.R_OK):
@@ -86,8 +106,8 @@ class LedgerFile:
             result = None
         if result is None or _file_identity(result) != self._identity:
             raise StoreFailed(
-                f"{self.path.name} was moved or replaced while it was open: open it again; "
-                "no answer was given"
+                f"{self.path.name} was moved or replaced while it was open; no answer was given",
+                hint="open the ledger again",
             )
         self._check_links(result)
 
@@ -105,8 +125,9 @@ class LedgerFile:
     def _check_links(self, status: os.stat_result) -> None:
         if status.st_nlink > 1:
             raise StoreFailed(
-                f"{self.path.name} has {status.st_nlink} names (hard links), each with a log of "
-                "its own: keep one and remove the others; no answer was given"
+                f"{self.path.name} has {status.st_nlink} hard links, each with a log of its own; "
+                "no answer was given",
+                hint="keep one and remove the others",
             )
 
     def _look_inside(self) -> None:
@@ -116,13 +137,18 @@ class LedgerFile:
             tables = {name for (name,) in base.execute("SELECT tbl_name FROM sqlite_master")}
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                got = f"{self.path.name}, which is not one"
-                raise invalid_value("ledger", "a ledger file", got) from None
+                raise InvalidInput(
+                    f"{self.path.name} is not a ledger file", field="ledger", value=self.path.name
+                ) from None
             return  # half written, with the rest in its log, or damaged: opening it tells
         finally:
             base.close()
         if tables and not tables & set(entries.metadata.tables):
-            raise invalid_value("ledger", "a ledger file", "another program's database")
+            raise InvalidInput(
+                f"{self.path.name} is a database of another program, not a ledger",
+                field="ledger",
+                value=self.path.name,
+            )
 
 
 def mount_points(table: Path) -> set[str]:
@@ -151,18 +177,6 @@ def _make_file(path: Path) -> None:
 
 def _file_identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
-
-
-# The last head of every dataset, kept beside a ledger's file: what an older copy lacks.
-#
-# Contract: a head is noted here after its entry is on disk, so the note never runs ahead. A ledger
-# whose history ends before the note, or does not run through it, has lost entries: its log was
-# deleted, an older copy was put back, or it was rewritten. Each dataset has a line of its own, of a
-# fixed length and written in one piece, so that a killed process leaves no half of one and a full
-# disk is no hindrance. A file that is damaged, or is no plain file, is not the same as none:
-# nothing
-# is debited until it is put back, or removed by someone who knows why. It is never opened through a
-# link. The file belongs to the ledger: copy both.
 
 
 MAX_LINE_BYTES = 1024
@@ -305,8 +319,9 @@ class Heads:
 
     def _unusable(self, reason: str) -> StoreFailed:
         return StoreFailed(
-            f"{reason}; nothing is debited: put back the file that belongs to the ledger, or "
-            "remove it to go on without what it noted"
+            f"{reason}; nothing was debited",
+            hint="put back the file that belongs to the ledger, or remove it to go on without what "
+            "it noted",
         )
 
 

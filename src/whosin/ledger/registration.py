@@ -27,7 +27,7 @@ PEOPLE_KIND = "people"
 datasets, never within one."""
 LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
-LONGEST_SHOWN = 60
+MAX_SHOWN_LENGTH = 60
 LATER_KEYS = ("tables", "features")
 """Keys that registrations of older ledgers do not have. They are left out where they are empty."""
 
@@ -307,7 +307,7 @@ def _domain_words(domain: Mapping[str, Any]) -> str:
         text = ", ".join(map(str, domain.get("values", ())))
         if "outside" in domain:  # first, so that a long list does not hide it
             text = f"outside {domain['outside']}, values {text}"
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else text[:MAX_SHOWN_LENGTH] + "…"
 
 
 def _flatten(value: Any) -> str:

@@ -1,4 +1,15 @@
-"""The datasets of a ledger: registering, refusing, suspending and resuming."""
+"""The datasets of a ledger: registering, refusing, suspending and resuming.
+
+A budget is set once. The table that it is for may be amended as long as whom it protects stays the
+same. Each registration, amendment, suspension, resumption and closing is an entry of the history.
+A refusal is a `BudgetRefused` with its reason, and nothing was spent.
+
+Whether an engine runs out of memory may depend on one person's rows, so a failure after a debit
+tells something that no debit paid for. The words are the same whatever the reason was, and nothing
+of the engine's own is repeated, not even as a context, since it may quote rows. The failure is an
+entry, and nothing more is drawn until the curator resumes the dataset, so that it cannot be tried
+again. Someone who stops the work, and a source whose columns were replaced, tell nothing of rows.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +30,22 @@ from whosin.errors import (
     UnknownName,
     invalid_value,
 )
+from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, entries
-from whosin.ledger.budget import COUNTED_NOTION, Budget, Charge, Cost, describe_promise
-from whosin.ledger.budget_state import (
+from whosin.ledger.budget import (
+    COUNTED_NOTION,
+    Budget,
     BudgetState,
+    Charge,
+    Cost,
+    describe_promise,
     drop_dust,
-    is_suspended,
-    state_after_closing,
-    state_after_resuming,
-    state_after_suspension,
 )
 from whosin.ledger.encoding import current_user, read_name
 from whosin.ledger.entries import Debit, Entry, datasets
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
-
-# New datasets in a ledger: their first row, and other names for the same rows.
-
 
 COPY_POLICIES = ("warn", "refuse")
 """What to do about rows that have a budget under another name."""
@@ -87,19 +96,21 @@ def describe_copy(name: str, other: str) -> str:
     )
 
 
-# When a ledger says no. Each rule raises `BudgetRefused` with its reason; nothing was spent.
-
-
 def open_for_debits(budget_state: BudgetState) -> None:
     """A closed dataset, or one about which a release of its own was made, answers nothing more; one
     that is suspended, nothing for now."""
     refuse_suspended(budget_state)
     if budget_state.state == "closed":
-        raise BudgetRefused(f"dataset {budget_state.dataset!r} is closed")
+        raise BudgetRefused(
+            f"dataset {budget_state.dataset!r} is closed and answers no more questions",
+            field="dataset",
+        )
     if budget_state.state == "complete":
         raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} has had a release whose promise does not add to "
-            "others: nothing more can be asked of it"
+            f"dataset {budget_state.dataset!r} has had its one release: its promise does not "
+            "compose "
+            "with further answers",
+            field="dataset",
         )
 
 
@@ -121,18 +132,23 @@ def check_session(
     total = budget_state.budget
     if budget.relation != total.relation:
         raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} is accounted for under {total.relation}, and this "
-            f"plan is for {budget.relation}"
+            f"the budget of dataset {budget_state.dataset!r} is for {total.relation} "
+            "neighbours, and "
+            f"this plan is for {budget.relation} neighbours",
+            field="plan",
         )
     if budget.alone and (budget_state.debits or not total.alone):
         raise BudgetRefused(
-            "this plan's promise does not add to others: it needs a dataset of its own, "
-            f"registered with it; {budget_state.dataset!r} is not"
+            "this plan's promise does not compose with other answers, and dataset "
+            f"{budget_state.dataset!r} was not registered for it alone",
+            field="plan",
+            hint="register a dataset of its own with this plan",
         )
     if total.alone and describe_promise(plan) != describe_promise(budget_state.plan):
         raise BudgetRefused(
             f"dataset {budget_state.dataset!r} allows one release, under the plan that it was "
-            "registered with; this is another plan"
+            "registered with, and this is a different plan",
+            field="plan",
         )
     if share is not None:
         budget = budget.part(share)
@@ -146,13 +162,15 @@ def check_session(
         needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
         raise BudgetRefused(
             f"{_describe_share(share)} needs δ = {needed}, and dataset {budget_state.dataset!r} "
-            f"has {have} left"
+            f"has {have} left",
+            field="share",
         )
     needed, have = distinguish_units(budget.epsilon, _left_for_people(budget_state, budget.epsilon))
     raise BudgetRefused(
         f"{_describe_share(share)} needs ε = {needed}, and dataset {budget_state.dataset!r} has "
-        f"{have} left of "
-        f"{budget_words(total)}{_fitting_share(budget_state, plan)}"
+        f"{have} left of {budget_words(total)}",
+        field="share",
+        hint=_fitting_share(budget_state, plan),
     )
 
 
@@ -166,7 +184,7 @@ def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
     fits = budget_state.spendable_units
     if not 0 < fits < whole:
         return ""
-    return f"; a share of 1/{-(-whole // fits)} of the plan would fit"
+    return f"a share of 1/{-(-whole // fits)} of the plan would fit"
 
 
 def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
@@ -180,12 +198,17 @@ def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
     for charge in charges:
         if count and (charge.alone or budget_state.budget.alone):
             raise BudgetRefused(
-                "a release whose promise does not add to others must be the only one; "
-                f"dataset {budget_state.dataset!r} has answered before"
+                "this release's promise does not compose with other answers, and dataset "
+                f"{budget_state.dataset!r} has answered before",
+                field="dataset",
             )
         spent, count = spent + charge.cost(relation), count + 1
     if any(charge.alone for charge in charges) and len(charges) > 1:
-        raise BudgetRefused("a release whose promise does not add to others must be the only one")
+        raise BudgetRefused(
+            "a release whose promise does not compose with others must be asked alone",
+            field="charges",
+            value=len(charges),
+        )
     for charge in charges:
         check_registration(budget_state, charge)
     by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
@@ -193,7 +216,7 @@ def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
         for charge in charges:
             _check_same_kind(budget_state, charge)
     if not by_itself and not budget_state.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(budget_state, charges, spent))
+        raise BudgetRefused(_describe_excess(budget_state, charges, spent), field="budget")
 
 
 def _check_same_kind(budget_state: BudgetState, charge: Charge) -> None:
@@ -202,9 +225,10 @@ def _check_same_kind(budget_state: BudgetState, charge: Charge) -> None:
         describe_promise(budget_state.plan), "plan"
     ):
         raise BudgetRefused(
-            f"this answer promises something of its own ({charge.guarantee}), from which what "
-            f"dataset {budget_state.dataset!r} was registered with does not follow: it needs a "
-            "dataset that is registered with that very plan"
+            f"this answer has a promise of its own ({charge.guarantee}), which does not imply the "
+            f"one that dataset {budget_state.dataset!r} was registered with",
+            field="plan",
+            hint="register a dataset with that very plan",
         )
 
 
@@ -229,8 +253,11 @@ def other_question(before: Entry, charge: Charge, only: str | None = None) -> No
     others = only is not None and before.body.get("who") != only
     if others or _question_text(paid) != _question_text(asked):
         raise BudgetRefused(
-            f"request {before.request!r} was made for another question, or at another price: a "
-            "request is repeated with the same questions, share, split, weights and noise"
+            f"request {before.request!r} was made for another question or at another cost",
+            field="request",
+            value=before.request,
+            hint="repeat a request with the same questions, share, split, weights and noise, or "
+            "choose a new name",
         )
 
 
@@ -249,8 +276,10 @@ def other_table(before: Entry, charge: Charge, budget_state: BudgetState) -> Non
         budget_state.registered.asked(charge.registration)
     ):
         raise BudgetRefused(
-            f"request {before.request!r} was made for this question to another table, or with "
-            "other domains or bounds"
+            f"request {before.request!r} asked this question of another table, or with other "
+            "domains or bounds",
+            field="request",
+            value=before.request,
         )
 
 
@@ -309,15 +338,6 @@ def _describe_excess(budget_state: BudgetState, charges: Sequence[Charge], spent
         f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "
         "nothing was spent"
     )
-
-
-# `Registry`: the datasets of a ledger: which there are, whose budget they have, for which table.
-#
-# Contract: a budget is set once. The table that it is for may be amended as long as whom it
-# protects
-# stays the same. Where an engine failed after a debit the dataset is suspended until its curator
-# resumes
-# it. Each registration, amendment, suspension, resumption and closing is an entry of the history.
 
 
 class Registry:
@@ -382,7 +402,9 @@ class Registry:
                 connection, name, plan, budget, read_registration(registration), copies
             ):
                 raise BudgetRefused(
-                    f"dataset {name!r} is registered already; its budget is set once and for all"
+                    f"dataset {name!r} is registered already; its budget is set once and for all",
+                    field="dataset",
+                    value=name,
                 )
             return entries.read_budget_state(entries.dataset_row(connection, name))
 
@@ -474,9 +496,15 @@ class Registry:
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if state_after_resuming(turn.row.state) == "closed":
-                raise BudgetRefused(f"dataset {turn.row.name!r} is closed already")
-            self._append(turn, "closed", {}, state=state_after_closing(turn.row.state))
+            if ledger_budget.state_after_resuming(turn.row.state) == "closed":
+                raise BudgetRefused(
+                    f"dataset {turn.row.name!r} is closed already",
+                    field="dataset",
+                    value=turn.row.name,
+                )
+            self._append(
+                turn, "closed", {}, state=ledger_budget.state_after_closing(turn.row.state)
+            )
         return self.budget_state(dataset)
 
     def suspend(self, dataset: str, request: str | None = None) -> None:
@@ -488,7 +516,9 @@ class Registry:
         """
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
-            self._append(turn, "suspended", said, state=state_after_suspension(turn.row.state))
+            self._append(
+                turn, "suspended", said, state=ledger_budget.state_after_suspension(turn.row.state)
+            )
 
     def resume(self, dataset: str) -> BudgetState:
         """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
@@ -498,9 +528,11 @@ class Registry:
             BudgetRefused: it is not suspended.
         """
         with self._turn(dataset) as turn:
-            if not is_suspended(turn.row.state):
+            if not ledger_budget.is_suspended(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")
-            self._append(turn, "resumed", {}, state=state_after_resuming(turn.row.state))
+            self._append(
+                turn, "resumed", {}, state=ledger_budget.state_after_resuming(turn.row.state)
+            )
         return self.budget_state(dataset)
 
     def _register(
@@ -570,7 +602,12 @@ def _check_copies(copies: object) -> None:
 def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
     known = [str(each) for each in connection.scalars(select(datasets.c.name))]
     if not known:
-        return invalid_value("dataset", "registered first; the ledger is empty", repr(name))
+        return InvalidInput(
+            f"dataset {name!r} is not registered: the ledger is empty",
+            field="dataset",
+            value=name,
+            hint="register it with whosin ledger create",
+        )
     return UnknownName("dataset", name, known)
 
 
@@ -578,18 +615,6 @@ def _read_budget(plan: object) -> Budget:
     if not isinstance(plan, Plan):
         raise invalid_value("plan", "a Plan", repr(plan))
     return Budget.of(plan)
-
-
-# What follows when an engine fails after a debit: the dataset is suspended, and people are told.
-#
-# Whether an engine runs out of memory may depend on one person's rows, so a failure tells something
-# that no debit paid for. Contract: the words are the same whatever the reason was, and nothing of
-# the
-# engine's own is repeated, not even as a context, since it may quote rows; the failure counts, as
-# an
-# entry; and nothing more is drawn, so that it cannot be tried again, until the curator resumes the
-# dataset. Someone who stops the work, and a source whose columns were replaced, tell nothing of
-# rows.
 
 
 T = TypeVar("T")
@@ -601,7 +626,7 @@ def describe_unanswered(request: str) -> str:
 
 
 def draw_or_suspend(ledger: Registry, debit: Debit, request: str, draw: Callable[[], T]) -> T:
-    """What `draw` draws for a debit.
+    """Run `draw` for a debit; if it fails, suspend the dataset.
 
     Args:
         request: what people continue.

@@ -1,4 +1,10 @@
-"""The database behind a ledger: SQLite in one file or PostgreSQL, its connections and failures."""
+"""The database behind a ledger: SQLite in one file or PostgreSQL, its connections and failures.
+
+`writing` is one durable transaction that sees the latest state and excludes other writers of the
+same dataset; it is committed to disk when the block ends, or nothing happened. `reading` is one
+consistent view. Every failure of the store is a `StoreFailed` with one clear line, which never
+shows a password. Threads may share a store, and a forked process opens connections of its own.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +38,7 @@ from sqlalchemy.pool import NullPool
 from whosin.errors import (
     BrokenHistory,
     EmptyLedger,
+    InvalidInput,
     StoreFailed,
     WhosinError,
     invalid_value,
@@ -41,9 +48,6 @@ from whosin.ledger import entries, transaction
 from whosin.ledger.entries import Entry
 from whosin.ledger.ledger_file import Heads, LedgerFile
 from whosin.ledger.transaction import FUNCTION_ARGUMENTS, Transaction
-
-# Engines for the two databases: how a connection is made, waits and reports its loss.
-
 
 CHECKPOINT_ATTEMPTS = 5
 
@@ -141,11 +145,8 @@ def postgres_engine(url: URL, wait: float) -> Engine:
     return engine
 
 
-# What went wrong with a store, in one line for people: no statement, no values, no password.
-
-
 LOCKED_REASON = "it is locked by another program"
-NO_LOCKS = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
+NO_LOCKS_REASON = "its file system offers no locks; keep it on a local disk, or use PostgreSQL"
 
 SQLITE_REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -157,9 +158,9 @@ SQLITE_REASONS = {
     "SQLITE_PERM": "permission denied",
     "SQLITE_NOTADB": "the file is damaged, or not a ledger",
     "SQLITE_CORRUPT": "the file is damaged",
-    "SQLITE_IOERR_LOCK": NO_LOCKS,
-    "SQLITE_IOERR_RDLOCK": NO_LOCKS,
-    "SQLITE_IOERR_SHMLOCK": NO_LOCKS,
+    "SQLITE_IOERR_LOCK": NO_LOCKS_REASON,
+    "SQLITE_IOERR_RDLOCK": NO_LOCKS_REASON,
+    "SQLITE_IOERR_SHMLOCK": NO_LOCKS_REASON,
     "SQLITE_IOERR": "the disk failed, or is full",
     "SQLITE_CONSTRAINT": "its tables contradict each other; see `whosin ledger verify`",
     "SQLITE_ERROR": "its tables are not those of a ledger",
@@ -206,7 +207,7 @@ SYSTEM_REASONS = {
     errno.EDQUOT: "the disk is full",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
-    errno.ENOLCK: NO_LOCKS,
+    errno.ENOLCK: NO_LOCKS_REASON,
     errno.EROFS: "the file or its folder cannot be written",
 }
 
@@ -232,17 +233,6 @@ def describe_failure(error: BaseException) -> str:
             return reason
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
-
-
-# The database behind a ledger: SQLite in one file, or PostgreSQL.
-#
-# Contract: `writing` is one durable transaction that sees the latest state and excludes other
-# writers
-# of the same dataset; it is committed to disk when the block ends, or nothing happened. `reading`
-# is
-# one consistent view. Every failure of the store is a `StoreFailed` with one clear line, which
-# never
-# shows a password. Threads may share a store, and a forked process opens connections of its own.
 
 
 T = TypeVar("T")
@@ -272,12 +262,22 @@ def read_url(url: object) -> URL:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
     except (exc.ArgumentError, ValueError):
-        raise invalid_value("ledger", "a file or a database URL", "one that is neither") from None
+        raise InvalidInput(
+            "the ledger's address cannot be read",
+            field="ledger",
+            hint="give a file, or a URL such as postgresql://host/name",
+        ) from None
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
-        got = "sqlite:// without a file" if kind == "sqlite" else f"{kind}://…"
-        raise invalid_value("ledger", "a SQLite file or postgresql://…", got)
+        raise InvalidInput(
+            "sqlite:// needs the name of a file"
+            if kind == "sqlite"
+            else f"a ledger cannot be kept in {kind}://…",
+            field="ledger",
+            value=f"{kind}://…",
+            hint="give a SQLite file, or postgresql://host/name",
+        )
     return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
 
 
@@ -298,7 +298,7 @@ class Store:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
-            raise invalid_value("wait", "seconds, above 0 and at most a day", repr(wait))
+            raise invalid_value("wait", "above 0 and at most a day, in seconds", repr(wait))
         self.wait = float(wait)
         self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
         self.read_only = False
@@ -333,7 +333,9 @@ class Store:
         with self._reporting(), self._begun(self._look) as (connection, _):
             yield connection
         if before is not None and self._file.stamp() != before:
-            raise StoreFailed("the ledger was written while it was read: read it again")
+            raise StoreFailed(
+                "the ledger was written while it was being read", hint="read it again"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -439,10 +441,14 @@ class Store:
             _check_version(version.kind, version.version)
             return
         if self.sqlite and tables - set(entries.metadata.tables):
-            raise invalid_value("ledger", "a ledger file", "another program's database")
+            raise InvalidInput(
+                "this is a database of another program, not a ledger", field="ledger"
+            )
         if not create or self.read_only:
             raise EmptyLedger(
-                "ledger must be an existing ledger, not an empty database", field="ledger"
+                "this database is empty and holds no ledger",
+                field="ledger",
+                hint="make one with whosin ledger create",
             )
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
@@ -463,7 +469,7 @@ class Store:
     def _check_writable(self) -> None:
         if self.read_only:
             raise StoreFailed(
-                "the ledger cannot be used: the file or its folder cannot be written; "
+                "the ledger cannot be used: its file or folder cannot be written; "
                 "no answer was given"
             )
 
@@ -530,7 +536,7 @@ class Store:
         except self._failures as error:
             reason = describe_failure(error)
             if reason == LOCKED_REASON and self.heads is not None and not self.heads.has_locks():
-                reason = NO_LOCKS
+                reason = NO_LOCKS_REASON
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 
@@ -540,9 +546,10 @@ def _check_version(kind: object, version: object) -> None:
         or not isinstance(version, int)
         or version < entries.FORMAT_VERSION
     ):
-        raise invalid_value("ledger", "a ledger", "another kind of database")
+        raise InvalidInput("this database is not a ledger", field="ledger")
     if version > entries.FORMAT_VERSION:
         raise StoreFailed(
             f"the ledger has format {version}, written by a newer whosin; this one reads format "
-            f"{entries.FORMAT_VERSION}: upgrade whosin"
+            f"{entries.FORMAT_VERSION}",
+            hint="upgrade whosin",
         )

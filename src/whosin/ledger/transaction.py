@@ -1,5 +1,19 @@
 """One writer's transaction on a dataset in two round trips, and the functions of a PostgreSQL
 ledger.
+
+`Transaction.commit` is where a debit becomes durable: it returns when the disk has the entry, the
+new sums and the answer, and otherwise nothing happened. `begin` waits until no other writer has the
+dataset and only then looks, each statement at the state of its own moment, so that what the last
+writer committed is seen. The statements are SQLAlchemy's, compiled once and run on the driver's own
+connection: on a server they travel together (psycopg's pipeline mode), since waiting for each costs
+more than the work.
+
+On PostgreSQL its functions are the only way to write. Nobody but the owner of the tables may change
+them. Each function runs with the owner's rights, locks the dataset, computes the new sums itself
+from the entry's cost, sees that the budget holds, that the entry says these sums and these terms,
+and that its digest continues the chain; only then does it write. So whoever may only debit cannot
+set a sum back, raise a budget or forget an entry, whatever program is used. It trusts registrars to
+have computed a budget from its plan.
 """
 
 from __future__ import annotations
@@ -24,17 +38,6 @@ from sqlalchemy.sql.elements import CompilerElement
 from whosin.ledger import encoding
 from whosin.ledger import entries as ledger_entries
 from whosin.ledger.entries import Entry, answers, datasets, entries
-
-# The functions of a ledger on PostgreSQL: the only way to write, and who may call which.
-#
-# Contract: nobody but the owner of the tables may change them. Each function runs with the owner's
-# rights, locks the dataset, computes the new sums itself from the entry's cost, sees that the
-# budget
-# holds, that the entry says these sums and these terms, and that its digest continues the chain;
-# only
-# then does it write. So whoever may only debit cannot set a sum back, raise a budget or forget an
-# entry, whatever program is used. It trusts registrars to have computed a budget from its plan.
-
 
 _COLUMN_TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
 """The types of the arguments that are not text."""
@@ -279,17 +282,6 @@ def function_statements(schema: str) -> list[str]:
         )
         made.append(f"REVOKE ALL ON FUNCTION whosin_{name}({kinds}) FROM PUBLIC")
     return made
-
-
-# One dataset's turn to be written, in two round trips: lock and look, then change and commit.
-#
-# Contract: `begin` waits until no other writer has the dataset and only then looks, each statement
-# at
-# the state of its own moment, so that what the last writer committed is seen. Nothing is written
-# before `commit`, which returns when the disk has everything, and otherwise nothing happened. The
-# statements are SQLAlchemy's, compiled once and run on the driver's own connection: on a server
-# they
-# travel together (psycopg's pipeline mode), since waiting for each costs more than the work.
 
 
 _DATASET_PARAMETER: BindParameter[str] = bindparam("dataset")

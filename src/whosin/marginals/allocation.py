@@ -10,7 +10,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.marginals.estimation import Information, Measurement, table_variances
 from whosin.marginals.workload import Attributes, Workload, cover_sets, list_subsets, maximal_sets
@@ -32,19 +32,19 @@ from whosin.marginals.workload import Attributes, Workload, cover_sets, list_sub
 
 NOISE_KINDS = ("laplace", "gaussian")
 ERROR_GOALS = ("mean", "cells", "worst")
-STEPS, ROUNDS = 400, 60
+MAX_DESCENT_STEPS, MAX_WORST_ROUNDS = 400, 60
 NEGLIGIBLE_SHARE = 1e-7
 """A part this small, relative to the largest, is not measured."""
 MIN_GAIN = 1e-7
 """A step that lowers the error by less than this is the last one."""
-MOST_LARGER = 2**17
+MAX_LARGER_CELLS = 2**17
 """Cells of a table that is larger than those that are wanted."""
 SMALL_ATTRIBUTE = 12
 """Values of an attribute that may be added to a table: a third one to pairs makes one table of
 three, each with three times the ε, and sums n noises."""
-HOPELESS_FACTOR = 2.0
+MAX_WORSENING_FACTOR = 2.0
 """Where larger tables are this much worse, still larger ones are not tried."""
-MOST_MEASURED = 2 * 10**6
+MAX_MEASURED_CELLS = 2 * 10**6
 """Cells of all larger tables together."""
 
 
@@ -128,7 +128,7 @@ def _allocate_residuals(workload: Workload, goal: str, rows: int) -> BudgetAlloc
 def _level_worst_table(workload: Workload, best: Callable[[Array], Array], weights: Array) -> Array:
     """The precisions of the least worst table: weights rise where the variance is large."""
     given, result, least = weights / weights.sum(), best(weights), np.inf
-    for number in range(ROUNDS * 5):
+    for number in range(MAX_WORST_ROUNDS * 5):
         told = best(given * weights)
         variances = table_variances(workload, told) * weights
         if variances.max() < least:
@@ -195,14 +195,14 @@ def _larger_covers(workload: Workload) -> list[tuple[Attributes, ...]]:
     most = max(workload.cells(each) for each in small)
     result: dict[tuple[Attributes, ...], float] = {}
     before, cells = _even_error(workload, outer, importance), 4 * most
-    while cells <= MOST_LARGER:
+    while cells <= MAX_LARGER_CELLS:
         covering = cover_sets(sizes, small, cells)
         blocks = (*covering, *others)
         score = _even_error(workload, blocks, importance)
         new = [each for each in blocks if each not in workload.index_of]
-        if new and sum(workload.cells(each) for each in new) <= MOST_MEASURED:
+        if new and sum(workload.cells(each) for each in new) <= MAX_MEASURED_CELLS:
             result[blocks] = score
-        if len(covering) == 1 or score > HOPELESS_FACTOR * before:
+        if len(covering) == 1 or score > MAX_WORSENING_FACTOR * before:
             break
         cells *= 4
     return sorted(result, key=lambda each: result[each])[:2]
@@ -248,7 +248,7 @@ def _descend_error(
     weights = np.array(workload.weights)
     parts, given = start, weights / weights.sum()
     best, least = parts, np.inf
-    for number in range(STEPS if goal == "mean" else 2 * STEPS):
+    for number in range(MAX_DESCENT_STEPS if goal == "mean" else 2 * MAX_DESCENT_STEPS):
         parts = step(parts, workload.importance(given))
         if number % 10 == 9:
             variances = table_variances(workload, told.about(precisions(parts)))
@@ -288,7 +288,7 @@ def _descend_error(
 # tell less than the table itself.
 
 
-MOST_ATTRIBUTES = 15
+MAX_BOUND_ATTRIBUTES = 15
 """Attributes, where those of two values count twice: all tables and differences are listed."""
 LAPLACE_BOUND_STEPS = 2_000
 CLOSE_FACTOR = 1.002
@@ -299,9 +299,14 @@ def laplace_bound(workload: Workload) -> float:
     """A number that no choice of measured tables, and no division of ε = 1 over them, can bring the
     mean variance below, where one person is one row, and is there or not."""
     listed = len(workload.sizes) + workload.sizes.count(2)
-    if listed > MOST_ATTRIBUTES:
-        accepted = f"one of at most {MOST_ATTRIBUTES} attributes, those of two values counted twice"
-        raise invalid_value("workload", accepted, listed)
+    if listed > MAX_BOUND_ATTRIBUTES:
+        raise InvalidInput(
+            f"the bound lists all differences of the workload, which has {listed} attributes, "
+            "those of two values counted twice",
+            field="workload",
+            value=listed,
+            hint=f"use at most {MAX_BOUND_ATTRIBUTES}",
+        )
     numbers, residuals, gains = _measurement_gains(workload)
     importance, count = workload.importance(), int(numbers.max()) + 1
     parts = np.full(count, 1 / count)

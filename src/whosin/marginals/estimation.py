@@ -111,7 +111,7 @@ class Measurement:
         }
 
 
-MOST_LISTED = 12
+MAX_LISTED_ATTRIBUTES = 12
 """Attributes whose subsets are listed; where there are more, all residuals are looked through
 instead."""
 
@@ -147,7 +147,7 @@ class Information:
         alike: dict[tuple[int, tuple[int, ...]], list[int]] = {}
         found: list[tuple[list[int] | Array, list[int] | Array, list[float] | Array]] = []
         for number, each in enumerate(self.measurements):
-            if len(each.attributes) > MOST_LISTED:
+            if len(each.attributes) > MAX_LISTED_ATTRIBUTES:
                 told = each.informs(workload)
                 places = [at for at, _ in told]
                 found.append((places, [number] * len(told), [gain for _, gain in told]))
@@ -322,7 +322,7 @@ EXPLAINED_SHARE = 0.6
 """The share of the noise's expected square that may be left between a table and its estimate."""
 NEARLY_FACTOR = 1.1
 """Times what is left by the closest table, which need not be reached."""
-BISECTION_STEPS = 100
+MAX_FIT_STEPS = 100
 MIN_ERROR = 0.5
 """People in a margin, so that no cell starts at 0."""
 
@@ -354,7 +354,7 @@ def _move_to_estimate(
     fit = _independent_table(table, total)
     square = float(((fit - table) ** 2).sum())
     rate = 1 / (float(fit.max()) + error)
-    for _ in range(BISECTION_STEPS):
+    for _ in range(MAX_FIT_STEPS):
         if square <= allowed:
             return fit
         moved = fit * np.exp(np.clip(rate * (table - fit), -5.0, 5.0))
@@ -424,10 +424,10 @@ def _round_to_total(cells: Array, total: int) -> Array:
 
 COPY_COUNTS = (199, 99, 39)
 """How many copies to draw, as many as stay within the limit of numbers."""
-MOST_DRAWN = 5 * 10**6
-MOST_HELD = 2 * 10**6
+MAX_DRAWN_NUMBERS = 5 * 10**6
+MAX_HELD_NUMBERS = 2 * 10**6
 """Numbers that are held at a time."""
-LOOKED_AT = 64
+RADIUS_CELLS = 64
 """Cells of a table that give the radius of each of its cells."""
 Draw = Callable[[int, tuple[int, ...]], Array]
 """Noise for a measurement, by its number, in a shape."""
@@ -462,9 +462,11 @@ def interval_radii(
         copies: K; by default as many as are cheap. With fewer the radii are larger.
     """
     numbers = sum(each.cells(workload.sizes) for each in measurements)
-    count = copies or next((k for k in COPY_COUNTS if k * numbers <= MOST_DRAWN), COPY_COUNTS[-1])
+    count = copies or next(
+        (k for k in COPY_COUNTS if k * numbers <= MAX_DRAWN_NUMBERS), COPY_COUNTS[-1]
+    )
     most_cells = max(prod(workload.asked(number)) for number in range(len(workload.sets)))
-    block = max(1, min(count, MOST_HELD // max(numbers, most_cells, 1)))
+    block = max(1, min(count, MAX_HELD_NUMBERS // max(numbers, most_cells, 1)))
     errors = {
         number: np.sqrt(each)
         for number, each in sum_variances(workload, measurements, variances).items()
@@ -499,7 +501,7 @@ class _OfCells:
     def look(self, errors: Array) -> None:
         flat = errors.reshape(len(errors), -1)
         self.largest.append(flat.max(axis=1))
-        self.looked.append(flat[:, :LOOKED_AT].copy())
+        self.looked.append(flat[:, :RADIUS_CELLS].copy())
 
     def radii(self) -> IntervalRadii:
         some, most = np.concatenate(self.looked), np.concatenate(self.largest)

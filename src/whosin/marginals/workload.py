@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.validation import read_whole
 
@@ -40,9 +40,17 @@ class Sums:
 
     def __post_init__(self) -> None:
         if not self.spans or not all(0 <= a < b <= self.size for a, b in self.spans):
-            raise invalid_value("spans", f"runs of some of {self.size} cells", self.spans[:5])
+            raise InvalidInput(
+                f"spans must be pairs (first, end) within {self.size} cells",
+                field="spans",
+                value=self.spans[:5],
+            )
         if self.order and sorted(self.order) != list(range(self.size)):
-            raise invalid_value("order", f"each of {self.size} cells once", self.order[:5])
+            raise InvalidInput(
+                f"order must have each of the cells 0 to {self.size - 1} once",
+                field="order",
+                value=self.order[:5],
+            )
 
     @property
     def lengths(self) -> Array:
@@ -97,9 +105,9 @@ def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
 # first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 
 
-MOST_ATTRIBUTES = 1_000
-MOST_TABLES = 100_000
-MOST_CELLS = 10**7
+MAX_ATTRIBUTES = 1_000
+MAX_MARGINALS = 100_000
+MAX_MARGINAL_CELLS = 10**7
 Attributes = tuple[int, ...]
 
 
@@ -122,39 +130,55 @@ class Workload:
 
     def __post_init__(self) -> None:
         for size in self.sizes:
-            read_whole(size, "size of an attribute", 2, MOST_CELLS)
-        if not self.sets or len(self.sets) > MOST_TABLES:
-            raise invalid_value("sets", f"from 1 to {MOST_TABLES} tables", len(self.sets))
+            read_whole(size, "size of an attribute", 2, MAX_MARGINAL_CELLS)
+        if not self.sets or len(self.sets) > MAX_MARGINALS:
+            raise InvalidInput(
+                f"sets has {len(self.sets)} tables",
+                field="sets",
+                value=len(self.sets),
+                hint=f"give 1 to {MAX_MARGINALS:,}",
+            )
         self._sort()
         ordered = self.sets
         for each in ordered:
             self._check(each)
         for each, sums in zip(ordered, self.sums, strict=True):
             if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
-                raise invalid_value(
-                    "sums", "sums over exactly the cells of the attribute", "others"
+                raise InvalidInput(
+                    "sums are over another number of cells than their attribute has", field="sums"
                 )
         asked = list(zip(ordered, self.sums, strict=True))
         if len(set(asked)) != len(asked):
             twice = next(each for each, _ in asked if ordered.count(each) > 1)
-            raise invalid_value("sets", "different tables", f"{list(twice)} twice")
+            raise InvalidInput(f"sets has the table {list(twice)} twice", field="sets", value=twice)
         if not self.weights:
             object.__setattr__(self, "weights", (1.0,) * len(ordered))
         if len(self.weights) != len(ordered):
-            accepted = f"one for each table, {len(ordered)}"
-            raise invalid_value("weights", accepted, len(self.weights))
+            raise InvalidInput(
+                f"weights has {len(self.weights)} numbers for {len(ordered)} tables",
+                field="weights",
+                value=len(self.weights),
+            )
         if not all(0 < each < float("inf") for each in self.weights):
-            raise invalid_value("weights", "numbers above 0", min(self.weights))
+            raise InvalidInput(
+                "weights must be finite and above 0", field="weights", value=min(self.weights)
+            )
 
     def _sort(self) -> None:
         """Attributes rising, each with its sums."""
         given = self.sums or tuple((None,) * len(each) for each in self.sets)
         if [len(each) for each in given] != [len(each) for each in self.sets]:
-            raise invalid_value("sums", "one for each attribute of each table", "others")
+            raise InvalidInput(
+                "sums must have one entry for each attribute of each table", field="sums"
+            )
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
-                raise invalid_value("sums", "at least one sum that leaves a cell out", "all cells")
+                raise InvalidInput(
+                    "sums of an attribute only has sums over all its cells",
+                    field="sums",
+                    hint="give a sum that leaves a cell out, or None",
+                )
             pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
             sets.append(tuple(each for each, _ in pairs))
             sums.append(tuple(each for _, each in pairs))
@@ -163,12 +187,25 @@ class Workload:
 
     def _check(self, each: Attributes) -> None:
         if len(set(each)) != len(each):
-            raise invalid_value("sets", "tables of different attributes", list(each))
+            raise InvalidInput(
+                f"sets has a table with an attribute twice: {list(each)}",
+                field="sets",
+                value=list(each),
+            )
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
-            accepted = f"tables of the attributes 0 to {len(self.sizes) - 1}"
-            raise invalid_value("sets", accepted, list(each))
-        if self.cells(each) > MOST_CELLS:
-            raise invalid_value("sets", f"tables of at most {MOST_CELLS} cells", self.cells(each))
+            raise InvalidInput(
+                f"sets has a table of unknown attributes: {list(each)}",
+                field="sets",
+                value=list(each),
+                hint=f"attributes are 0 to {len(self.sizes) - 1}",
+            )
+        if self.cells(each) > MAX_MARGINAL_CELLS:
+            raise InvalidInput(
+                f"the table {list(each)} has {self.cells(each):,} cells, more than "
+                f"{MAX_MARGINAL_CELLS:,}",
+                field="sets",
+                value=self.cells(each),
+            )
 
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
@@ -261,8 +298,13 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
     for size in range(1, order + 1):
         result = result * (attributes - size + 1) // size
         count += result
-    if count > MOST_TABLES:
-        raise invalid_value("order", f"one with at most {MOST_TABLES} tables", f"{count} of them")
+    if count > MAX_MARGINALS:
+        raise InvalidInput(
+            f"tables of up to {order} attributes are {count:,}, more than {MAX_MARGINALS:,}",
+            field="order",
+            value=order,
+            hint="use a smaller order",
+        )
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
 
 
@@ -326,19 +368,15 @@ def _grow_set(
     one that completes most sets for its length; where none completes any, the one that is in most
     sets that are partly inside. Sets that are inside at the end are left no longer."""
     count, listed, left = len(lengths), wanted.listed, wanted.left
-    # Sets that miss one attribute are among those of one, and those that have one inside.
-    near = np.flatnonzero(missing == 1)
     added: Sequence[int] = first
     while True:
         for each in added:
             inside[each] = True
             missing[wanted.holders[each]] -= 1
-        near = np.unique(np.concatenate([near, *(wanted.holders[each] for each in added)]))
-        near = near[left[near]]
         fits = ~inside & (lengths + lengths[inside].sum() <= most + 1e-9)
         completed = np.zeros(count, np.int64)
         if fits.any():
-            last = listed[near[missing[near] == 1]]
+            last = listed[left & (missing == 1)]
             completed = np.bincount(last.ravel(), minlength=count + 1)[:count]
             if not completed[fits].any():
                 partly = listed[left & (missing > 1)]

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import NoPureLevel, invalid_value
+from whosin.errors import InvalidInput, NoPureLevel, invalid_value
 from whosin.exact import (
     Array,
     ball_exp,
@@ -27,6 +27,7 @@ from whosin.mechanisms.count_table import Beyond, CountTable
 from whosin.spaces import Count, Lattice, Space, Statistic, Subsets, read_statistic
 from whosin.spaces.arrays import require_table, widest_exp
 from whosin.spaces.statistics import Centre, centre_distances, centre_grid
+from whosin.validation import require_exactly_one
 
 # Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
 #
@@ -193,8 +194,8 @@ class Gaussian(AdditiveNoise):
 
     def channel(self, space: Space | None = None) -> NoReturn:
         raise NoPureLevel(
-            "Gaussian noise has unbounded likelihood ratios, so no pure γ or ε holds for it; "
-            "allow a small failure probability δ, or use Laplace or geometric noise"
+            "Gaussian noise has unbounded likelihood ratios, so no pure γ or ε holds for it",
+            hint="allow a small failure probability δ, or use Laplace or geometric noise",
         )
 
 
@@ -208,7 +209,7 @@ class Gaussian(AdditiveNoise):
 
 TAIL_NATS = 64 * math.log(2)
 """Minus the logarithm of what may be left beyond the margin where a map needs all of it."""
-GEOMETRIC_COUNTS_SMALLEST = 1e-290
+MIN_TABULATED_PROBABILITY = 1e-290
 
 
 def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> CountTable:
@@ -244,7 +245,7 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
         *(int(each) for each in outcomes[1:-1]),
         Beyond(False, last),
     )
-    lost = not exact and float(powers[-1]) < GEOMETRIC_COUNTS_SMALLEST
+    lost = not exact and float(powers[-1]) < MIN_TABULATED_PROBABILITY
     return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
 
 
@@ -267,9 +268,7 @@ class Geometric(Mechanism):
 
     def __post_init__(self) -> None:
         read_statistic(self.statistic)
-        if (self.scale is None) == (self.alpha is None):
-            got = "none" if self.scale is None else "both"
-            raise invalid_value("scale or alpha", "given, one of the two", got)
+        require_exactly_one(scale=self.scale, alpha=self.alpha)
         if self.scale is not None:
             read_positive(self.scale, "scale")
         else:
@@ -302,5 +301,10 @@ def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
     """The statistic's value on each class of worlds, if these are whole numbers."""
     centres = statistic_centres(statistic, space)
     if any(value.denominator != 1 for centre in centres for value in centre):
-        raise invalid_value("statistic", "whole numbers for geometric noise", "fractions")
+        raise InvalidInput(
+            "geometric noise is for whole numbers, and this statistic has fractions",
+            field="statistic",
+            value=statistic,
+            hint="scale the statistic, or use Laplace noise",
+        )
     return centres

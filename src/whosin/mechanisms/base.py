@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.spaces import Records, Space, Subsets
 from whosin.validation import shorten_value
 
@@ -45,7 +45,9 @@ def read_channel(mechanism: object, space: Space | None = None) -> Channel:
 def need_space(space: Space | None, mechanism: str) -> Space:
     """The space, or an error that says how to give one."""
     if space is None:
-        raise invalid_value("space", f"given for {mechanism}: measure(mechanism, space)", "none")
+        raise InvalidInput(
+            f"{mechanism} needs a space", field="space", hint="call measure(mechanism, space)"
+        )
     if not isinstance(space, Subsets | Records):
         raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     return space

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.documents import MOST_SPELLED, Spelled, check_keys, read_json
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
+from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten
 from whosin.exact import (
     Array,
     ball_exp,
@@ -37,7 +37,7 @@ from whosin.spaces.arrays import (
     smallest_float,
     widen_floats,
 )
-from whosin.validation import read_list, read_path, shorten_value
+from whosin.validation import read_list, read_path, shorten_value, wrong_sum
 
 if TYPE_CHECKING:
     from whosin.mechanisms.additive_noise import Axis
@@ -168,7 +168,7 @@ class Exponents(Balls):
 
 
 ROW_SUM_TOLERANCE = 1e-9
-MOST_NAMED = 10**18
+MAX_WRITTEN_WORLDS = 10**18
 
 
 def read_stochastic(
@@ -190,12 +190,25 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     try:
         array = np.asarray(probabilities)
     except ValueError:
-        raise invalid_value("probabilities", "rows of equal length", "unequal rows") from None
+        raise InvalidInput(
+            "probabilities has rows of different lengths",
+            field="probabilities",
+            hint="give every world one probability for each output",
+        ) from None
     if array.ndim != 2 or array.shape[1] == 0:
-        raise invalid_value("probabilities", "a table: worlds × outputs", f"shape {array.shape}")
+        raise InvalidInput(
+            f"probabilities has the shape {array.shape}",
+            field="probabilities",
+            value=array.shape,
+            hint="give a table of worlds by outputs",
+        )
     if array.shape[0] != rows:
-        wanted = f"{rows} ({why})" if rows < MOST_NAMED else why
-        raise invalid_value("number of rows", wanted, array.shape[0])
+        wanted = f"{rows} ({why})" if rows < MAX_WRITTEN_WORLDS else why
+        raise InvalidInput(
+            f"the channel has {array.shape[0]:,} rows and needs {wanted}",
+            field="number of rows",
+            value=array.shape[0],
+        )
     if array.dtype.kind == "f":
         doubles = np.ascontiguousarray(array, dtype=np.float64)
         # What is possible stays possible: extended floats reach further down.
@@ -215,7 +228,9 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     try:
         floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
     except OverflowError:
-        raise invalid_value("probabilities", "between 0 and 1", "a number above 10^300") from None
+        raise InvalidInput(
+            "probabilities must be between 0 and 1, and one is above 1e300", field="probabilities"
+        ) from None
     return floats, exact if is_exact(*entries) else None
 
 
@@ -231,14 +246,19 @@ def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) 
         off = np.flatnonzero(sums != 1)
         if len(off):
             total = rational(sums[off[0]])
-            by = f"{total} (off by {total - 1}, about {float(total - 1):+.3g})"
-            raise invalid_value(f"sum of {name(int(off[0]))}", "1", by)
+            raise InvalidInput(
+                f"the probabilities in {name(int(off[0]))} must add up to 1, not {shorten(total)} "
+                f"(off by {float(total - 1):+.3g})",
+                field=f"sum of {name(int(off[0]))}",
+                value=total,
+            )
         return
     totals = floats.sum(axis=1)
     worst = int(np.argmax(np.abs(totals - 1)))
     if not abs(totals[worst] - 1) <= ROW_SUM_TOLERANCE:
-        by = f"{totals[worst]:.12g} (off by {totals[worst] - 1:+.3g})"
-        raise invalid_value(f"sum of {name(worst)}", "1", by)
+        raise wrong_sum(
+            f"sum of {name(worst)}", totals[worst], f"the probabilities in {name(worst)}"
+        )
 
 
 def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashable, ...]:
@@ -248,14 +268,20 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
         raise invalid_value("outputs", "a list of names", repr(outputs))
     names = tuple(map(_output_name, outputs))
     if len(names) != count:
-        raise invalid_value("outputs", f"{count} names, one for each column", len(names))
+        raise InvalidInput(
+            f"outputs has {len(names)} names for {count} columns", field="outputs", value=len(names)
+        )
     try:
         distinct = len(set(names))
     except TypeError:
-        accepted = "hashable names: text, numbers, tuples"
-        raise invalid_value("outputs", accepted, "another object") from None
+        raise InvalidInput(
+            "outputs has a name that cannot be hashed",
+            field="outputs",
+            value=names,
+            hint="use text, numbers or tuples",
+        ) from None
     if distinct != count:
-        raise invalid_value("outputs", "distinct names", "a name twice")
+        raise InvalidInput("outputs has a name more than once", field="outputs", value=names)
     return names
 
 
@@ -285,7 +311,12 @@ def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
         return space, Count().lattice(space) if kind == "counts" else None
     rows, values = data.get("rows"), data.get("values")
     if not isinstance(rows, int) or not isinstance(values, int):
-        raise invalid_value("rows and values", "whole numbers", f"{rows!r} and {values!r}")
+        raise InvalidInput(
+            f"rows and values must be whole numbers, not {shorten_value(rows)} and "
+            f"{shorten_value(values)}",
+            field="rows and values",
+            value=(rows, values),
+        )
     return Records(rows, values), None
 
 
@@ -307,8 +338,11 @@ def read_names(names: Iterable[object], field: str) -> list[object]:
     result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
-            raise invalid_value(
-                field, "text, numbers or tuples of these in a file", shorten_value(name)
+            raise InvalidInput(
+                f"a file cannot hold {shorten_value(name)} as a name",
+                field=field,
+                value=name,
+                hint="use text, numbers or tuples of these",
             )
         result.append(read_names(name, field) if isinstance(name, tuple) else name)
     return result
@@ -317,15 +351,21 @@ def read_names(names: Iterable[object], field: str) -> list[object]:
 def read_decimals(probabilities: object) -> object:
     """Read decimals as the people who wrote them meant them, where every row then sums to 1.
 
-    In a table of more than `MOST_SPELLED` entries decimals are the floats nearest to them."""
+    In a table of more than `MAX_SPELLED_ENTRIES` entries decimals are the floats nearest to
+    them."""
     if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
-        raise invalid_value("probabilities", "a list of lists", type(probabilities).__name__)
+        raise InvalidInput(
+            "probabilities is not a list of lists",
+            field="probabilities",
+            value=type(probabilities).__name__,
+            hint="give a list for each world",
+        )
     for number, row in enumerate(probabilities):
         for column, entry in enumerate(row):
             if isinstance(entry, bool) or not isinstance(entry, int | float | str):
                 where = f"probability in row {number}, column {column}"
                 raise invalid_value(where, "a number or a string such as '1/3'", repr(entry))
-    if sum(map(len, probabilities)) > MOST_SPELLED:
+    if sum(map(len, probabilities)) > MAX_SPELLED_ENTRIES:
         return probabilities
     try:
         meant = [[_read_meant(entry) for entry in row] for row in probabilities]
@@ -354,7 +394,7 @@ def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
 # rows share one normaliser, which cancels in every ratio.
 
 
-EXACT_WORK = 1 << 21
+MAX_EXACT_OPERATIONS = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
 
 
@@ -463,13 +503,18 @@ class Channel(Mechanism):
         rows = [function(world) for world in space]
         for row in rows:
             if not isinstance(row, Mapping):
-                raise invalid_value("function", "one that returns a mapping", shorten_value(row))
+                raise InvalidInput(
+                    f"function returned {shorten_value(row)}",
+                    field="function",
+                    value=row,
+                    hint="return {output: probability} for each world",
+                )
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 
     @classmethod
     def load(cls, path: str | Path) -> Channel:
-        """Read a channel file. "a/b" strings are exact; decimals too, up to `MOST_SPELLED`
+        """Read a channel file. "a/b" strings are exact; decimals too, up to `MAX_SPELLED_ENTRIES`
         entries, beyond which they are the floats nearest to them."""
         data = read_json(read_path(path), "channel file", spelled=True)
         return cls.from_dict(data)
@@ -481,11 +526,17 @@ class Channel(Mechanism):
         if isinstance(data, dict):
             check_keys(data, known, "channel file")
         if not isinstance(data, dict) or not isinstance(data.get("space"), dict):
-            raise invalid_value(
-                "channel file", f"an object with {', '.join(known)}", "another value"
+            raise InvalidInput(
+                "this is not a channel file",
+                field="channel file",
+                hint=f"a channel is a JSON object with {', '.join(known)}",
             )
         if "probabilities" not in data:
-            raise invalid_value("probabilities", "a list with a row for each world", "nothing")
+            raise InvalidInput(
+                "the channel has no probabilities",
+                field="probabilities",
+                hint="give a list with a row for each world",
+            )
         space, lattice = read_space(data["space"])
         probabilities = read_decimals(data["probabilities"])
         return cls(space, probabilities, data.get("outputs"), lattice=lattice)
@@ -548,7 +599,9 @@ class Channel(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         if space is not None and space != self.space:
-            raise invalid_value("space", f"that of the channel, {self.space!r}", repr(space))
+            raise InvalidInput(
+                f"the channel is on {self.space!r}, not on {space!r}", field="space", value=space
+            )
         return self
 
     @property
@@ -560,7 +613,7 @@ class Channel(Mechanism):
     def searchable(self) -> Array:
         """The array to search: exact where that is affordable or floats fail, else floats."""
         axes = self.space.size if isinstance(self.space, Subsets) else self.space.rows
-        affordable = self.likelihoods.size * axes <= EXACT_WORK
+        affordable = self.likelihoods.size * axes <= MAX_EXACT_OPERATIONS
         if self.exact is not None and (affordable or self._is_narrow):
             return self.exact
         return widen_floats(self.likelihoods) if self._is_narrow else self.likelihoods
@@ -595,7 +648,9 @@ class Channel(Mechanism):
         ):
             array[tuple(entry)] = extended_float(self.exact[tuple(entry)])
         if ((array == 0) & (self.exact != 0)).any():
-            raise Unsupported("a likelihood is below the smallest number there is")
+            raise Unsupported(
+                "a likelihood of this channel is below the smallest float", field="mechanism"
+            )
         return array
 
     @cached_property
@@ -633,7 +688,10 @@ class Channel(Mechanism):
     def need_finite(self, what: str) -> None:
         """Refuse operations that need every output, not only the deciding points of a density."""
         if self.is_density:
-            raise Unsupported(f"{what} needs finitely many outputs; this mechanism has a density")
+            raise Unsupported(
+                f"{what} needs finitely many outputs, and this mechanism has a density",
+                field="mechanism",
+            )
 
     def __repr__(self) -> str:
         rows, columns = self.likelihoods.shape
@@ -649,7 +707,11 @@ def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
     first = channels[0]
     for channel in channels[1:]:
         if channel.space != first.space:
-            raise invalid_value("parts", f"all on {first.space!r}", f"one on {channel.space!r}")
+            raise InvalidInput(
+                f"parts are on different spaces: {first.space!r} and {channel.space!r}",
+                field="parts",
+                value=channel.space,
+            )
     if all(channel.lattice == first.lattice for channel in channels):
         return list(channels)
     return [channel.on_worlds() for channel in channels]

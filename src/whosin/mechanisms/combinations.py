@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import (
     Array,
     ball_sum,
@@ -38,7 +38,7 @@ from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, is_narrow, require_table, widen_floats
 from whosin.spaces.quotients import sample_entities
-from whosin.validation import read_list
+from whosin.validation import read_list, wrong_sum
 
 # Several answers about the same data, seen together.
 
@@ -54,7 +54,12 @@ class Composed(Mechanism):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise invalid_value("parts", "at least one mechanism", "none")
+            raise InvalidInput(
+                "parts is empty",
+                field="parts",
+                value=self.parts,
+                hint="give at least one mechanism",
+            )
 
     def channel(self, space: Space | None = None) -> Channel:
         channels = same_lattice([read_channel(part, space) for part in self.parts])
@@ -73,7 +78,11 @@ class Composed(Mechanism):
         if is_narrow(floats) or (possible & (floats == 0)).any():
             floats = _outer_rows([widen_floats(channel.likelihoods) for channel in channels])
             if (possible & (floats == 0)).any():
-                raise Unsupported("the joint likelihoods are below the smallest number there is")
+                raise Unsupported(
+                    "the joint likelihoods are below the smallest float",
+                    field="parts",
+                    hint="compose fewer releases, or use more noise",
+                )
         if finite:
             return Channel(first.space, floats, outputs, lattice=first.lattice)
         return Channel.from_densities(
@@ -141,13 +150,22 @@ class Mixture(Mechanism):
 
     def __post_init__(self) -> None:
         if not read_list(self.parts, "parts", "a list of mechanisms"):
-            raise invalid_value("parts", "at least one mechanism", "none")
+            raise InvalidInput(
+                "parts is empty",
+                field="parts",
+                value=self.parts,
+                hint="give at least one mechanism",
+            )
         if self.weights is not None:
             if len(read_list(self.weights, "weights", "a list of numbers")) != len(self.parts):
-                raise invalid_value("weights", f"{len(self.parts)} numbers", len(self.weights))
+                raise InvalidInput(
+                    f"weights has {len(self.weights)} numbers for {len(self.parts)} parts",
+                    field="weights",
+                    value=len(self.weights),
+                )
             total = sum((probability(w, "weights") for w in self.weights), Fraction(0))
             if abs(total - 1) > 1e-9:
-                raise invalid_value("weights", "numbers with sum 1", f"sum {float(total):.12g}")
+                raise wrong_sum("weights", total)
 
     def channel(self, space: Space | None = None) -> Channel:
         channels = same_lattice([read_channel(part, space) for part in self.parts])
@@ -256,7 +274,9 @@ class PostProcessed(Mechanism):
             return name
         if isinstance(self.map, Mapping):
             if name not in self.map:
-                raise invalid_value("map", "an image for every output", f"none for {name!r}")
+                raise InvalidInput(
+                    f"map has no entry for the output {name!r}", field="map", value=name
+                )
             return self.map[name]
         assert callable(self.map)
         return self.map(name)
@@ -278,7 +298,7 @@ def combine_rules(mechanism: Mechanism) -> Rule | None:
 # Running a mechanism on a random sample of the entities (Li13 Definition 5.8).
 
 
-EXACT_ENTRIES = 1 << 20
+MAX_EXACT_SAMPLED_ENTRIES = 1 << 20
 """Up to this many entries are sampled in rationals where floats do not reach."""
 
 
@@ -296,7 +316,9 @@ class Sampled(Mechanism):
         before = read_channel(self.mechanism, space)
         subsets = before.space
         if not isinstance(subsets, Subsets):
-            raise Unsupported("sampling entities is defined on Subsets")
+            raise Unsupported(
+                "entities are sampled on Subsets, not on Records", field="space", value=subsets
+            )
         if not isinstance(before.lattice, CountLattice):
             before = before.on_worlds()
         grid = before.lattice
@@ -307,10 +329,13 @@ class Sampled(Mechanism):
         floats = sample_entities(grid, before.likelihoods, float(probability(self.beta, "beta")))
         if exact is None and _has_underflow(grid, before.likelihoods, floats):
             # In rationals, then: the entries are the binary fractions that the floats are.
-            if before.is_density or before.likelihoods.size > EXACT_ENTRIES:
+            if before.is_density or before.likelihoods.size > MAX_EXACT_SAMPLED_ENTRIES:
                 raise Unsupported(
                     "with a sampling rate this small some outputs are less likely than the "
-                    "smallest number there is; use a larger beta"
+                    "smallest float",
+                    field="beta",
+                    value=self.beta,
+                    hint="use a larger beta",
                 )
             beta = flint_rational(probability(self.beta, "beta"))
             exact = sample_entities(grid, before.rationals, beta)

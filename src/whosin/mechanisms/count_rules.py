@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import Unsupported, at, invalid_value
+from whosin.errors import InvalidInput, Unsupported, at, invalid_value
 from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space, Subsets
-from whosin.validation import MOST_PEOPLE, read_path, read_whole, shorten_value
+from whosin.validation import MAX_POPULATION, read_path, read_whole, shorten_value, wrong_sum
 
 # Perturbation tables as offices write them: text with a header, columns apart by , ; or tabs.
 #
@@ -32,9 +32,9 @@ from whosin.validation import MOST_PEOPLE, read_path, read_whole, shorten_value
 #   the table has no row for it.
 
 
-MAX_FILE_BYTES = 16 << 20
-MOST_LINES = 1 << 20
-LAST_OF_KEYS, REPEATED = 750, 250
+MAX_P_TABLE_BYTES = 16 << 20
+MAX_P_TABLE_ROWS = 1 << 20
+LAST_KEYED_COUNT, REPEATED_KEYED_COUNTS = 750, 250
 """Tables of keys have 750 counts, of which larger counts use the last 250 in turn."""
 P_TABLE_FILE_TOLERANCE = Fraction(1, 10**6)
 Table = dict[int, dict[int, Fraction]]
@@ -44,19 +44,28 @@ def read_p_table(path: Path) -> tuple[Table, int]:
     """{count: {change: probability}} from a file, and how many of its last rows repeat."""
     with at(path.name):
         lines, rows, _separator = parse_records(
-            read_text(path, "p-table", MAX_FILE_BYTES), "p-table"
+            read_text(path, "p-table", MAX_P_TABLE_BYTES), "p-table"
         )
-        if not 1 < len(rows) <= MOST_LINES + 1:
-            raise invalid_value("p-table", f"a header and 1 to {MOST_LINES:,} rows", len(rows))
+        if not 1 < len(rows) <= MAX_P_TABLE_ROWS + 1:
+            raise InvalidInput(
+                f"p-table has {len(rows)} lines",
+                field="p-table",
+                value=len(rows),
+                hint=f"give a header and 1 to {MAX_P_TABLE_ROWS:,} rows",
+            )
         columns = {name.lower(): index for index, name in enumerate(rows[0])}
         body = list(zip(lines[1:], rows[1:], strict=True))
         for names, read in COLUMN_READERS.items():
             if all(name in columns for name in names):
                 table = _normalise_rows(read(_read_cells(body, [columns[name] for name in names])))
-                repeats = names[0] == "pcv" and max(table) == LAST_OF_KEYS
-                return table, REPEATED if repeats else 1
-        accepted = "i, j, p or i, v, p or pcv, ckey, pvalue"
-        raise invalid_value("columns of the p-table", accepted, ", ".join(list(columns)[:8]))
+                repeats = names[0] == "pcv" and max(table) == LAST_KEYED_COUNT
+                return table, REPEATED_KEYED_COUNTS if repeats else 1
+        raise InvalidInput(
+            f"p-table has the columns {', '.join(list(columns)[:8])}",
+            field="columns of the p-table",
+            value=tuple(columns),
+            hint="give i, j, p, or i, v, p, or pcv, ckey, pvalue",
+        )
 
 
 def _read_cells(
@@ -66,7 +75,11 @@ def _read_cells(
     result = []
     for line, row in rows:
         if len(row) <= max(indices):
-            raise invalid_value(f"line {line} of the p-table", "a cell for each column", len(row))
+            raise InvalidInput(
+                f"line {line} of the p-table has {len(row)} cells, fewer than its columns",
+                field=f"line {line} of the p-table",
+                value=len(row),
+            )
         result.append((line, [row[index] for index in indices]))
     return result
 
@@ -94,13 +107,22 @@ def _read_keys(cells: list[tuple[int, list[str]]]) -> Table:
     for line, (before, key, change_by) in cells:
         row = rows.setdefault(_read_whole(before, line), {})
         if _read_whole(key, line) in row:
-            raise invalid_value(f"line {line} of the p-table", "a key once for each count", key)
+            raise InvalidInput(
+                f"line {line} of the p-table has a key of this count for the second time: {key}",
+                field=f"line {line} of the p-table",
+                value=key,
+            )
         row[_read_whole(key, line)] = _read_whole(change_by, line)
     keys = len(next(iter(rows.values())))
     table: Table = {} if 0 in rows else {0: {0: Fraction(1)}}
     for count, row in rows.items():
         if len(row) != keys:
-            raise invalid_value(f"keys of count {count} in the p-table", f"{keys}", len(row))
+            raise InvalidInput(
+                f"the p-table has {len(row)} keys for a count of {count}, and {keys} for others",
+                field=f"keys of count {count} in the p-table",
+                value=len(row),
+                hint="give every count the same keys",
+            )
         for change in row.values():
             weights = table.setdefault(count, {})
             weights[change] = weights.get(change, Fraction(0)) + Fraction(1, keys)
@@ -117,14 +139,22 @@ COLUMN_READERS: dict[tuple[str, ...], Callable[[list[tuple[int, list[str]]]], Ta
 def _add_weight(table: Table, count: int, change: int, weight: str, line: int) -> None:
     row = table.setdefault(count, {})
     if change in row:
-        raise invalid_value(f"line {line} of the p-table", "each change once for a count", change)
+        raise InvalidInput(
+            f"line {line} of the p-table has a change of this count for the second time: {change}",
+            field=f"line {line} of the p-table",
+            value=change,
+        )
     row[change] = probability(weight, f"probability in line {line} of the p-table")
 
 
 def _read_whole(text: str, line: int) -> int:
     number = rational(text, f"line {line} of the p-table")
     if number.denominator != 1:
-        raise invalid_value(f"line {line} of the p-table", "whole numbers", text)
+        raise InvalidInput(
+            f"line {line} of the p-table must have whole numbers, not {text}",
+            field=f"line {line} of the p-table",
+            value=text,
+        )
     return int(number)
 
 
@@ -133,8 +163,10 @@ def _normalise_rows(table: Table) -> Table:
     for count, row in table.items():
         total = sum(row.values(), Fraction(0))
         if abs(total - 1) > P_TABLE_FILE_TOLERANCE:
-            raise invalid_value(
-                f"sum of the probabilities of count {count}", "1", f"{float(total):.12g}"
+            raise wrong_sum(
+                f"sum of the probabilities of count {count}",
+                total,
+                f"the probabilities of count {count}",
             )
         for change in row:
             row[change] /= total
@@ -186,7 +218,12 @@ class Rule(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         subsets = need_space(space, type(self).__name__)
         if not isinstance(subsets, Subsets):
-            raise invalid_value("space", "Subsets(…) for a rule about counts", repr(space))
+            raise InvalidInput(
+                f"{type(self).__name__} is a rule about counts of people, not about records",
+                field="space",
+                value=space,
+                hint="use Subsets(…)",
+            )
         return self.on_counts(subsets.size).channel(subsets)
 
 
@@ -198,7 +235,7 @@ class Rule(Mechanism):
 # for one cell the change is drawn afresh; the same people always get the same change.
 
 
-SUM_TOLERANCE = Fraction(1, 10**6)
+P_TABLE_SUM_TOLERANCE = Fraction(1, 10**6)
 """By how much the decimals of a row may miss a sum of 1: p-tables are written with few digits."""
 Row = tuple[tuple[int, Fraction], ...]
 
@@ -243,7 +280,12 @@ class CellKey(Rule):
 
     def spread(self, count: int) -> Spread:
         if count < 0:
-            raise Unsupported("a cell key is for counts of at least 0; raise those below 0 first")
+            raise Unsupported(
+                "a cell key is for counts of at least 0",
+                field="count",
+                value=count,
+                hint="raise those below 0 first",
+            )
         last = len(self.table) - 1
         number = count
         if count > last:
@@ -256,10 +298,15 @@ def _read_rows(table: object) -> tuple[Row, ...]:
     if not isinstance(table, Mapping) or not table:
         raise invalid_value("table", accepted, shorten_value(table))
     for count in table:
-        read_whole(count, "count of a row in table", 0, MOST_PEOPLE)
+        read_whole(count, "count of a row in table", 0, MAX_POPULATION)
     missing = next((count for count in range(len(table)) if count not in table), None)
     if missing is not None:
-        raise invalid_value("table", accepted, f"none for a count of {missing}")
+        raise InvalidInput(
+            f"table has no row for a count of {missing}",
+            field="table",
+            value=missing,
+            hint="give a row for each count from 0 on",
+        )
     return tuple(_read_row(count, table[count]) for count in range(len(table)))
 
 
@@ -268,12 +315,12 @@ def _read_row(count: int, row: Any) -> Row:
     if not isinstance(row, Mapping) or not row:
         raise invalid_value(where, "{change: probability}", shorten_value(row))
     for change in row:
-        read_whole(change, f"change in {where}", -count, MOST_PEOPLE)
+        read_whole(change, f"change in {where}", -count, MAX_POPULATION)
     entries = {int(change): probability(p, f"probability in {where}") for change, p in row.items()}
     total = sum(entries.values(), Fraction(0))
     exact = is_exact(*row.values())
-    if (total != 1 and exact) or abs(total - 1) > SUM_TOLERANCE:
-        raise invalid_value(f"sum of {where}", "1", f"{float(total):.12g}")
+    if (total != 1 and exact) or abs(total - 1) > P_TABLE_SUM_TOLERANCE:
+        raise wrong_sum(f"sum of {where}", total, f"the probabilities in {where}")
     return tuple(
         (change, Rational(rational(p) / total)) for change, p in sorted(entries.items()) if p
     )
@@ -316,7 +363,11 @@ class FromTable(Rule):
     def _table(self) -> CountTable:
         rows = len(self.matrix) if hasattr(self.matrix, "__len__") else 0
         if rows < 2:
-            raise invalid_value("matrix", "a row for each count 0, 1, …: at least two", rows)
+            raise InvalidInput(
+                "matrix must have a row for each count 0, 1, …: at least two",
+                field="matrix",
+                value=rows,
+            )
         floats, exact = read_stochastic(
             self.matrix, rows, "one a count", lambda row: f"row {row} of matrix"
         )
@@ -326,14 +377,21 @@ class FromTable(Rule):
     def spread(self, count: int) -> Spread:
         table = self._table
         if not 0 <= count <= table.people:
-            raise Unsupported(f"the table is for counts of 0 to {table.people}, not for {count}")
+            raise Unsupported(
+                f"the table is for counts of 0 to {table.people}, not for {count}",
+                field="matrix",
+                value=count,
+            )
         entries = range(table.starts[count], table.starts[count + 1])
         return [(table.outputs[table.columns[entry]], table.weights[entry]) for entry in entries]
 
     def on_counts(self, people: int, margin: int = 0) -> CountTable:
         if people != self._table.people:
-            wanted = f"{people + 1}, one for each count 0 … {people}"
-            raise invalid_value("rows of matrix", wanted, self._table.people + 1)
+            raise InvalidInput(
+                f"matrix has {self._table.people + 1} rows for the counts 0 to {people}",
+                field="rows of matrix",
+                value=self._table.people + 1,
+            )
         return self._table
 
 
@@ -347,7 +405,7 @@ class Multiples(Rule):
     base: int
 
     def __post_init__(self) -> None:
-        read_whole(self.base, "base", 2, MOST_PEOPLE)
+        read_whole(self.base, "base", 2, MAX_POPULATION)
 
     @property
     def reach(self) -> int:
@@ -445,7 +503,7 @@ class Suppress(Rule):
     zeros: str = "shown"
 
     def __post_init__(self) -> None:
-        read_whole(self.below, "below", 1, MOST_PEOPLE)
+        read_whole(self.below, "below", 1, MAX_POPULATION)
         if self.zeros not in ZERO_POLICIES:
             raise invalid_value("zeros", "shown or hidden", repr(self.zeros))
 

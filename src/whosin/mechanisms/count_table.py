@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, flint_rational, rational
 from whosin.spaces import Count, Subsets
 from whosin.spaces.arrays import require_table
@@ -27,7 +27,7 @@ Spread = Sequence[tuple[Hashable, Any]]
 """Outputs with their probabilities: FLINT rationals, other exact numbers, or floats."""
 
 
-PRIME, BASE = 2**127 - 1, 0x1F3D5B79A1C3E5F7092B4D6F81A3C5E7
+HASH_PRIME, HASH_BASE = 2**127 - 1, 0x1F3D5B79A1C3E5F7092B4D6F81A3C5E7
 """The numbers of a hash of rows."""
 
 
@@ -128,7 +128,7 @@ class CountTable:
         alone, totals = self._shapes
         last = row + rows
         power = _power(rows - 1)
-        return alone[row], (totals[last] - totals[row + 1] * power) % PRIME
+        return alone[row], (totals[last] - totals[row + 1] * power) % HASH_PRIME
 
     @cached_property
     def _shapes(self) -> tuple[list[int], list[int]]:
@@ -145,7 +145,7 @@ class CountTable:
             shape = *(column - first for column in columns[start:stop]), *entries[start:stop]
             alone.append(names.setdefault(shape, len(names)))
             step = names.setdefault((None, first - before, *shape), len(names))
-            totals.append((totals[-1] * BASE + step + 1) % PRIME)
+            totals.append((totals[-1] * HASH_BASE + step + 1) % HASH_PRIME)
             before = first
         return alone, totals
 
@@ -174,11 +174,17 @@ class CountTable:
         from whosin.mechanisms.channel import Channel  # which can become a table of counts
 
         if space.size != self.people:
-            raise invalid_value("space", f"{self.people} entities", space.size)
+            raise InvalidInput(
+                f"the table is for {self.people} people, and the space has {space.size} entities",
+                field="space",
+                value=space.size,
+            )
         if self.lost:
             raise Unsupported(
-                "the noise is so small for this many people that some outputs are less likely than "
-                "the smallest number there is; give alpha as a ratio, or a larger scale"
+                "the noise is so small for this many people that some outputs are less likely "
+                "than the smallest float",
+                field="scale",
+                hint="give alpha as a ratio, or a larger scale",
             )
         shape = self.people + 1, len(self.outputs)
         require_table("the table of counts by outputs", *shape)
@@ -193,7 +199,7 @@ class CountTable:
 
 @lru_cache(maxsize=64)
 def _power(exponent: int) -> int:
-    return pow(BASE, exponent, PRIME)
+    return pow(HASH_BASE, exponent, HASH_PRIME)
 
 
 def _weight_float(weight: Any) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import (
     exp_down,
     flint_array,
@@ -25,7 +25,7 @@ from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, require_exactly_one
 
 # The exponential mechanism (McSherry and Talwar 2007).
 
@@ -52,7 +52,12 @@ class Exponential(Mechanism):
         read_ranged(self.epsilon, "epsilon", "at least 0")
         read_positive(self.sensitivity, "sensitivity")
         if not read_list(self.outputs, "outputs", "a list of candidates"):
-            raise invalid_value("outputs", "at least one candidate", "none")
+            raise InvalidInput(
+                "outputs is empty",
+                field="outputs",
+                value=self.outputs,
+                hint="give at least one candidate",
+            )
 
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, "Exponential")
@@ -64,8 +69,11 @@ class Exponential(Mechanism):
         else:
             scores = np.array(self.score, dtype=float)
         if scores.shape != (space.worlds, len(self.outputs)) or not np.isfinite(scores).all():
-            raise invalid_value(
-                "score", f"finite, {space.worlds} worlds × {len(self.outputs)}", scores.shape
+            raise InvalidInput(
+                f"score must give a finite number for each of {space.worlds} worlds and "
+                f"{len(self.outputs)} outputs",
+                field="score",
+                value=scores.shape,
             )
         rate = float(rational(self.epsilon)) / float(rational(self.sensitivity))
         logits = scores * (rate if self.monotone else rate / 2)
@@ -76,7 +84,7 @@ class Exponential(Mechanism):
 # m-ary randomised response on each row or entity (Warner 1965; Wang14 eq. 30, E_d).
 
 
-LARGEST_EPSILON = 5_000
+MAX_RESPONSE_EPSILON = 5_000
 """Above, the probability of changing one row is below what floats reach."""
 
 
@@ -97,15 +105,13 @@ class RandomizedResponse(Mechanism):
     keep: object = None
 
     def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.keep is None):
-            got = "none" if self.epsilon is None else "both"
-            raise invalid_value("epsilon or keep", "given, one of the two", got)
+        require_exactly_one(epsilon=self.epsilon, keep=self.keep)
         if self.keep is not None:
             probability(self.keep, "keep")
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
-            if level > LARGEST_EPSILON:
-                raise invalid_value("epsilon", f"at most {LARGEST_EPSILON:,}", self.epsilon)
+            if level > MAX_RESPONSE_EPSILON:
+                raise invalid_value("epsilon", f"at most {MAX_RESPONSE_EPSILON:,}", self.epsilon)
 
     def _odds(self) -> Fraction:
         """How much likelier a row's own value is than each other one: e^ε, rounded down."""
@@ -190,7 +196,9 @@ class KMax(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, type(self).__name__)
         if not isinstance(space, Subsets):
-            raise Unsupported("k-Max is defined on Subsets")
+            raise Unsupported(
+                "k-Max is defined on Subsets, not on Records", field="space", value=space
+            )
         size = space.size
         if self.k > size:
             raise invalid_value("k", f"at most the number of entities, {size}", self.k)
@@ -228,7 +236,9 @@ class ExceptFirst(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, "ExceptFirst")
         if not isinstance(space, Subsets):
-            raise Unsupported("this mechanism is defined on Subsets")
+            raise Unsupported(
+                "this mechanism is defined on Subsets, not on Records", field="space", value=space
+            )
         size = space.size
         if size < 2:
             raise invalid_value("entities", "at least 2", size)

@@ -11,6 +11,8 @@ from whosin.noise.additive import Grid as Grid
 from whosin.noise.additive import discrete_gaussian as discrete_gaussian
 from whosin.noise.additive import discrete_laplace as discrete_laplace
 from whosin.noise.additive import geometric as geometric
+from whosin.noise.distributions import GaussianNoise as GaussianNoise
+from whosin.noise.distributions import LaplaceNoise as LaplaceNoise
 from whosin.noise.selection import bernoulli as bernoulli
 from whosin.noise.selection import categorical as categorical
 from whosin.noise.selection import exp_minus as exp_minus
@@ -25,7 +27,9 @@ from whosin.noise.source import uniform as uniform
 __all__ = [
     "SAMPLERS",
     "SELECTIONS",
+    "GaussianNoise",
     "Grid",
+    "LaplaceNoise",
     "Source",
     "bernoulli",
     "categorical",

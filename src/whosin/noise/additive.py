@@ -11,12 +11,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, ball_exp, exact_fraction, rational
 from whosin.noise.selection import bernoulli_exp, exp_minus
 from whosin.noise.source import (
     BLOCK_WORDS,
-    PARAMETERS_LARGEST,
+    MAX_SCALE_PARAMETER,
     SYSTEM_SOURCE,
     Inversion,
     Shape,
@@ -28,7 +28,7 @@ from whosin.noise.source import (
     read_positive,
     shape_draws,
 )
-from whosin.validation import read_whole
+from whosin.validation import read_whole, require_exactly_one
 
 # The discrete Laplace and the geometric distribution, of any scale.
 #
@@ -129,7 +129,11 @@ class DiscreteLaplace:
             more = signed_magnitudes(self.top.draw(source, tails.size).astype(np.int64))
             signed[tails] += np.where(signed[tails] < 0, -more, more)
             if signed_magnitudes(signed[tails]).max() >= 1 << (62 - self.low_bits):
-                raise Unsupported("a draw of noise does not fit into 64 bits; use a smaller scale")
+                raise Unsupported(
+                    "a draw of noise does not fit into 64 bits",
+                    field="scale",
+                    hint="use a smaller scale",
+                )
             tails = tails[more > self.last]
         return signed
 
@@ -223,12 +227,11 @@ def discrete_gaussian(
         size: how many, or a shape; None for one Python integer.
         variance: σ² instead of σ, for a width that is not rational.
     """
-    if (sigma is None) == (variance is None):
-        raise invalid_value("sigma", "given, or else variance", f"{sigma!r} and {variance!r}")
+    require_exactly_one(sigma=sigma, variance=variance)
     if variance is None:
         square = read_positive(sigma, "sigma") ** 2
     else:
-        square = read_positive(variance, "variance", PARAMETERS_LARGEST**2)
+        square = read_positive(variance, "variance", MAX_SCALE_PARAMETER**2)
     count = count_draws(size)
     return shape_draws(_sampler_gaussian(square).draw(checked_source(source), count), size)
 
@@ -274,7 +277,11 @@ class DiscreteGaussian:
             if is_below(source, exp_minus(Fraction(beyond**2) / (2 * self.top_variance))):
                 break
         if self.last + 1 + beyond >= 1 << (62 - self.low_bits):
-            raise Unsupported("a draw of noise does not fit into 64 bits; use a smaller sigma")
+            raise Unsupported(
+                "a draw of noise does not fit into 64 bits",
+                field="sigma",
+                hint="use a smaller sigma",
+            )
         return beyond
 
     def _proposals(self, source: Source, count: int) -> tuple[Array, Array]:
@@ -359,7 +366,7 @@ _sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
 # coordinates that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
 
 
-WIDEST_STEP = "so large that the noise is at most 2^52 steps wide"
+WIDE_NOISE_HINT = "use a larger step, or more budget"
 MAX_UNITS = 2**62
 """Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
 apart, the second looks at nothing but the answer."""
@@ -378,7 +385,7 @@ class Grid:
     def __init__(self, step: object = 1) -> None:
         read = read_positive(step, "step", 2**1000)
         if read < Fraction(1, 2**1000):
-            raise invalid_value("step", "from 2^-1000 to 2^1000", step)
+            raise invalid_value("step", "between 2^-1000 and 2^1000", step)
         object.__setattr__(self, "step", read)
 
     def units(self, values: npt.ArrayLike) -> Array:
@@ -387,7 +394,7 @@ class Grid:
         if given.dtype.kind not in "iufO" or (
             given.dtype.kind == "f" and not np.isfinite(given).all()
         ):
-            raise invalid_value("values", "finite numbers", "something else")
+            raise InvalidInput("values must be finite numbers", field="values", value=given.dtype)
         if given.dtype.kind in "iu" and self.step == 1:
             return _read_units(given)
         flat = given.reshape(-1)
@@ -413,10 +420,10 @@ class Grid:
         """The sensitivity in units, of values that change by at most `change` in all (L1), at most
         `coordinates` of them: ⌈Δ/step⌉ + c − 1."""
         if not isinstance(coordinates, int) or coordinates < 1:
-            raise invalid_value("coordinates", "an integer from 1 up", repr(coordinates))
+            raise invalid_value("coordinates", "a whole number of at least 1", repr(coordinates))
         number = rational(change, "sensitivity")
         if number <= 0:
-            raise invalid_value("sensitivity", "a number above 0", change)
+            raise invalid_value("sensitivity", "above 0", change)
         return ceil(number / self.step) + coordinates - 1
 
     def add_laplace(self, units: npt.ArrayLike, sensitivity: int, epsilon: object) -> Array:
@@ -429,8 +436,13 @@ class Grid:
         """
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         scale = change / read_positive(epsilon, "epsilon", 2**1000)
-        if scale > PARAMETERS_LARGEST:
-            raise invalid_value("epsilon", WIDEST_STEP, float(scale))
+        if scale > MAX_SCALE_PARAMETER:
+            raise InvalidInput(
+                f"epsilon needs noise of a scale of {float(scale):.3g} steps, more than 2^52",
+                field="epsilon",
+                value=epsilon,
+                hint=WIDE_NOISE_HINT,
+            )
         return _cut_sum(whole, discrete_laplace(scale, whole.shape))
 
     def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
@@ -443,8 +455,14 @@ class Grid:
         """
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
-        if variance > PARAMETERS_LARGEST**2:
-            raise invalid_value("rho", WIDEST_STEP, rho)
+        if variance > MAX_SCALE_PARAMETER**2:
+            raise InvalidInput(
+                f"rho needs noise of a variance of {float(variance):.3g} squared steps, more than "
+                "2^104",
+                field="rho",
+                value=rho,
+                hint=WIDE_NOISE_HINT,
+            )
         return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
 
     def values(self, units: npt.ArrayLike) -> Array:
@@ -471,7 +489,12 @@ class Grid:
 def _read_units(units: npt.ArrayLike) -> Array:
     whole = np.asarray(units)
     if whole.dtype.kind not in "iu":
-        raise invalid_value("units", "integers", f"an array of {whole.dtype}")
+        raise InvalidInput(
+            f"units must be whole numbers, and these are {whole.dtype}",
+            field="units",
+            value=whole.dtype,
+            hint="make them with Grid(step).units",
+        )
     if whole.dtype == np.uint64:
         whole = np.minimum(whole, np.uint64(MAX_UNITS))
     cut: Array = np.clip(whole.astype(np.int64), -MAX_UNITS, MAX_UNITS)

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import Array, ball, ball_exp, probability, rational, read_ranged, round_up
 from whosin.extras import require_extras
 from whosin.noise.source import (
@@ -87,10 +87,14 @@ def top_k(
     """
     values = np.ascontiguousarray(scores)
     if values.ndim != 1 or not values.size or values.dtype.kind not in "iuf":
-        raise invalid_value("scores", "a list of integers or floats", "something else")
+        raise InvalidInput(
+            "scores must be a list of whole numbers or floats, and not empty",
+            field="scores",
+            value=values.dtype,
+        )
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     if not np.isfinite(values).all():
-        raise invalid_value("scores", "finite", "a value that is not")
+        raise InvalidInput("scores must be finite", field="scores")
     width = _positive_float(scale, "scale")
     count = read_whole(k, "k", 1, values.size)
     kind = "f64" if values.dtype.kind == "f" else "i64"
@@ -135,7 +139,7 @@ def selection_rho(
 def _positive_float(value: object, field: str) -> float:
     number = round_up(rational(value, field))
     if not 0 < number < math.inf:
-        raise invalid_value(field, "a number above 0", value)
+        raise invalid_value(field, "above 0 and finite", value)
     return number
 
 
@@ -221,9 +225,11 @@ def randomized_response(
     read_list(rows, "rows", "a list of the probabilities of each code's answers")
     values = np.asarray(codes)
     if values.dtype.kind not in "iu" or not len(rows):
-        raise invalid_value("codes", "an array of integers, and rows not empty", values.dtype)
+        raise InvalidInput(
+            "codes must be whole numbers, and rows not empty", field="codes", value=values.dtype
+        )
     if values.size and not 0 <= values.min() <= values.max() < len(rows):
-        raise invalid_value("codes", f"integers from 0 to {len(rows) - 1}", "another one")
+        raise InvalidInput(f"codes must be between 0 and {len(rows) - 1}", field="codes")
     read = [_read_probabilities(row, f"rows[{code}]") for code, row in enumerate(rows)]
     _code_type(values.dtype, max(len(row) for row in read))
     answers = np.empty_like(values)
@@ -239,8 +245,10 @@ def _read_probabilities(probabilities: Sequence[object], field: str) -> tuple[Fr
         raise invalid_value(field, "a list of probabilities", repr(probabilities))
     read = tuple(probability(value, f"{field}[{i}]") for i, value in enumerate(probabilities))
     if sum(read) != 1:
-        raise invalid_value(
-            field, "probabilities that add up to exactly 1", f"a sum of {sum(read)}"
+        raise InvalidInput(
+            f"{field} must add up to exactly 1, not {shorten(sum(read))}",
+            field=field,
+            value=sum(read),
         )
     return read
 
@@ -273,7 +281,7 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
 # nothing but IEEE arithmetic where that decides, and the exact exponent where it does not.
 
 
-FEW_OUTCOMES = 64
+MAX_COMPARED_OUTCOMES = 64
 """Up to this many coins are compared one by one, without a table."""
 SCREEN_MARGIN = 2.0**-44
 """More than the rounding errors of the sums below; exponents come within this relative error."""
@@ -295,7 +303,7 @@ def bernoulli(
     """
     real, count = _read_real(probability), count_draws(size)
     source = checked_source(source)
-    if count <= FEW_OUTCOMES:
+    if count <= MAX_COMPARED_OUTCOMES:
         coins = np.array([is_below(source, real) for _ in range(count)], dtype=np.int64)
     else:
         coins = _table_coins(real).draw(source, count).astype(np.int64)
@@ -306,7 +314,7 @@ def exp_minus(exponent: object) -> Real:
     """e^(−x) as a certified real, for a rational x ≥ 0."""
     number = rational(exponent, "exponent")
     if number < 0:
-        raise invalid_value("exponent", "a number from 0 up", exponent)
+        raise invalid_value("exponent", "at least 0", exponent)
     return lambda precision: ball_exp(-number, precision)
 
 

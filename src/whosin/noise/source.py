@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, rational
-from whosin.validation import read_whole
+from whosin.validation import read_whole, shorten_value
 
 # Where random bits come from: the operating system, and nowhere else in a release.
 #
@@ -52,7 +52,12 @@ SYSTEM_SOURCE = SystemSource()
 def checked_source(source: object) -> Source:
     """The source itself, if it is one."""
     if not isinstance(source, Source):
-        raise invalid_value("source", "a whosin.noise.Source", type(source).__name__)
+        raise InvalidInput(
+            f"a {type(source).__name__} is no source of randomness",
+            field="source",
+            value=type(source).__name__,
+            hint="use a whosin.noise.Source",
+        )
     return source
 
 
@@ -67,10 +72,10 @@ def checked_source(source: object) -> Source:
 Shape: TypeAlias = int | Sequence[int]
 Size: TypeAlias = Shape | None
 
-PARAMETERS_LARGEST = 2**52
+MAX_SCALE_PARAMETER = 2**52
 
 
-def read_positive(value: object, field: str, largest: int = PARAMETERS_LARGEST) -> Fraction:
+def read_positive(value: object, field: str, largest: int = MAX_SCALE_PARAMETER) -> Fraction:
     """A number above 0 and at most the largest, exactly."""
     accepted = f"a number above 0 and at most 2^{largest.bit_length() - 1}"
     try:
@@ -94,7 +99,9 @@ def read_shape(size: object) -> tuple[int, ...]:
     if isinstance(size, str | bytes) or not whole:
         raise invalid_value("size", "None, an integer from 0 up or a tuple of these", repr(size))
     if math.prod(int(length) for length in lengths) > 2**40:
-        raise invalid_value("size", "at most 2^40 draws in all", repr(size))
+        raise InvalidInput(
+            f"size asks for more than 2^40 draws: {shorten_value(size)}", field="size", value=size
+        )
     return tuple(int(length) for length in lengths)
 
 

@@ -166,9 +166,9 @@ def _is_at_most(level: Number, claim: Fraction | float) -> bool:
 # What every notion can do, and how a worst case becomes a certified level (F12).
 
 
-EXACT_WORLDS = 1 << 16
+MAX_EXACT_WORLDS = 1 << 16
 """Above this many worlds a certificate sums in floats, with a bound on the rounding."""
-EXACT_ENTRIES = 1 << 20
+MAX_EXACT_SEARCHED_ENTRIES = 1 << 20
 """Up to this many likelihoods are searched in rationals where floats do not reach."""
 SEARCH_SLACK = Fraction(1, 2**48)
 
@@ -275,7 +275,12 @@ class Certificate:
 def subset_lattice(channel: Channel, notion: str) -> Lattice:
     """The lattice of a channel about subsets, or an error that says what is missing."""
     if not isinstance(channel.space, Subsets) or channel.lattice is None:
-        raise Unsupported(f"{notion} is about entities being in or out: it needs Subsets")
+        raise Unsupported(
+            f"{notion} is about who is in the data, not about the values of rows",
+            field="space",
+            value=channel.space,
+            hint="use Subsets(…)",
+        )
     return channel.lattice
 
 
@@ -294,7 +299,7 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
             log = channel.entries.log_ratio(top[0][0], bottom[0][0], worst.output)
         return Certificate(channel.ratio(top, bottom, worst.output), exact, log)
     prior = worst.prior(worst.low)
-    if lattice.worlds > EXACT_WORLDS:
+    if lattice.worlds > MAX_EXACT_WORLDS:
         with contextlib.suppress(Underflow):
             return Certificate(_float_ratio(channel, prior, worst, positive), False)
     present, absent = prior.given(lattice, worst.entity, flint_rational)
@@ -369,10 +374,11 @@ def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) ->
         return search(array)
     with contextlib.suppress(Underflow):
         return search(scale_columns(array))
-    if channel.likelihoods.size > EXACT_ENTRIES:
+    if channel.likelihoods.size > MAX_EXACT_SEARCHED_ENTRIES:
         raise Unsupported(
-            "under these priors some outputs are less likely than the smallest number there is; "
-            "give very unlikely entities more probability, or use fewer of them"
+            "under these priors some outputs are less likely than the smallest float",
+            field="family",
+            hint="give very unlikely entities more probability, or use fewer of them",
         )
     return search(channel.rationals)
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.notions import certificates
@@ -59,7 +59,12 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
             return None
         weights = statistic.weights(space)
         if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
-            raise invalid_value("statistic", "whole numbers for geometric noise", "fractions")
+            raise InvalidInput(
+                "geometric noise is for whole numbers, and this statistic has fractions",
+                field="statistic",
+                value=statistic,
+                hint="scale the statistic, or use Laplace noise",
+            )
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _decay_rate(part)))
     result, decay, steps, offsets = [], [], [], []
@@ -322,7 +327,11 @@ def _compare_values(
     if (
         np.where(counted, least, 1.0) * np.where(valid[..., None], smallest, 1.0) < MIN_DENSITY
     ).any():
-        raise Unsupported("the noise is too small for the range of the sum; use a larger scale")
+        raise Unsupported(
+            "the noise is too small for the range of the sum",
+            field="scale",
+            hint="use a larger scale",
+        )
     flat = np.where(counted, flat, 1.0)
     best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
     far = float(best[:, window.at_cut].max(initial=-math.inf))
@@ -362,7 +371,7 @@ def _compare_values(
 # window is cut off, or when the bracket closes to rounding.
 
 
-MAX_WORK = 6e9
+MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
 """A bracket as narrow as this is closed: it is of the order of rounding."""
@@ -384,10 +393,12 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
         result = sweep_windows(prior, rows, query, marginals, reach, None)
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
-        if _sweep_work(reach, query, prior.values) * rows > MAX_WORK:
+        if _sweep_work(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
             raise Unsupported(
-                f"a chain with a matrix a step over {rows} rows is beyond reach; "
-                "one matrix for all steps reaches thousands of rows"
+                f"a chain with a matrix for each step over {rows} rows takes too long",
+                field="rows",
+                value=rows,
+                hint="one matrix for all steps reaches thousands of rows",
             )
         _refuse_unlikely_steps(prior, rows)
         result = WorstWindow()
@@ -416,10 +427,10 @@ def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
             unlikely = unlikely or bool(table[reachable].min() < MIN_WINDOW_PROBABILITY)
     if unlikely:
         raise Unsupported(
-            "the chain begins somewhere, or gets from one value to another, with a probability of "
-            f"less than {MIN_WINDOW_PROBABILITY:g}, too small for its leakage to be computed; "
-            "give it more "
-            "probability, or none"
+            "the chain has a step or a start with a probability of less than "
+            f"{MIN_WINDOW_PROBABILITY:g}, too small for its leakage to be computed",
+            field="prior",
+            hint="give it more probability, or none",
         )
 
 
@@ -437,17 +448,22 @@ def _choose_window(
     longest = rows - 1
     best: tuple[int, tuple[float, float]] | None = None
     for reach in (*(w for w in WINDOW_LENGTHS if w < longest), longest):
-        if _sweep_work(reach, query, prior.values) > MAX_WORK and best is not None:
+        if _sweep_work(reach, query, prior.values) > MAX_SWEEP_OPERATIONS and best is not None:
             break
         cut = (0.0, 0.0) if reach >= longest else _cut_errors(prior, rows, reach, marginals)
         best = reach, cut
         if sum(cut) <= CLOSED_ETA / 10:
             break
     assert best is not None
-    if math.isinf(sum(best[1])) or _sweep_work(best[0], query, prior.values) > 10 * MAX_WORK:
+    if (
+        math.isinf(sum(best[1]))
+        or _sweep_work(best[0], query, prior.values) > 10 * MAX_SWEEP_OPERATIONS
+    ):
         raise Unsupported(
-            f"{rows} rows are beyond reach: the chain does not mix within {best[0]} rows; "
-            "fewer rows, fewer values or a narrower query would do"
+            f"{rows} rows take too long: the chain does not mix within {best[0]} rows",
+            field="rows",
+            value=rows,
+            hint="use fewer rows, fewer values or a narrower query",
         )
     return best
 

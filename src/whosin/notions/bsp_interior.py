@@ -15,7 +15,7 @@ from whosin.exact import Array, ball_end, exact_fraction, rational
 from whosin.mechanisms import Channel
 from whosin.mechanisms.additive_noise import Axis
 from whosin.notions import certificates
-from whosin.notions.certificates import MAX_BALLS, MAX_CASES, NEAR_RATIO, Certain
+from whosin.notions.certificates import MAX_NEAR_CASES, MAX_RECOMPUTED_BALLS, NEAR_RATIO, Certain
 from whosin.spaces import Records
 
 # Critical points of the spread of two cells between neighbouring centres of noise, in balls.
@@ -214,9 +214,9 @@ Sides = tuple[Array, Array]
 """(max r, min r) of one row: sets of known rows × outputs."""
 MAX_LOG_GAP = 350.0
 """Between centres further apart than this many scales the bound is taken instead of roots."""
-MAX_PAIRS = 1 << 20
-"""How many pairs are compared at a time, and `MAX_WORK` how many in all."""
-MAX_WORK = 1 << 26
+PAIR_BLOCK_SIZE = 1 << 20
+"""How many pairs are compared at a time, and `MAX_COMPARED_PAIRS` how many in all."""
+MAX_COMPARED_PAIRS = 1 << 26
 MAX_RATIO = Fraction(2) ** 1000
 """From here on the level is 1 in floats."""
 
@@ -254,7 +254,10 @@ def between_centres(
         known_of: the known rows of a (pattern, row).
     """
     if channel.axes is None:
-        raise Unsupported("the densities between the deciding points are not known")
+        raise Unsupported(
+            "the densities between the breakpoints of this mechanism are not known",
+            field="mechanism",
+        )
     if best > MAX_RATIO:
         return Between(best)
     axes = [axis for axis in channel.axes if isinstance(axis, Axis) and any(axis.gaps())]
@@ -316,7 +319,7 @@ class _Search:
         for gap in gaps:
             if gap.bound <= top * (1 + NEAR_RATIO):
                 break
-            if self._depth(gap.number) > MAX_LOG_GAP or work > MAX_WORK:
+            if self._depth(gap.number) > MAX_LOG_GAP or work > MAX_COMPARED_PAIRS:
                 upper = max(upper, exact_fraction(gap.bound) * (1 + Fraction(NEAR_RATIO)))
                 continue
             work += self._look(gap, top)
@@ -380,7 +383,7 @@ class _Search:
         most, least = np.maximum(*at_ends), np.minimum(*at_ends)
         high = np.flatnonzero(most > top * least.min())
         low = np.flatnonzero(least < most.max() / top)
-        step = max(1, MAX_PAIRS // max(1, len(low)))
+        step = max(1, PAIR_BLOCK_SIZE // max(1, len(low)))
         for start in range(0, len(high), step):
             some = high[start : start + step]
             for root, output in self._critical(gap, with_row, without, some, low, ends):
@@ -392,7 +395,7 @@ class _Search:
                 )
                 value = np.where(np.isnan(root), 0, ratio / other)
                 top = max(top, float(value.max(initial=0)))
-                for one, two in np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_CASES]:
+                for one, two in np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_NEAR_CASES]:
                     at = None if output is None else Fraction(int(output[one, two]))
                     self.pairs.append(
                         Pair(
@@ -405,7 +408,7 @@ class _Search:
                         )
                     )
         self.pairs = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR_RATIO)][
-            :MAX_CASES
+            :MAX_NEAR_CASES
         ]
         return len(high) * len(low)
 
@@ -443,7 +446,7 @@ class _Search:
         cost = 0
         for pair in near:
             cost += self.space.worlds
-            if cost > MAX_BALLS and worst.attained:
+            if cost > MAX_RECOMPUTED_BALLS and worst.attained:
                 most = exact_fraction(top) * (1 + Fraction(NEAR_RATIO))
                 return replace(worst, upper=max(worst.upper, most))
             high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)

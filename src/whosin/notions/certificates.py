@@ -26,11 +26,11 @@ from whosin.spaces.arrays import require_memory, scaled_products
 
 NEAR_RATIO = 2.0**-40
 """More than the relative error of a search in floats: cases this close are all recomputed."""
-MAX_CASES = 1 << 12
+MAX_NEAR_CASES = 1 << 12
 """How many near cases are kept."""
-MAX_ENTRIES = 1 << 14
+MAX_RECOMPUTED_ENTRIES = 1 << 14
 """How many entries may be recomputed for one level, and how many where they are balls."""
-MAX_BALLS = 1 << 11
+MAX_RECOMPUTED_BALLS = 1 << 11
 
 
 class Certain:
@@ -46,7 +46,7 @@ class Certain:
         shape = (self.space.values,) * self.space.rows
         self._worlds = np.arange(self.space.worlds).reshape(shape)
         self._entries: dict[tuple[int, int], Any] = {}
-        self.budget = MAX_BALLS if channel.entries.in_balls else MAX_ENTRIES
+        self.budget = MAX_RECOMPUTED_BALLS if channel.entries.in_balls else MAX_RECOMPUTED_ENTRIES
 
     def worlds(self, known: Mapping[int, int]) -> list[int]:
         """The possible worlds in which these rows have these values."""
@@ -102,7 +102,9 @@ class Nearest:
             positions = [np.unravel_index(int(values.argmax()), values.shape)]
         else:
             positions = list(
-                np.argwhere(values >= self.best * (1 - NEAR_RATIO))[: MAX_CASES - len(self.cases)]
+                np.argwhere(values >= self.best * (1 - NEAR_RATIO))[
+                    : MAX_NEAR_CASES - len(self.cases)
+                ]
             )
         for result in positions:
             position = tuple(map(int, result))
@@ -123,7 +125,7 @@ class Nearest:
         """
         near = self.cases[:1] if np.isinf(self.best) else self.cases
         best: tuple[Fraction | float, Any] | None = None
-        work, all_kept = 0, len(near) < MAX_CASES
+        work, all_kept = 0, len(near) < MAX_NEAR_CASES
         for _, position, name in near:
             case = name(position)
             work += cost(case)
@@ -208,7 +210,12 @@ def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Rec
     """The channel of a mechanism and its space, or an error if it is not about records."""
     channel = read_channel(mechanism, space)
     if not isinstance(channel.space, Records):
-        raise Unsupported("this notion is about the values of rows: it needs Records")
+        raise Unsupported(
+            "this notion is about the values of rows, not about who is in the data",
+            field="space",
+            value=channel.space,
+            hint="use Records(…)",
+        )
     return channel, channel.space
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import (
     Array,
     ball,
@@ -115,7 +115,12 @@ class DifferentialPrivacy(Notion):
             raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
         object.__setattr__(self, "group", read_whole(self.group, "group", 1))
         if self.group > 1 and self.relation != "replace":
-            raise invalid_value("group", "1 unless relation is 'replace', on records", self.group)
+            raise InvalidInput(
+                "groups of rows replace each other",
+                field="group",
+                value=self.group,
+                hint="use relation='replace' on Records(…), or group=1",
+            )
 
     @property
     def about_records(self) -> bool | None:  # type: ignore[override]
@@ -129,7 +134,12 @@ class DifferentialPrivacy(Notion):
         if isinstance(channel.space, Records):
             return self._on_records(channel) if self.group == 1 else self._of_groups(channel)
         if self.group > 1:
-            raise Unsupported("groups are rows of records: they need Records")
+            raise Unsupported(
+                "groups are rows of records, not entities",
+                field="space",
+                value=channel.space,
+                hint="use Records(…)",
+            )
         lattice = subset_lattice(channel, "differential privacy")
         positive = True
         if self.relation == "replace":
@@ -148,7 +158,12 @@ class DifferentialPrivacy(Notion):
 
     def _on_records(self, channel: Channel) -> Level:
         if self.relation != "replace":
-            raise Unsupported("records are always there: use relation='replace'")
+            raise Unsupported(
+                "rows of records can be replaced, not added or removed",
+                field="relation",
+                value=self.relation,
+                hint="use relation='replace'",
+            )
         space, array = channel.space, channel.searchable
         assert isinstance(space, Records)
         best, chosen = None, 0
@@ -262,9 +277,9 @@ class DifferentialIdentifiability(Notion):
 
 
 METRIC_NAMES = ("hamming", "difference")
-MAX_CASES = 1 << 12
+MAX_METRIC_WORLDS = 1 << 12
 """Worlds of a metric that is written out."""
-NEAR_RATIO = 2.0**-38
+NEAR_LOG_RATIO = 2.0**-38
 """More than the relative error of a logarithm of a ratio of floats."""
 
 Pairs = tuple[Array, Array, list[Any], Array]
@@ -328,17 +343,28 @@ def _read_metric_matrix(metric: object) -> tuple[tuple[Fraction | float, ...], .
     rows = [read_list(row, "metric", accepted) for row in read_list(metric, "metric", accepted)]
     if not rows or any(len(row) != len(rows) for row in rows):
         sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
-        raise invalid_value(
-            "metric", "the same number of rows and columns, one for each world", sizes
+        raise InvalidInput(
+            f"metric is not square: it has {sizes}",
+            field="metric",
+            value=len(rows),
+            hint="give a row and a column for each world",
         )
     result = tuple(tuple(_read_distance(each) for each in row) for row in rows)
     for one, row in enumerate(result):
         if row[one] != 0:
-            raise invalid_value("metric", "0 from a world to itself", f"world {one}")
+            raise InvalidInput(
+                f"metric has a distance from world {one} to itself",
+                field="metric",
+                value=one,
+                hint="the diagonal is 0",
+            )
         for two, distance in enumerate(row):
             if distance != result[two][one]:
-                pair = f"two distances of worlds {one} and {two}"
-                raise invalid_value("metric", "symmetric", pair)
+                raise InvalidInput(
+                    f"metric has two different distances between worlds {one} and {two}",
+                    field="metric",
+                    value=(one, two),
+                )
     return result
 
 
@@ -355,7 +381,12 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
         yield from _listed_pairs(metric, space)
         return
     if not isinstance(space, Records):
-        raise Unsupported("differences are between values of rows: this metric needs Records")
+        raise Unsupported(
+            "this metric compares the values of rows, and entities have none",
+            field="metric",
+            value=metric,
+            hint="use Records(…)",
+        )
     worlds = np.arange(space.worlds)
     for row in range(space.rows):
         stride = space.stride(row)
@@ -366,9 +397,17 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
 
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
     if len(metric) != space.worlds:
-        raise invalid_value("metric", f"{space.worlds} rows, one for each world", len(metric))
-    if space.worlds > MAX_CASES:
-        raise Unsupported(f"a metric that is written out has at most {MAX_CASES:,} worlds")
+        raise InvalidInput(
+            f"metric has {len(metric)} rows for {space.worlds} worlds",
+            field="metric",
+            value=len(metric),
+        )
+    if space.worlds > MAX_METRIC_WORLDS:
+        raise Unsupported(
+            f"a matrix of distances is for at most {MAX_METRIC_WORLDS:,} worlds",
+            field="metric",
+            value=space.worlds,
+        )
     for one, row in enumerate(metric):
         others = np.array([two for two in range(one) if row[two] != math.inf], dtype=int)
         if others.size:
@@ -399,7 +438,7 @@ class _Search:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.log(top) - np.log(bottom)
             away = np.where(top <= 2 * bottom, np.log1p((top - bottom) / bottom), far)
-            error = away * NEAR_RATIO + self.rounding
+            error = away * NEAR_LOG_RATIO + self.rounding
             high, low = (each / floats[:, None] for each in (away + error, away - error))
         if self.channel.exact is not None:
             alike = (self.channel.exact[first] == self.channel.exact[second]).astype(bool)
@@ -411,10 +450,10 @@ class _Search:
         if self.least == math.inf:
             largest = largest[:1]
         for pair, y in largest:
-            if len(self.cases) >= MAX_CASES:
+            if len(self.cases) >= MAX_METRIC_WORLDS:
                 self.cases = [case for case in self.cases if case[0] >= self.least]
-                self.whole &= len(self.cases) < MAX_CASES
-            if len(self.cases) < MAX_CASES:
+                self.whole &= len(self.cases) < MAX_METRIC_WORLDS
+            if len(self.cases) < MAX_METRIC_WORLDS:
                 indices = (int(first[pair]), int(second[pair]), int(y))
                 self.cases.append((float(high[pair, y]), distances[pair], indices))
             else:

@@ -29,7 +29,7 @@ from whosin.mechanisms import Channel, Mechanism, read_channel
 from whosin.mechanisms.count_table import CountTable
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
-from whosin.spaces.quotients import BLOCK_PEOPLE, CUT_WEIGHT, block_of_binomials, rounding_error
+from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomials, rounding_error
 
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
@@ -39,9 +39,9 @@ from whosin.spaces.quotients import BLOCK_PEOPLE, CUT_WEIGHT, block_of_binomials
 # who shift a rule by one of its periods make no difference and are tried once.
 
 
-EXACT_WORK = 1 << 22
+MAX_EXACT_WORK = 1 << 22
 """Up to this much work, in priors × entries × people, probabilities are rationals."""
-FEW_CASES = 33
+FIRST_CROWDS = 33
 """How many crowds a first look takes."""
 
 
@@ -91,9 +91,9 @@ class Cases(ABC):
         """Each prior's probabilities.
 
         Args:
-            few: try at most this many of the crowds, and, where it is at most `FEW_CASES`, at most
-            this
-                many numbers of known people who are in: evenly, and more of them near both ends.
+            few: try at most this many of the crowds, and, where it is at most `FIRST_CROWDS`, at
+                most this many numbers of known people who are in: evenly, and more of them near
+                both ends.
         """
 
 
@@ -113,7 +113,7 @@ class CrowdCases(Cases):
     @property
     def is_small(self) -> bool:  # type: ignore[override]
         priors = sum(len(crowd.inside) for crowd in self._crowds)
-        return priors * len(self.table.weights) * self.people <= EXACT_WORK
+        return priors * len(self.table.weights) * self.people <= MAX_EXACT_WORK
 
     @cached_property
     def _crowds(self) -> list[OtherPeople]:
@@ -123,10 +123,10 @@ class CrowdCases(Cases):
         crowds = self._crowds
         if few is not None and len(crowds) > few:
             crowds = [crowds[index] for index in _spread_sample(len(crowds), few)]
-        for block in _crowd_blocks(crowds, 1 if exact else BLOCK_PEOPLE):
+        for block in _crowd_blocks(crowds, 1 if exact else MIN_CUT_PEOPLE):
             first, weights = (0, block[0].rationals[None, :]) if exact else _crowd_weights(block)
             known = block[0].inside
-            if few is not None and few <= FEW_CASES and len(known) > few:
+            if few is not None and few <= FIRST_CROWDS and len(known) > few:
                 known = [known[index] for index in _spread_sample(len(known), few)]  # type: ignore[assignment]
             for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
                 yield self._pair(block, inside, first + inside, weights)
@@ -169,7 +169,7 @@ class PriorCases(Cases):
 
     @property
     def is_small(self) -> bool:  # type: ignore[override]
-        return self.channel.likelihoods.size * self.people**2 <= EXACT_WORK
+        return self.channel.likelihoods.size * self.people**2 <= MAX_EXACT_WORK
 
     def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
         lattice = self._lattice
@@ -205,7 +205,12 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
     if isinstance(mechanism, Channel):
         space = mechanism.channel(space).space
     if not isinstance(space, Subsets):
-        raise Unsupported("a failure probability is about entities being in or out: give Subsets")
+        raise Unsupported(
+            "a failure probability is about who is in the data",
+            field="space",
+            value=space,
+            hint="use Subsets(…)",
+        )
     family.check(space)
     if isinstance(family, AtMostKnown) and family.k > space.size:
         raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
@@ -305,15 +310,15 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 # bound, so a first look at few cases picks some, and these are computed on all cases.
 
 
-POINTS, NEAR = 48, 13
+FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
 """How many ε a first look takes, and how many a second one around the best of them."""
-MAX_EPSILONS = 400
+MAX_SEARCHED_CROWDS = 400
 """How many crowds are searched for the largest tail, which is a lower end wherever it is."""
 MAX_BLOCK_ENTRIES = 1 << 17
 """Up to this many numbers are computed at once."""
 MAX_EXPONENT = 700
 """Larger ε do not fit into floats."""
-MIN_RATIO_GAP = 1e-12
+MIN_BRACKETED_DELTA = 1e-12
 """FailureBracket probabilities below this drown in what is cut off."""
 
 
@@ -402,7 +407,7 @@ def failure(cases: Cases, ratio: object, proved: float | None = None) -> Failure
     exact, complete = cases.is_small, cases.family.complete
     lower, upper = Fraction(-1), Fraction(-1)
     best: tuple[Likelihoods, int, Array] | None = None
-    for pair in cases.pairs(exact=exact, few=None if complete else MAX_EPSILONS):
+    for pair in cases.pairs(exact=exact, few=None if complete else MAX_SEARCHED_CROWDS):
         for row in range(len(pair.top)):
             at_least, at_most, above = _ratio_tail(
                 pair.top[row], pair.bottom[row], most, cases.rounding
@@ -489,29 +494,31 @@ def _bound_function(ratio: float) -> tuple[Array, Callable[[Array, Array], Array
         with np.errstate(divide="ignore"):
             return np.where(at < top, deltas / -np.expm1(at - top), 1.0)
 
-    return top - np.geomspace(top, top * 1e-4, POINTS), bound
+    return top - np.geomspace(top, top * 1e-4, FIRST_EPSILONS), bound
 
 
 def _promising_epsilons(
-    cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array, few: int = FEW_CASES
+    cases: Cases, bound: Callable[[Array, Array], Array], epsilons: Array, few: int = FIRST_CROWDS
 ) -> Array:
     """The ε whose bounds looked least on a few cases, and its neighbours: bounds fall and then rise
     in ε, since profiles are convex in e^ε."""
     for _ in range(2):
         best = int(np.argmin(bound(_profile_bounds(cases, epsilons, few), epsilons)))
         around = epsilons[max(best - 1, 0) : best + 2]
-        epsilons = np.unique(np.append(np.linspace(around[0], around[-1], NEAR), around))
+        epsilons = np.unique(np.append(np.linspace(around[0], around[-1], NEAR_EPSILONS), around))
     best = int(np.argmin(bound(_profile_bounds(cases, epsilons, few), epsilons)))
     return np.asarray(epsilons[max(best - 1, 0) : best + 2])
 
 
 def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
-    if delta < Fraction(MIN_RATIO_GAP) and not (cases.is_small and cases.family.complete):
-        raise invalid_value("delta", f"0, or at least {MIN_RATIO_GAP:g} here", float(delta))
+    if delta < Fraction(MIN_BRACKETED_DELTA) and not (cases.is_small and cases.family.complete):
+        raise invalid_value(
+            "delta", f"0, or at least {MIN_BRACKETED_DELTA:g} for this many people", float(delta)
+        )
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None
-    for pair in cases.pairs(exact=exact, few=None if complete else MAX_EPSILONS):
+    for pair in cases.pairs(exact=exact, few=None if complete else MAX_SEARCHED_CROWDS):
         for row in range(len(pair.top)):
             at_least, at_most, chosen = _ratio_quantile(
                 pair.top[row], pair.bottom[row], delta, cases.rounding
@@ -535,14 +542,14 @@ def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
 
 def _least_ratio(cases: Cases, delta: float) -> float:
     """F9, solved for the ratio: at most δ of the outputs have one above e^ε/(1 − δ(ε)/δ)."""
-    epsilons = np.concatenate([[0.0], np.geomspace(1e-3, 60, POINTS)])
+    epsilons = np.concatenate([[0.0], np.geomspace(1e-3, 60, FIRST_EPSILONS)])
 
     def ratios(deltas: Array, at: Array) -> Array:
         left = 1 - deltas / (delta * (1 - 1e-12))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(left > 0, np.exp(at) / left, math.inf)
 
-    if np.isinf(ratios(_profile_bounds(cases, epsilons[-1:], FEW_CASES), epsilons[-1:])[0]):
+    if np.isinf(ratios(_profile_bounds(cases, epsilons[-1:], FIRST_CROWDS), epsilons[-1:])[0]):
         return math.inf
     epsilons = _promising_epsilons(cases, ratios, epsilons)
     return float(ratios(_profile_bounds(cases, epsilons), epsilons).min()) * (1 + 1e-12)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, flint_array, flint_rational, is_exact, rational, read_ranged
 from whosin.priors.base import read_distribution
 from whosin.spaces import Records, Space
@@ -104,8 +104,13 @@ class GainMatrix(GainFunction):
         accepted = "a list of rows, one for each guess, with a number for each world"
         rows = [read_list(row, "gain", accepted) for row in read_list(matrix, "gain", accepted)]
         if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
-            sizes = sorted({len(row) for row in rows})
-            raise invalid_value("gain", accepted, f"rows of {sizes} numbers" if rows else "none")
+            sorted({len(row) for row in rows})
+            raise InvalidInput(
+                "gain has rows of different lengths" if rows else "gain has no rows",
+                field="gain",
+                value=matrix,
+                hint="give a row for each guess, with a number for each world",
+            )
         numbers = tuple(
             tuple(read_ranged(each, "gain", "at least 0") for each in row) for row in rows
         )
@@ -113,7 +118,11 @@ class GainMatrix(GainFunction):
             range(len(rows)) if guesses is None else read_list(guesses, "guesses", "names")
         )
         if len(names) != len(rows):
-            raise invalid_value("guesses", f"{len(rows)} names, one for each row", len(names))
+            raise InvalidInput(
+                f"guesses has {len(names)} names for {len(rows)} rows of the gain",
+                field="guesses",
+                value=len(names),
+            )
         object.__setattr__(self, "matrix", numbers)
         object.__setattr__(self, "guesses", names)
         object.__setattr__(self, "_exact", all(is_exact(*row) for row in rows))
@@ -132,8 +141,12 @@ class GainMatrix(GainFunction):
 
     def check(self, space: Space) -> None:
         if len(self.matrix[0]) != space.worlds:
-            accepted = f"rows of {space.worlds} numbers, one for each world, in world order"
-            raise invalid_value("gain", accepted, f"rows of {len(self.matrix[0])}")
+            raise InvalidInput(
+                f"gain has rows of {len(self.matrix[0])} numbers for {space.worlds} worlds",
+                field="gain",
+                value=len(self.matrix[0]),
+                hint="give a number for each world, in world order",
+            )
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         table = gain_matrix(self)
@@ -168,7 +181,7 @@ def _guess_value(row: Array, weight: Callable[[int], Any]) -> Any:
 # Singling out: a description that fits exactly one row (Cohen and Nissim 2020).
 
 
-MAX_ENTRIES = 1 << 24
+MAX_PREDICATE_ENTRIES = 1 << 24
 """Predicates times worlds."""
 
 
@@ -213,17 +226,29 @@ class SinglingOut(GainFunction):
 
     def check(self, space: Space) -> None:
         if not isinstance(space, Records):
-            raise Unsupported("singling out is about the values of rows: it needs Records")
+            raise Unsupported(
+                "singling out is about the values of rows, not about who is in the data",
+                field="space",
+                value=space,
+                hint="use Records(…)",
+            )
         if self.values is not None and len(self.values) != space.values:
-            raise invalid_value("values", f"{space.values} probabilities", len(self.values))
+            raise InvalidInput(
+                f"values has {len(self.values)} probabilities for {space.values} values of a row",
+                field="values",
+                value=len(self.values),
+            )
         if not any(mass <= self.limit for mass in self._masses(space)):
             least = min(self._masses(space))
             accepted = f"at least {least}, the weight of the rarest value"
             raise invalid_value("singling-out", accepted, self.limit)
-        if 2**space.values * space.worlds > MAX_ENTRIES:
+        if 2**space.values * space.worlds > MAX_PREDICATE_ENTRIES:
             raise Unsupported(
-                f"singling out looks at 2^{space.values} predicates on {space.worlds:,} tables, "
-                f"more than {MAX_ENTRIES:,} together; use fewer values or rows"
+                f"singling out tries 2^{space.values} predicates on {space.worlds:,} tables, more "
+                f"than {MAX_PREDICATE_ENTRIES:,} together",
+                field="space",
+                value=space,
+                hint="use fewer values or rows",
             )
 
     def _masses(self, space: Records) -> tuple[Fraction, ...]:
@@ -307,7 +332,12 @@ GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {
 
 def _read_nothing(said: str) -> int:
     if said:
-        raise invalid_value("identity", "said alone; tries=3 allows three tries", said)
+        raise InvalidInput(
+            "identity takes no parameter",
+            field="identity",
+            value=said,
+            hint="write identity, or tries=3 for three tries",
+        )
     return 1
 
 
@@ -323,7 +353,11 @@ def read_gain(text: str | Path) -> GainFunction:
     data = read_object(Path(text), "gain")
     check_keys(data, ("matrix", "guesses"), "gain")
     if "matrix" not in data:
-        raise invalid_value("matrix", "a list of rows, one for each guess", "nothing")
+        raise InvalidInput(
+            "the gain file has no matrix",
+            field="matrix",
+            hint="give a list of rows, one for each guess",
+        )
     return GainMatrix(data["matrix"], data.get("guesses"))
 
 

@@ -22,8 +22,8 @@ from whosin.exact import (
 from whosin.mechanisms import Channel
 from whosin.notions.base import Level, Notion, OfOnePrior, Witness
 from whosin.notions.certificates import (
-    MAX_BALLS,
-    MAX_ENTRIES,
+    MAX_RECOMPUTED_BALLS,
+    MAX_RECOMPUTED_ENTRIES,
     Certain,
     Nearest,
     case_along,
@@ -70,7 +70,7 @@ class OverSet:
             near.add(
                 _worst_odds(view, floats[one]), partial(case_along, space, row, array.shape[1])
             )
-        budget = MAX_BALLS if self.channel.entries.in_balls else MAX_ENTRIES
+        budget = MAX_RECOMPUTED_BALLS if self.channel.entries.in_balls else MAX_RECOMPUTED_ENTRIES
         upper, attained, case = near.certified(self._largest, lambda _: space.values, budget)
         return level_from_ratio(notion, log_up, upper, attained, self._witness(attained, *case))
 

@@ -100,7 +100,7 @@ def row_worlds(channel: Channel) -> list[int]:
 
 
 LEAKAGE_FORMS = ("multiplicative", "additive")
-MOST_ENTRIES = 1 << 22
+MAX_TRIED_ENTRIES = 1 << 22
 """All priors of a family are tried up to this many entries of the channel for all of them."""
 TRIED_BELIEFS = tuple(Fraction(step, 8) for step in range(1, 8))
 """Beliefs within a family's range that are tried for a lower end."""
@@ -255,7 +255,7 @@ def world_masses(prior: Prior, space: Space) -> Array:
 
 def _all_priors(family: Family, channel: Channel) -> list[Prior]:
     """All priors of a family; none where they are too many, or not finitely many."""
-    space, most = channel.space, max(1, MOST_ENTRIES // channel.likelihoods.size)
+    space, most = channel.space, max(1, MAX_TRIED_ENTRIES // channel.likelihoods.size)
     if not isinstance(space, Subsets):
         return []
     family.check(space)
@@ -283,7 +283,12 @@ def _sample_members(family: Family, space: Space) -> Iterable[Prior]:
         yield Uniform()
         return
     if not isinstance(space, Subsets):
-        raise Unsupported("on records leakage takes a prior, a list of priors or any prior")
+        raise Unsupported(
+            "on records the leakage of this family is not known",
+            field="prior",
+            value=family,
+            hint="give a prior, a list of priors or AnyPrior()",
+        )
     family.check(space)
     low, high = family.beliefs
     whole = family.canonical()

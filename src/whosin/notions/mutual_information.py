@@ -32,12 +32,12 @@ from whosin.spaces.arrays import scaled_products
 # Mutual information between the table and the output (Wang, Ying, Zhang 2014).
 
 
-FEW_ENTRIES = 1 << 16
+MAX_BALL_ENTRIES = 1 << 16
 """Up to this many entries are summed in balls, more in floats with a bound on their error."""
 
 BALL_PRECISIONS = (BALL_BITS, 4 * BALL_BITS, 16 * BALL_BITS)
-"""Bits of the balls, until the sum is known to `ENOUGH_STEPS` of them: terms may nearly cancel."""
-ENOUGH_STEPS = 64
+"""Bits of the balls, until the sum is known to `ENOUGH_BITS` of them: terms may nearly cancel."""
+ENOUGH_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class MutualInformation(OfOnePrior):
         channel, records = record_channel(mechanism, space)
         channel.need_finite("mutual information")
         mass = self.prior.on_records(records, flint_rational)
-        few = channel.likelihoods.size <= FEW_ENTRIES
+        few = channel.likelihoods.size <= MAX_BALL_ENTRIES
         if few:
             return Level(sum_information(mass, channel.rationals), None, True, (), notion=self)
         value, least = _float_information(mass, channel)
@@ -85,7 +85,7 @@ def sum_information(mass: Array, table: Array, *, up: bool = True) -> float:
         with ctx.workprec(bits):
             terms = [arb(ratio).log() * arb(both) for ratio, both in weight.items() if ratio != 1]
             total = sum(terms, arb(0))
-            if total.rel_accuracy_bits() > ENOUGH_STEPS:
+            if total.rel_accuracy_bits() > ENOUGH_BITS:
                 break
     return max(ball_up(total) if up else -ball_up(-total), 0.0)
 
@@ -122,10 +122,10 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
 
 CAPACITY_GAP = 1e-11
 """The gap at which the method stops, in nats; 1e-9 is what is promised."""
-STEPS, ROUNDS = 120, 60
-CAPACITY_FEW = 64
+CAPACITY_STEPS, CAPACITY_ROUNDS = 120, 60
+CAPACITY_BLOCK_ROWS = 64
 """Rows to begin with, and to add at a time."""
-MOST_OUTPUTS = 2048
+MAX_CAPACITY_OUTPUTS = 2048
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,13 @@ class Capacity(Notion):
         channel.need_finite("capacity")
         table = np.asarray(channel.wide, dtype=float)
         table = table[:, table.max(axis=0) > 0]
-        if table.shape[1] > MOST_OUTPUTS:
-            raise Unsupported(f"capacity takes at most {MOST_OUTPUTS:,} outputs")
+        if table.shape[1] > MAX_CAPACITY_OUTPUTS:
+            raise Unsupported(
+                f"the capacity of a channel of {table.shape[1]:,} outputs takes too long",
+                field="mechanism",
+                value=table.shape[1],
+                hint=f"use at most {MAX_CAPACITY_OUTPUTS:,}",
+            )
         chosen, weights = _best_prior(table)
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}
         total = sum(mass.values())
@@ -195,18 +200,20 @@ def _best_prior(table: Array) -> tuple[Array, Array]:
     count, columns = table.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         negative = np.where(table > 0, table * np.log(table), 0.0).sum(axis=1)
-    if count <= max(2 * CAPACITY_FEW, 2 * columns):
+    if count <= max(2 * CAPACITY_BLOCK_ROWS, 2 * columns):
         chosen = np.arange(count)
         return chosen, _capacity_weights(table, negative)
     chosen = np.unique(np.argmax(table, axis=0))
-    extra = np.argsort(-negative)[:CAPACITY_FEW]
+    extra = np.argsort(-negative)[:CAPACITY_BLOCK_ROWS]
     chosen = np.unique(np.concatenate([chosen, extra]))
-    for _ in range(ROUNDS):
+    for _ in range(CAPACITY_ROUNDS):
         weights = _capacity_weights(table[chosen], negative[chosen])
         far = negative - table @ np.log(weights @ table[chosen])
         reached = float(weights @ far[chosen])
         beyond = np.flatnonzero(far > reached + CAPACITY_GAP)
-        new = np.setdiff1d(beyond[np.argsort(-far[beyond])[: max(CAPACITY_FEW, columns)]], chosen)
+        new = np.setdiff1d(
+            beyond[np.argsort(-far[beyond])[: max(CAPACITY_BLOCK_ROWS, columns)]], chosen
+        )
         if not new.size:
             break
         kept = chosen[(weights > 1e-12) | (far[chosen] > reached - 1e-4)]
@@ -222,7 +229,7 @@ def _capacity_weights(table: Array, negative: Array) -> Array:
     far = negative - table @ np.log(weights @ table)
     level = float(far.max()) + 1e-2
     z = level - far
-    for _ in range(STEPS):
+    for _ in range(CAPACITY_STEPS):
         q = weights @ table
         far = negative - table @ np.log(q)
         gap = float(far.max() - weights @ far / weights.sum())
@@ -280,7 +287,7 @@ def _largest_step(values: Array, direction: Array) -> float:
 # How far beliefs about one row move on average over outputs (T23).
 
 
-EXACT_ENTRIES = 1 << 16
+MAX_EXACT_PROBABILITIES = 1 << 16
 """Up to this many probabilities sums are exact; beyond it floats, enlarged by their rounding."""
 
 
@@ -300,7 +307,7 @@ class MeanShift(OfOnePrior):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = record_channel(mechanism, space)
         channel.need_finite("the mean shift of beliefs")
-        if channel.likelihoods.size > EXACT_ENTRIES:
+        if channel.likelihoods.size > MAX_EXACT_PROBABILITIES:
             mass = self.prior.on_records(records, float)
             value = max(_row_shifts(mass[:, None] * channel.likelihoods, mass, records))
             slack = 1 + Fraction(8 * (records.worlds + records.rows + 8), 2**53)

@@ -9,7 +9,7 @@ from typing import Any
 
 from whosin import vocabulary
 from whosin.documents import read_object
-from whosin.errors import UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at
 from whosin.exact import rational
 from whosin.families import Explicit, read_family
 from whosin.mechanisms import Composed, Laplace, Mechanism
@@ -32,9 +32,7 @@ WORD_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
     "metric": read_metric,
-    "prior-file": lambda file: read_prior(
-        read_object(Path(file), Path(file).name, "a prior, in JSON")
-    ),
+    "prior-file": lambda file: read_prior(read_object(Path(file), Path(file).name)),
 }
 """Words whose value is an object of its own."""
 
@@ -91,7 +89,11 @@ class ChainFile:
     def mechanism(self) -> Laplace | Composed:
         """The noisy query; several releases of it where the file lists several scales."""
         if self.scale is None or self.scale == []:
-            raise invalid_value("scale", "given in the chain file", "nothing")
+            raise InvalidInput(
+                "the chain file has no scale",
+                field="scale",
+                hint="give the scale of the noise, or a list of scales",
+            )
         if isinstance(self.scale, list):
             return Composed([Laplace(self.statistic, scale) for scale in self.scale])
         return Laplace(self.statistic, self.scale)
@@ -105,7 +107,12 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     if not isinstance(asked, str) or asked not in statistics:
         raise UnknownName("query", str(asked), statistics)
     if "weights" in data and asked != "sum":
-        raise invalid_value("weights", f"left out for a {asked}", repr(data["weights"]))
+        raise InvalidInput(
+            f"weights have no meaning with {asked}",
+            field="weights",
+            value=data["weights"],
+            hint="leave them out",
+        )
     statistics[asked].weights(space)
     return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
 
@@ -119,7 +126,9 @@ def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | 
     if "blocks" in data:
         prior, people = read_blocks(data)
         if "scale" not in data:
-            raise invalid_value("scale", "given in the block file", "nothing")
+            raise InvalidInput(
+                "the block file has no scale", field="scale", hint="give the scale of the noise"
+            )
         noisy = Laplace(Count(), rational(data["scale"], "scale"))
         return PositiveMembership(Explicit([prior])), noisy, Subsets(people)
     return None

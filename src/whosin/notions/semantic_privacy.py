@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import (
     Array,
     ball_ratio_upper,
@@ -270,12 +270,15 @@ def _left_out(mass: Array, space: Records, default: int) -> str:
             missing.append(row)
         compared |= bool((other & view[:, default]).any())
     if missing and not compared:
-        raise invalid_value(
-            "default",
-            "a value that the prior allows beside others: Bayesian semantic privacy compares with "
-            "it. Choose a possible value, give this one a small probability, or measure "
-            "BayesianDifferentialPrivacy, which compares the possible values with each other",
-            f"{default}, which has probability 0",
+        raise InvalidInput(
+            f"default {default} has probability 0 under the prior, and Bayesian semantic privacy "
+            "compares with it",
+            field="default",
+            value=default,
+            hint=(
+                "choose a possible value, give this one a small probability, or measure "
+                "BayesianDifferentialPrivacy, which compares the possible values with each other"
+            ),
         )
     if not missing:
         return ""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import Unsupported
 from whosin.exact import Array, flint_rational, is_exact, probability, rational
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_kind, read_list
+from whosin.validation import check_kind, read_list, wrong_sum
 
 if TYPE_CHECKING:
     from whosin.priors.table import WorldTable
@@ -61,7 +61,9 @@ class Prior(ABC):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """The probability of each table of records, in world order."""
-        raise Unsupported(f"{type(self).__name__} is a prior about entities, not about records")
+        raise Unsupported(
+            f"{type(self).__name__} is a prior about entities, not about records", field="prior"
+        )
 
     def probabilities(self, space: Subsets) -> list[Fraction]:
         """The probability of each of the 2^n worlds, exactly."""
@@ -110,7 +112,9 @@ class RecordPrior(Prior):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise Unsupported(f"{type(self).__name__} is a prior about records, not about entities")
+        raise Unsupported(
+            f"{type(self).__name__} is a prior about records, not about entities", field="prior"
+        )
 
     @abstractmethod
     def on_records(self, space: Records, number: AsNumber) -> Array:
@@ -124,6 +128,5 @@ def read_distribution(values: Sequence[object], field: str) -> tuple[Fraction, .
     total = sum(exact, Fraction(0))
     slack = Fraction(0) if is_exact(*values) else SUM_TOLERANCE
     if abs(total - 1) > slack:
-        by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
-        raise invalid_value(field, "probabilities with sum 1", by)
+        raise wrong_sum(field, total, f"the probabilities in {field}")
     return tuple(value / total for value in exact)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior, RecordPrior, read_distribution
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import read_list, read_tables, read_whole
+from whosin.validation import read_list, read_tables, read_whole, shorten_value, wrong_sum
 
 # Households: any dependence inside a block of people, none between blocks.
 
@@ -44,22 +44,29 @@ class Blocks(Prior):
         for number, (members, table) in enumerate(read_tables(self.blocks, "blocks", accepted)):
             twice = seen & set(members)
             if twice or len(set(members)) != len(members):
-                raise invalid_value(
-                    f"block {number}", "people of no other block", sorted(map(str, twice))
+                raise InvalidInput(
+                    f"block {number} has people who are in another block, or twice in this one: "
+                    f"{shorten_value(sorted(map(str, twice)))}"
+                    if twice
+                    else f"block {number} lists someone twice",
+                    field=f"block {number}",
+                    value=members,
                 )
             seen |= set(members)
             for present in table:
                 outside = set(read_list(present, f"block {number}", "sets of its members"))
                 outside -= set(members)
                 if outside:
-                    raise invalid_value(
-                        f"block {number}", "sets of its members", sorted(map(str, outside))
+                    raise InvalidInput(
+                        f"block {number} has sets with people who are not its members: "
+                        f"{shorten_value(sorted(map(str, outside)))}",
+                        field=f"block {number}",
+                        value=present,
                     )
         for number, table in enumerate(self._exact):
             total = sum(table.values(), Fraction(0))
             if abs(total - 1) > SUM_TOLERANCE:
-                by = f"sum {float(total):.12g} (off by {float(total - 1):+.3g})"
-                raise invalid_value(f"block {number}", "probabilities with sum 1", by)
+                raise wrong_sum(f"block {number}", total, f"the probabilities of block {number}")
 
     @classmethod
     def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
@@ -93,7 +100,12 @@ class Blocks(Prior):
 
     def check(self, space: Subsets) -> None:
         if set(self._block_of) != set(space.entities):
-            raise invalid_value("blocks", "every entity in exactly one block", "not so")
+            raise InvalidInput(
+                "blocks do not cover the entities of the space",
+                field="blocks",
+                value=tuple(self._block_of),
+                hint="put every entity into exactly one block",
+            )
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -162,10 +174,17 @@ class Blocks(Prior):
     def check_records(self, space: Records) -> None:
         """On records a row is a person, by number, and its value whether they are present."""
         if space.values != 2:
-            raise invalid_value("values", "2 for blocks: absent, present", space.values)
+            raise InvalidInput(
+                f"blocks are about two values of a row, absent and present, not {space.values}",
+                field="values",
+                value=space.values,
+            )
         if set(self._block_of) != set(range(space.rows)):
-            raise invalid_value(
-                "blocks", f"rows 0 to {space.rows - 1}, each in one block", "not so"
+            raise InvalidInput(
+                "blocks do not cover the rows of the space",
+                field="blocks",
+                value=tuple(self._block_of),
+                hint=f"put each of the rows 0 to {space.rows - 1} into exactly one block",
             )
 
     def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
@@ -238,11 +257,18 @@ class Network(RecordPrior):
         accepted = "pairs of the parents and a mapping from their values to a distribution"
         for row, (parents, table) in enumerate(read_tables(self.nodes, "nodes", accepted)):
             if any(read_whole(parent, f"parents of row {row}", 0) >= row for parent in parents):
-                raise invalid_value(f"parents of row {row}", "earlier rows", tuple(parents))
+                raise InvalidInput(
+                    f"parents of row {row} must be earlier rows, not {tuple(parents)}",
+                    field=f"parents of row {row}",
+                    value=tuple(parents),
+                )
             for values in table:
                 if not isinstance(values, tuple) or len(values) != len(parents):
-                    raise invalid_value(
-                        f"table of row {row}", f"keys of {len(parents)} values", repr(values)
+                    raise InvalidInput(
+                        f"table of row {row} has the key {shorten_value(values)}",
+                        field=f"table of row {row}",
+                        value=values,
+                        hint=f"a key is a tuple of the values of its {len(parents)} parents",
                     )
         _ = self._exact
 
@@ -262,7 +288,11 @@ class Network(RecordPrior):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         if len(self.nodes) != space.rows:
-            raise invalid_value("nodes", f"{space.rows}, one for each row", len(self.nodes))
+            raise InvalidInput(
+                f"nodes has {len(self.nodes)} rows, and the space {space.rows}",
+                field="nodes",
+                value=len(self.nodes),
+            )
         require_table("a table over all records", space.worlds, 1, space.values)
         out = np.empty(space.worlds, dtype=float if number is float else object)
         for index, world in enumerate(space):
@@ -271,9 +301,12 @@ class Network(RecordPrior):
                 key = tuple(world[parent] for parent in parents)
                 chances = self._exact[row].get(key)
                 if chances is None or len(chances) != space.values:
-                    what = f"{space.values} probabilities given {key}"
-                    raise invalid_value(
-                        f"table of row {row}", what, "none" if chances is None else len(chances)
+                    count = "no" if chances is None else len(chances)
+                    raise InvalidInput(
+                        f"table of row {row} has {count} probabilities given {key}",
+                        field=f"table of row {row}",
+                        value=chances,
+                        hint=f"give {space.values} probabilities",
                     )
                 mass = mass * number(chances[world[row]])
             out[index] = mass
@@ -326,8 +359,11 @@ class MarkovChain(RecordPrior):
             if len(matrix) != values or any(
                 not isinstance(row, tuple) or len(row) != values for row in matrix
             ):
-                size = f"{values} × {values}, as there are {values} initial values"
-                raise invalid_value("transition", size, f"{len(matrix)} rows")
+                raise InvalidInput(
+                    f"transition must be {values} × {values}, as there are {values} initial values",
+                    field="transition",
+                    value=len(matrix),
+                )
             checked.append(
                 tuple(
                     read_distribution(row, f"{where} {index}") for index, row in enumerate(matrix)
@@ -351,12 +387,18 @@ class MarkovChain(RecordPrior):
 
     def check_records(self, space: Records) -> None:
         if self.values != space.values:
-            raise invalid_value("initial distribution", f"{space.values} values", self.values)
+            raise InvalidInput(
+                f"the initial distribution is over {self.values} values, and the space has "
+                f"{space.values}",
+                field="initial distribution",
+                value=self.values,
+            )
         if not self.homogeneous and len(self.steps) != space.rows - 1:
-            raise invalid_value(
-                "transition",
-                f"one matrix, or {space.rows - 1} for {space.rows} rows",
-                len(self.steps),
+            raise InvalidInput(
+                f"transition has {len(self.steps)} matrices for {space.rows} rows",
+                field="transition",
+                value=len(self.steps),
+                hint=f"give one matrix, or {space.rows - 1}",
             )
 
     def matrix(self, step: int) -> Array:

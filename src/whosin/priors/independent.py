@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     SUM_TOLERANCE,
@@ -23,7 +23,7 @@ from whosin.priors.base import (
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, wrong_sum
 
 # Entities are present independently of each other (Li13, distribution family 4.3).
 
@@ -49,7 +49,12 @@ class Independent(Prior):
             return
         object.__setattr__(self, "p", values)
         if not self._exact:
-            raise invalid_value("p", "a probability or one for each entity", "an empty list")
+            raise InvalidInput(
+                "p is an empty list",
+                field="p",
+                value=values,
+                hint="give a probability, or one for each entity",
+            )
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -88,8 +93,11 @@ class Independent(Prior):
         listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
         if len(listed) != space.rows:
-            raise invalid_value(
-                "p", f"a distribution, or {space.rows}, one for each row", len(listed)
+            raise InvalidInput(
+                f"p has {len(listed)} distributions for {space.rows} rows",
+                field="p",
+                value=len(listed),
+                hint="give one for all rows, or one for each",
             )
         read: dict[int, tuple[Fraction, ...]] = {}  # by identity: a million rows often share one
         for number, row in enumerate(listed):
@@ -102,11 +110,19 @@ class Independent(Prior):
 
     def check(self, space: Subsets) -> None:
         if self.by_row:
-            raise invalid_value(
-                "p", "numbers, one for each entity", "distributions, one for each row"
+            raise InvalidInput(
+                "p has a distribution for each row, and this space has entities",
+                field="p",
+                value=self.p,
+                hint="give a probability for each entity, or use Records(…)",
             )
         if isinstance(self.p, tuple) and len(self.p) != space.size:
-            raise invalid_value("p", f"one probability or {space.size}", f"{len(self.p)}")
+            raise InvalidInput(
+                f"p has {len(self.p)} probabilities for {space.size} entities",
+                field="p",
+                value=len(self.p),
+                hint="give one for all entities, or one for each",
+            )
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         return lattice.independent([number(p) for p in self.beliefs(lattice.space)])
@@ -170,7 +186,9 @@ class FixedSize(Prior):
     def check(self, space: Subsets) -> None:
         self._odds.check(space)
         if not self._total(self._odds.beliefs(space), self.size):
-            raise invalid_value("size", "possible under p", self.size)
+            raise InvalidInput(
+                f"a set of size {self.size} is impossible under p", field="size", value=self.size
+            )
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -243,7 +261,7 @@ class Exchangeable(Prior):
         object.__setattr__(self, "sizes", read_list(sizes, "sizes", "a list of numbers"))
         total = sum(self._exact, Fraction(0))
         if abs(total - 1) > SUM_TOLERANCE:
-            raise invalid_value("sizes", "numbers with sum 1", f"sum {float(total):.12g}")
+            raise wrong_sum("sizes", total)
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -255,7 +273,11 @@ class Exchangeable(Prior):
 
     def check(self, space: Subsets) -> None:
         if len(self.sizes) != space.size + 1:
-            raise invalid_value("sizes", f"{space.size + 1} numbers", len(self.sizes))
+            raise InvalidInput(
+                f"sizes has {len(self.sizes)} probabilities for the sizes 0 to {space.size}",
+                field="sizes",
+                value=len(self.sizes),
+            )
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -287,9 +309,17 @@ class Exchangeable(Prior):
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: `sizes` is the distribution of the number of rows with value 1."""
         if space.values != 2:
-            raise invalid_value("values", "2 for an exchangeable prior", space.values)
+            raise InvalidInput(
+                f"an exchangeable prior is about rows of two values, not {space.values}",
+                field="values",
+                value=space.values,
+            )
         if len(self.sizes) != space.rows + 1:
-            raise invalid_value("sizes", f"{space.rows + 1} numbers", len(self.sizes))
+            raise InvalidInput(
+                f"sizes has {len(self.sizes)} probabilities for the sizes 0 to {space.rows}",
+                field="sizes",
+                value=len(self.sizes),
+            )
         each = [mass / comb(space.rows, k) for k, mass in enumerate(self._exact)]
         ones = np.array([sum(world) for world in space])
         return convert_array(np.array(each, dtype=object)[ones], number)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array, is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, RecordPrior, read_distribution
 from whosin.priors.independent import Independent
@@ -70,11 +70,20 @@ class PriorSet(RecordPrior):
         """The set of each row."""
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
         if len(sets) != space.rows:
-            raise invalid_value("prior", f"one set, or {space.rows}, one for each row", len(sets))
+            raise InvalidInput(
+                f"prior has {len(sets)} sets for {space.rows} rows",
+                field="prior",
+                value=len(sets),
+                hint="give one set for all rows, or one for each",
+            )
         for one in self.sets:
             if one.values != space.values:
-                accepted = f"distributions over {space.values} values"
-                raise invalid_value("prior", accepted, f"{one.values} values")
+                raise InvalidInput(
+                    f"prior is about {one.values} values of a row, and the space has "
+                    f"{space.values}",
+                    field="prior",
+                    value=one.values,
+                )
         return sets
 
     @property
@@ -90,8 +99,9 @@ class PriorSet(RecordPrior):
 
     def _refuse(self) -> NoReturn:
         raise Unsupported(
-            f"{type(self).__name__} is a set of priors on records, and this asks for one prior: "
-            "only Identifiability and distortion.best take a set"
+            f"{type(self).__name__} is a set of priors on records, and this asks for one prior",
+            field="prior",
+            hint="only Identifiability and distortion.best take a set",
         )
 
 
@@ -181,7 +191,11 @@ class Box(PriorSet):
                 raise invalid_value(field, ACCEPTED_DISTRIBUTIONS, repr(given))
             object.__setattr__(self, field, plain)
         if len(self.low) != len(self.high) or is_nested(self.low[0]) != is_nested(self.high[0]):
-            raise invalid_value("low and high", "lists of the same shape", "different shapes")
+            raise InvalidInput(
+                "low and high are lists of different shapes",
+                field="low and high",
+                value=(self.low, self.high),
+            )
         _ = self.sets  # reads and checks every number
 
     @cached_property
@@ -212,17 +226,30 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     below = tuple(probability(value, f"low{where}") for value in low)
     above = tuple(probability(value, f"high{where}") for value in high)
     if not below or len(below) != len(above):
-        accepted = "the same number of probabilities in low and in high"
-        raise invalid_value(f"low and high{where}", accepted, f"{len(below)} and {len(above)}")
+        raise InvalidInput(
+            f"low{where} has {len(below)} probabilities and high{where} {len(above)}",
+            field=f"low and high{where}",
+            value=(len(below), len(above)),
+            hint="give one in each for every value",
+        )
     for value, (least, most) in enumerate(zip(below, above, strict=True)):
         if least > most:
-            got = f"{float(least):g} above {float(most):g} for value {value}"
-            raise invalid_value(f"low{where}", "at most high", got)
+            raise InvalidInput(
+                f"low{where} is above high{where} for value {value}: {float(least):g} > "
+                f"{float(most):g}",
+                field=f"low{where}",
+                value=least,
+            )
     slack = Fraction(0) if is_exact(*low, *high) else SUM_TOLERANCE
     least, most = sum(below, Fraction(0)), sum(above, Fraction(0))
     if least > 1 + slack or most < 1 - slack:
-        got = f"sums {float(least):.12g} and {float(most):.12g}: no distribution is between them"
-        raise invalid_value(f"low and high{where}", "low with sum at most 1, high at least 1", got)
+        raise InvalidInput(
+            f"no distribution lies between low{where} and high{where}: they add up to "
+            f"{float(least):.12g} and {float(most):.12g}",
+            field=f"low and high{where}",
+            value=(least, most),
+            hint="low must add up to at most 1 and high to at least 1",
+        )
     if least > 1:  # floats that miss a sum of 1
         below = tuple(value / least for value in below)
         above = tuple(map(max, below, above))
@@ -234,7 +261,7 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
 # All mixtures of listed distributions, for each row.
 
 
-HULL_ACCEPTED = "a list of distributions over values, or one such list a row"
+ACCEPTED_POINTS = "a list of distributions over values, or one such list a row"
 
 
 @dataclass(frozen=True)
@@ -281,10 +308,10 @@ class Hull(PriorSet):
     points: tuple[Any, ...]
 
     def __init__(self, points: Iterable[Any]) -> None:
-        given = tuple(map(_plain_tuples, read_list(points, "points", HULL_ACCEPTED)))
+        given = tuple(map(_plain_tuples, read_list(points, "points", ACCEPTED_POINTS)))
         object.__setattr__(self, "points", given)
         if not given or not all(map(is_nested, given)):
-            raise invalid_value("points", HULL_ACCEPTED, repr(points))
+            raise invalid_value("points", ACCEPTED_POINTS, repr(points))
         _ = self.sets  # reads and checks every number
 
     @cached_property
@@ -312,10 +339,12 @@ class Hull(PriorSet):
 
 def _read_mixtures(points: Any, field: str) -> Mixtures:
     if not points or not all(map(is_nested, points)):
-        raise invalid_value(field, HULL_ACCEPTED, repr(points))
+        raise invalid_value(field, ACCEPTED_POINTS, repr(points))
     read = tuple(read_distribution(point, field) for point in points)
     if len({len(point) for point in read}) != 1:
-        raise invalid_value(field, "distributions over the same values", "different lengths")
+        raise InvalidInput(
+            f"{field} has distributions over different numbers of values", field=field, value=points
+        )
     return Mixtures(read)
 
 
@@ -323,6 +352,6 @@ def _plain_tuples(entry: Any) -> Any:
     """Tuples all the way down."""
     if isinstance(entry, Independent):
         if entry.by_row or not isinstance(entry.p, tuple):
-            raise invalid_value("points", HULL_ACCEPTED, repr(entry))
+            raise invalid_value("points", ACCEPTED_POINTS, repr(entry))
         return entry.p
     return tuple(map(_plain_tuples, entry)) if is_nested(entry) else entry

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from whosin.documents import check_keys
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
 from whosin.priors.correlated import Blocks, MarkovChain
 from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.spaces import Lattice, Records, Space, Subsets
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, shorten_value, wrong_sum
 
 # A prior written out world by world.
 
@@ -45,7 +45,7 @@ class WorldTable(Prior):
         object.__setattr__(self, "length", length)
         total = sum((probability(v, "probabilities") for v in support.values()), Fraction(0))
         if abs(total - 1) > SUM_TOLERANCE:
-            raise invalid_value("probabilities", "numbers with sum 1", f"sum {float(total):.12g}")
+            raise wrong_sum("probabilities", total)
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -58,8 +58,10 @@ class WorldTable(Prior):
     def worlds(self, space: Space) -> dict[int, Fraction]:
         """World number → probability, positive ones only."""
         if self.length is not None and self.length != space.worlds:
-            raise invalid_value(
-                "probabilities", f"{space.worlds} numbers, one for each world", self.length
+            raise InvalidInput(
+                f"probabilities has {self.length} numbers for {space.worlds} worlds",
+                field="probabilities",
+                value=self.length,
             )
         table: dict[int, Fraction] = {}
         for world, mass in self._exact.items():
@@ -117,9 +119,9 @@ class WorldTable(Prior):
 # them is `notions.reading`. Numbers are read as they are spelled.
 
 
-MOST_PEOPLE = 100_000
+MAX_BLOCK_PEOPLE = 100_000
 """People in the blocks of a file."""
-MOST_ROWS = 100_000
+MAX_CHAIN_ROWS = 100_000
 """Rows of a chain; ten thousand take some seconds."""
 PRIOR_KINDS: dict[str, tuple[Any, ...]] = {
     "independent": (Independent, "p"),
@@ -156,15 +158,22 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
     """The chains of a chain file, and the rows they are about."""
     check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
     if ("chain" in data) == ("chains" in data):
-        got = "both" if "chain" in data else "none"
-        raise invalid_value("keys of the chain file", "chain or chains, one of the two", got)
+        raise InvalidInput(
+            "the file has both chain and chains" if "chain" in data else "the file has no chain",
+            field="keys of the chain file",
+            hint="give chain, or chains for several",
+        )
     listed = data.get("chains", [data.get("chain")])
     if not isinstance(listed, list) or not listed:
         raise invalid_value("chains", "a list of chains", repr(listed))
     chains = tuple(_read_chain(each) for each in listed)
     if len({chain.values for chain in chains}) > 1:
-        raise invalid_value("chains", "of one number of values", "several")
-    rows = read_whole(data.get("rows"), "rows", 1, MOST_ROWS, ": how long the series is")
+        raise InvalidInput(
+            "chains are about different numbers of values",
+            field="chains",
+            value=sorted({chain.values for chain in chains}),
+        )
+    rows = read_whole(data.get("rows"), "rows", 1, MAX_CHAIN_ROWS, ": how long the series is")
     space = Records(rows, chains[0].values)
     for chain in chains:
         chain.check_records(space)
@@ -182,7 +191,11 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
     """The prior of a block file, and how many people it is about."""
     check_keys(data, ("blocks", "query", "scale"), "block file")
     if data.get("query", "count") != "count":
-        raise invalid_value("query", "count", repr(data["query"]))
+        raise InvalidInput(
+            f"a block file is about a count, not {shorten_value(data['query'])}",
+            field="query",
+            value=data["query"],
+        )
     listed = data.get("blocks")
     if not isinstance(listed, list) or not listed:
         raise invalid_value("blocks", "a list of blocks", listed)
@@ -194,8 +207,12 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
         check_keys(block, ("size", "copies", "sets"), "block")
         size = read_whole(block.get("size"), f"size of block {number}", 1)
         copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
-        if people + size * copies > MOST_PEOPLE:
-            raise invalid_value("blocks", f"of at most {MOST_PEOPLE:,} people together", "more")
+        if people + size * copies > MAX_BLOCK_PEOPLE:
+            raise InvalidInput(
+                f"blocks are about more than {MAX_BLOCK_PEOPLE:,} people",
+                field="blocks",
+                value=people + size * copies,
+            )
         sets = block.get("sets")
         if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
             raise invalid_value(f"sets of block {number}", "a list of objects", repr(sets))
@@ -207,7 +224,11 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
                 if not isinstance(present, list) or any(
                     not isinstance(who, int) or not 0 <= who < size for who in present
                 ):
-                    raise invalid_value("present", f"people from 0 to {size - 1}", repr(present))
+                    raise InvalidInput(
+                        f"present lists people from 0 to {size - 1}, not {shorten_value(present)}",
+                        field="present",
+                        value=present,
+                    )
                 table[tuple(people + who for who in present)] = each.get("probability")
             blocks.append((range(people, people + size), table))
             people += size
@@ -226,7 +247,12 @@ def read_record_prior(
     if "chain" in data or "chains" in data:
         chains, space = read_chains(data)
         if len(chains) != 1:
-            raise invalid_value("chains", "one chain: a single prior", len(chains))
+            raise InvalidInput(
+                f"the file has {len(chains)} chains, and one prior is needed",
+                field="chains",
+                value=len(chains),
+                hint="keep one chain",
+            )
         prior, sizes = chains[0], (space.rows, space.values)
     elif "blocks" in data:
         prior, people = read_blocks(data)
@@ -236,7 +262,12 @@ def read_record_prior(
         sizes = _prior_sizes(prior, rows, values)
     for field, asked, inside in (("rows", rows, sizes[0]), ("values", values, sizes[1])):
         if asked is not None and asked != inside:
-            raise invalid_value(field, f"{inside}, as the file says, or left out", asked)
+            raise InvalidInput(
+                f"{field} is {asked}, and the file says {inside}",
+                field=field,
+                value=asked,
+                hint=f"leave {field} out",
+            )
     return prior, Records(*sizes)
 
 
@@ -257,5 +288,7 @@ def _prior_sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[in
     elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
         count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
     if count is None:
-        raise invalid_value("rows", "given: the file does not say how many rows", "nothing")
+        raise InvalidInput(
+            "the file does not say how many rows there are", field="rows", hint="give rows"
+        )
     return count, m

@@ -1,66 +1,8 @@
-"""Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown."""
+"""Answers from real tables, on DuckDB or Spark, each debited in a ledger before it is shown.
 
-from whosin.release.answer import Answer, Release
-from whosin.release.cost import CostEstimate
-from whosin.release.dates import Dates
-from whosin.release.domains import Range, Values
-from whosin.release.engines import DuckDB, Engine, Spark
-from whosin.release.features import Feature
-from whosin.release.queries import (
-    QUERIES,
-    Count,
-    Deviation,
-    Histogram,
-    Keys,
-    Marginals,
-    Maximum,
-    Mean,
-    Median,
-    Quantile,
-    Query,
-    Rows,
-    Sum,
-    Synthetic,
-    Top,
-    Variance,
-)
-from whosin.release.related_tables import FurtherTable, LookupTable
-from whosin.release.session import Session
-from whosin.release.table import Table
+Names are imported when they are first used; they are in `__init__.pyi`.
+"""
 
-__all__ = [
-    "QUERIES",
-    "Answer",
-    "CostEstimate",
-    "Count",
-    "Dates",
-    "Deviation",
-    "DuckDB",
-    "Engine",
-    "Feature",
-    "FurtherTable",
-    "Histogram",
-    "Keys",
-    "LookupTable",
-    "Marginals",
-    "Maximum",
-    "Mean",
-    "Median",
-    "Quantile",
-    "Query",
-    "Range",
-    "Release",
-    "Rows",
-    "Session",
-    "Spark",
-    "Sum",
-    "Synthetic",
-    "Table",
-    "Top",
-    "Values",
-    "Variance",
-]
+from lazy_loader import attach_stub
 
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

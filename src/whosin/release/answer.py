@@ -1,4 +1,13 @@
-"""Answers as data, and the mark for those too noisy to read."""
+"""Answers as data, and the mark for those too noisy to read.
+
+Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by. This
+looks at an answer that was paid for and at nothing else. Amounts (counts, sums) are measured by
+themselves, as statistical offices do: a relative standard error above 30%, taken as how far the
+farther end of the interval is from the value, over 1.96. That is a little more than Laplace noise
+has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points of a
+column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
+declared range, of which their interval may cover at most a quarter.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +29,10 @@ from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
 
-# Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by.
-#
-# Contract: this looks at an answer that was paid for and at nothing else. Amounts (counts, sums)
-# are
-# measured by themselves, as statistical offices do: a relative standard error above 30%, taken as
-# how
-# far the farther end of the interval is from the value, over 1.96. That is a little more than
-# Laplace
-# noise has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points
-# of a column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
-# declared range, of which their interval may cover at most a quarter.
-
-
 NOISY_LEVEL = 0.3
 """The relative standard error above which a cell is marked."""
 NORMAL_QUANTILE = 1.96
-MOST_OF_RANGE = 0.25
+MAX_RANGE_SHARE = 0.25
 """The share of a column's range above which the interval of a point of it is marked."""
 NOISY_MARK = "*"
 
@@ -59,7 +55,7 @@ def too_noisy(
     marks = []
     for value, low, high in ([row[index] for index in at] for row in rows):
         if ends is not None:
-            marks.append(high - low > MOST_OF_RANGE * (ends[1] - ends[0]))
+            marks.append(high - low > MAX_RANGE_SHARE * (ends[1] - ends[0]))
         else:
             marks.append(max(value - low, high - value) / NORMAL_QUANTILE > level * abs(value))
     return tuple(marks)
@@ -74,9 +70,6 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     if of_range:
         why = "the interval covers more than a quarter of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
-
-
-# Answers: what may be shown, with its error and its cost.
 
 
 SEVERAL_TABLES_NOTE = (
@@ -97,8 +90,8 @@ SYNTHETIC_NOTE = (
     "{tables} tables of up to {columns} columns, {distance} of the rows would have to move for "
     "a table to be the true one, give or take {within} with 95% probability."
 )
-"""What an answer with a learned table says about it."""
-MOST_NAMED = 12
+"""What an answer with a synthetic table says about it."""
+MAX_NAMED_TITLES = 12
 """Tables that the statement names; the details have all."""
 
 
@@ -113,8 +106,8 @@ class Answer(Displayed):
         noise: what noise it has, in words.
         cost: what it cost under the plan's relation.
         details: for an answer with several tables, the labels of their columns, what each is worth,
-            and what was measured, so that others can estimate again. For a learned table: what was
-            measured and chosen, at which cost, how good it is, and the plan's promise.
+            and what was measured, so that others can estimate again. For a synthetic table: what
+            was measured and chosen, at which cost, how good it is, and the plan's promise.
     """
 
     title: str
@@ -330,6 +323,6 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     named = list(dict.fromkeys(" × ".join(each) for each in chosen if len(each) > 1))
     if not named:
         return ""
-    more = len(named) - MOST_NAMED
-    listed = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(named) - MAX_NAMED_TITLES
+    listed = ", ".join(named[:MAX_NAMED_TITLES]) + (f" and {more} more" if more > 0 else "")
     return f" Besides single columns it knows these tables, in the order of their choice: {listed}."

@@ -1,4 +1,17 @@
-"""How a budget is split over a batch, and what the batch costs."""
+"""How a budget is split over a batch, and what the batch costs.
+
+A batch whose budget is divided so that the expected error is least: the split "optimal". Only
+public numbers decide. What is lowered is Σ worth · variance of a number, over the queries whose
+error is known beforehand; it is never more than under the split by weights, at the same cost. A
+query's worth is its weight, over its magnitude squared where all have magnitudes; otherwise errors
+of sums count relative to the most that one row can add, so that units play no part. Queries whose
+error is not known beforehand (means, variances, quantiles, selections, synthetic tables) keep the
+part of the budget that their weight gives them.
+
+Counts and group-bys that are tables of one workload are measured at once (`queries.together`). The
+variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least Σ
+V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its square root.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, UnknownName, at, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, at, invalid_value, shorten
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
@@ -16,12 +29,7 @@ from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
-from whosin.release.queries.together import JointMeasurement, merge_key
 from whosin.release.table import Table
-
-# A budget split over a batch: by weights, or so that relative errors are alike. `least_error` has
-# the split "optimal".
-
 
 OPTIMAL_SPLIT = "optimal"
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
@@ -64,7 +72,12 @@ def divisible_units(unspent: RemainingBudget, noise: str) -> int:
     if noise not in NOISE_KINDS:
         raise UnknownName("noise", str(noise), NOISE_KINDS)
     if noise == "gaussian" and not unspent.rho:
-        raise invalid_value("noise", "laplace, under a plan without a delta", noise)
+        raise InvalidInput(
+            "gaussian noise needs a plan with a delta, and this plan has none",
+            field="noise",
+            value=noise,
+            hint="use noise = laplace, or plan with a delta",
+        )
     # After Gaussian noise there is no pure ε left to spend, but ε that counts by its ρ.
     return (
         unspent.rho
@@ -92,7 +105,12 @@ def divide_budget(
         epsilon = 0 if rho else encoding.epsilon_from_rho(amount) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
-                raise invalid_value("weight", "large enough to get any budget", query.weight)
+                raise InvalidInput(
+                    f"weight {shorten(query.weight)} leaves nothing of the budget for this query",
+                    field="weight",
+                    value=query.weight,
+                    hint="give it a larger weight",
+                )
         scale = encoding.EPSILON_UNITS
         result.append(Share(unspent.plan, Fraction(epsilon, scale), Fraction(rho, scale), delta))
     return result
@@ -117,8 +135,14 @@ def _equal_errors(
         if (sensitivity := _query_sensitivity(query, table, plan, gaussian)) is not None
     }
     if not sensitivities:
-        accepted = "weights, where no query has an error that is known beforehand"
-        raise invalid_value("split", accepted, "relative-error")
+        raise InvalidInput(
+            "split = relative-error needs a query whose error is known beforehand, and none of "
+            "these "
+            "has one",
+            field="split",
+            value="relative-error",
+            hint="split by weights",
+        )
     budget = float(sum(parts[number] for number in sensitivities))
 
     def needed(error: float) -> list[float]:
@@ -153,27 +177,18 @@ def _query_sensitivity(
     ):
         return None
     if query.magnitude is None:
-        raise invalid_value("magnitude", "declared for every query, to split by error", query.title)
+        raise InvalidInput(
+            f"the query {query.title!r} declares no magnitude, and splitting by error needs one "
+            "of every "
+            "query",
+            field="magnitude",
+            value=query.title,
+        )
     noisy, magnitude = estimate.parts[0], float(rational(query.magnitude))
     if gaussian:
         return 0.0, estimate.error / magnitude * math.sqrt(probe)
-    steps = float(noisy.scale * probe)
+    steps = noisy.noise.spread * float(probe)
     return steps, steps * float(noisy.part.unit) / magnitude
-
-
-# A batch whose budget is divided so that the expected error is least: the split "optimal".
-#
-# Contract: only public numbers decide. What is lowered is Σ worth · variance of a number, over the
-# queries whose error is known beforehand; it is never more than under the split by weights, at the
-# same cost. A query's worth is its weight, over its magnitude squared where all have magnitudes;
-# otherwise errors of sums count relative to the most that one row can add, so that units play no
-# part. Queries whose error is not known beforehand (means, variances, quantiles, selections,
-# synthetic tables) keep the part of the budget that their weight gives them.
-#
-# Counts and group-bys that are tables of one workload are measured at once (`queries.together`).
-# The
-# variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least
-# Σ V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its square root.
 
 
 MIN_PART = 1e-6
@@ -191,7 +206,7 @@ class _Unit:
 def least_error(
     queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
 ) -> list[CostEstimate]:
-    """A cost estimate for each query; those that are measured at once have one `joint` estimate."""
+    """A cost estimate for each query; those that are measured at once have one `joint`."""
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
     if any(estimate.charge.alone for estimate in evenly):
         return evenly
@@ -218,7 +233,7 @@ def least_error(
 def estimate_costs(
     queries: Sequence[Query], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
-    """The estimates of queries with a share each; errors name the query."""
+    """The cost estimates of queries with a share each; errors name the query."""
     estimates = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
@@ -227,7 +242,13 @@ def estimate_costs(
                 replace(query.estimate_cost(asked, share), cautions=query.cautions(asked))
             )
     if len(estimates) > 1 and any(estimate.charge.alone for estimate in estimates):
-        raise invalid_value("queries", "only one, where a promise does not add", len(estimates))
+        raise InvalidInput(
+            f"one of these {len(estimates)} queries has a promise that does not compose with "
+            "others",
+            field="queries",
+            value=len(estimates),
+            hint="ask it alone",
+        )
     return estimates
 
 
@@ -240,7 +261,7 @@ def standard_error(estimate: CostEstimate) -> float | None:
     if estimate.error is None or len(estimate.parts) != 1:
         return None
     noisy = estimate.parts[0]
-    return math.sqrt(noisy.variance) * float(noisy.part.unit)
+    return math.sqrt(noisy.noise.variance) * float(noisy.part.unit)
 
 
 def _query_weights(
@@ -251,14 +272,19 @@ def _query_weights(
     said = [query.magnitude is not None for query in known]
     if any(said) and not all(said):
         missing = next(query for query in known if query.magnitude is None)
-        raise invalid_value("magnitude", "declared for all queries or for none", missing.title)
+        raise InvalidInput(
+            f"the query {missing.title!r} declares no magnitude, and others do",
+            field="magnitude",
+            value=missing.title,
+            hint="declare it for all queries or for none",
+        )
     result: list[float | None] = []
     for query, estimate, error in zip(queries, estimates, spread, strict=True):
         if query.magnitude is not None:
             scale = float(rational(query.magnitude))
         else:
             part = estimate.parts[0].part if len(estimate.parts) == 1 else None
-            scale = 1.0 if part is None else float(part.most * part.unit)
+            scale = 1.0 if part is None else float(part.max_row_contribution * part.unit)
         worth = float(rational(query.weight)) / scale**2
         result.append(None if error is None else worth)
     return result
@@ -268,6 +294,8 @@ def _merge_queries(
     queries: Sequence[Query], table: Table, plan: Plan, worths: Sequence[float | None]
 ) -> list[_Unit]:
     """The queries, those that can be measured at once put together, in the order of the first."""
+    from whosin.release.queries.together import JointMeasurement, merge_key
+
     groups: dict[object, list[int]] = {}
     for index, query in enumerate(queries):
         key = merge_key(query, query.asked_of(table), plan)
@@ -286,6 +314,8 @@ def _estimates_by_query(
     units: Sequence[_Unit], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
     """The estimates of each query, in the order of the queries."""
+    from whosin.release.queries.together import JointMeasurement
+
     estimates: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
         asked = unit.query.asked_of(table)
@@ -328,10 +358,7 @@ def _improve_parts(
     return result
 
 
-# The cost of a batch, before anything runs: no ledger is written, no row is read.
-
-
-WORTH_SAYING = 1.1
+MIN_NOTED_RATIO = 1.1
 """How many times smaller noise has to be for a caution."""
 
 ROUNDING_UNITS = 10**3
@@ -355,7 +382,7 @@ def estimate_batch_cost(
         spent: what was spent of the plan before.
         share: the part of the plan's budget for this batch, at most what is left; by default all
             that is left.
-        split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+        split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
             `least_error`).
         noise: "laplace" or "gaussian".
         capped: whether a share of all means all that is left.
@@ -375,12 +402,12 @@ def estimate_batch_cost(
 def caution_smaller_noise(
     table: Table, unspent: RemainingBudget, estimates: Sequence[CostEstimate]
 ) -> list[CostEstimate]:
-    """The estimates accounted in ρ, with a caution each where the same part of the pure ε would
-    give an answer less noise."""
+    """Cost estimates, with a caution for each with a cost in ρ to which the same part of the pure
+    ε would give less noise."""
     result = []
     for estimate in estimates:
         gain = _laplace_gain(table, unspent, estimate)
-        if gain > WORTH_SAYING:
+        if gain > MIN_NOTED_RATIO:
             estimate = replace(
                 estimate, cautions=(*estimate.cautions, CostWarning("noise", times=gain))
             )
@@ -400,7 +427,7 @@ def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate
     if isinstance(query, Linear):
         grouped = bool(query.cells(asked).columns)
         other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
-        return math.sqrt(estimate.parts[0].variance / other.variance)
+        return math.sqrt(estimate.parts[0].noise.variance / other.noise.variance)
     if not query.selects:
         return 0.0
     return float(estimate.details.scale / query.estimate_cost(asked, pure).details.scale)
@@ -411,7 +438,9 @@ def read_queries(queries: object) -> list[Query]:
     asked = queries if isinstance(queries, list | tuple) else [queries]
     result = [query for query in asked if isinstance(query, Query)]
     if not result or len(result) != len(asked):
-        raise invalid_value("queries", "one query or more, such as Count()", repr(queries)[:80])
+        raise invalid_value(
+            "queries", "a query or a list of queries, such as Count()", repr(queries)[:80]
+        )
     return result
 
 
@@ -425,7 +454,7 @@ def _read_unspent(
         max(0, budget.delta - spent.delta),
     ]
     if not left[0] and not left[1]:
-        raise BudgetRefused("this session has spent all of its plan's budget")
+        raise BudgetRefused("this session has spent all of its plan's budget", field="share")
     if share is not None:
         part = budget.part(share)
         wanted = (part.epsilon, part.rho, part.delta)
@@ -435,8 +464,10 @@ def _read_unspent(
         if not means_rest and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
             most = format_figures(Fraction(left[by_rho], whole), 4, "down")
             raise BudgetRefused(
-                f"share must be at most {most}, the part of the plan's budget that is left in this "
-                f"session; got {share}"
+                f"share is {share}, and {most} of the plan's budget is left in this session",
+                field="share",
+                value=share,
+                hint=f"ask for at most {most}",
             )
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     return RemainingBudget(plan, *left)

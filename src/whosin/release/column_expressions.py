@@ -1,4 +1,18 @@
-"""Columns made of columns: calendar parts, decades, upper levels, and numbers of groups."""
+"""Columns made of columns: calendar parts, decades, upper levels, and numbers of groups.
+
+Columns of our own beside a table's, whatever these are called. A name that we add is one that no
+column of the table has, in whatever letters, since engines take names that differ only in small and
+capital letters for one. Columns are handed to Ibis with their names inside, never as Python's
+keywords: a column may be called self.
+
+An upper level of a column as cells: by = "canton", where rows have a municipality. A row's parent
+follows from its value alone, in the engine, by looking the value up. A value outside the domain is
+outside at every level: in "other", dropped, or at the parent of the value as which it counts.
+
+Cells made from a declared column by a function: month(visit), decade(age). The cells follow from
+the declared domain alone. A row is placed by looking at it alone; what is outside the column's
+domain is outside here, and goes where that domain says.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +22,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
-from whosin.release.dates import (
+from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,
     DROP,
     OTHER_LABEL,
     Dates,
+    Domain,
+    Range,
+    Values,
     check_closed,
     date_code,
     other_label,
 )
-from whosin.release.domains import Domain, Parents, Range, Values
+from whosin.release.hierarchies import Parents
 from whosin.release.row_values import number_value
-
-# Columns of our own beside a table's, whatever these are called.
-#
-# Contract: a name that we add is one that no column of the table has, in whatever letters, since
-# engines take names that differ only in small and capital letters for one. Columns are handed to
-# Ibis
-# with their names inside, never as Python's keywords: a column may be called self.
 
 
 def fold_name(name: str) -> str:
@@ -67,13 +77,6 @@ def join_columns(
     return joined.select(
         select_columns(kept | {name: joined[ours[at]] for name, at in columns.items()})
     )
-
-
-# An upper level of a column as cells: by = "canton", where rows have a municipality.
-#
-# Contract: a row's parent follows from its value alone, in the engine, by looking the value up. A
-# value outside the domain is outside at every level: in "other", dropped, or at the parent of the
-# value as which it counts.
 
 
 @dataclass(frozen=True)
@@ -150,12 +153,17 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = fold_name(each.name)
             if name in taken:
-                raise invalid_value(
-                    field, "a level with a name that no column has", repr(each.name)
+                raise InvalidInput(
+                    f"the level {each.name!r} has the name of a column",
+                    field=field,
+                    value=each.name,
                 )
             if name in owners:
-                accepted = f"another level than {owners[name]} has"
-                raise invalid_value(field, accepted, repr(each.name))
+                raise InvalidInput(
+                    f"the level {each.name!r} is declared for {owners[name]} already",
+                    field=field,
+                    value=each.name,
+                )
             owners[name] = column
 
 
@@ -165,14 +173,8 @@ def root_column(domains: Mapping[str, Domain], name: str) -> str:
     return known[name][0] if name not in domains and name in known else name
 
 
-# Cells made from a declared column by a function: month(visit), decade(age).
-#
-# Contract: the cells follow from the declared domain alone. A row is placed by looking at it alone;
-# what is outside the column's domain is outside here, and goes where that domain says.
-
-
 DECADE_FUNCTION = "decade"
-MOST_DECADES = 1_000
+MAX_DECADES = 1_000
 FORM_PATTERN = re.compile(r"([a-z]+)\((.+)\)", re.DOTALL)
 
 
@@ -193,9 +195,12 @@ class Derived:
     def __post_init__(self) -> None:
         if isinstance(self.domain, Range):
             low, high = self.domain.bounds
-            if high // 10 - low // 10 >= MOST_DECADES:
-                accepted = f"a range of at most {MOST_DECADES} decades"
-                raise invalid_value(f"domain of {self.column}", accepted, "a wider one")
+            if high // 10 - low // 10 >= MAX_DECADES:
+                raise InvalidInput(
+                    f"the range of {self.column} spans more than {MAX_DECADES} decades",
+                    field=f"domain of {self.column}",
+                    hint="group by bins (edges) instead of decade()",
+                )
         if self.outside is not None:
             check_closed(len(self.values))
 
@@ -303,8 +308,12 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
     elif isinstance(domain, Range):
         known = (DECADE_FUNCTION,)
     else:
-        accepted = "a range of numbers or dates, to derive something from it"
-        raise invalid_value(f"domain of {column}", accepted, "a list of values")
+        raise InvalidInput(
+            f"{name} needs a range of numbers or dates, and {column} is declared as a list of "
+            "values",
+            field=f"domain of {column}",
+            value=name,
+        )
     if function not in known:
         raise UnknownName(f"function of {column}", function, known)
     assert isinstance(domain, Dates | Range)
@@ -314,8 +323,8 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
 # The number of a value's cell in its domain, found inside the engine.
 #
 # The number comes from a join with the list of declared values, which is hashed once, so that a row
-# costs the same however long the list is. Processor time to number and count the cells of 10^6
-# rows of Parquet on DuckDB, beside a CASE with a branch per value, which it replaces:
+# costs the same however long the list is. Processor time to number and count the cells of 10^6 rows
+# of Parquet on DuckDB, beside a CASE with a branch per value, which it replaces:
 #
 #     declared values      3     20    100   1,000   10,000
 #     join, s           0.03   0.03   0.03    0.05     0.05
@@ -326,7 +335,7 @@ def derive_column(name: str, column: str, domain: Domain) -> Derived:
 # and 0.067 s; 5: the same), and a hundred joins take seconds to write and to plan.
 
 
-MOST_BRANCHES = 12
+MAX_CASE_BRANCHES = 12
 """Values of a CASE on Spark, or of a list on DuckDB."""
 VALUE, NUMBER = "whosin_value", "whosin_number"
 
@@ -378,7 +387,7 @@ def listed_cell_number(key: Any, domain: Cellular, backend: str) -> Any | None:
     import ibis
 
     inner = domain.domain if isinstance(domain, MergedValues) else domain
-    if not isinstance(inner, Values) or len(inner.values) > MOST_BRANCHES:
+    if not isinstance(inner, Values) or len(inner.values) > MAX_CASE_BRANCHES:
         return None
     texts, beyond = key.type().is_string(), ibis.literal(domain.beyond, "int64")
     if backend == "pyspark" and texts:

@@ -1,4 +1,16 @@
-"""`where`: conditions on one row, alike on every engine, that no row can make fail."""
+"""`where`: conditions on one row, alike on every engine, that no row can make fail.
+
+A condition is written in SQL and translated node by node to Ibis. Only what is listed here is
+accepted (no subqueries, aggregates, windows, files, functions that are not listed, or options of a
+listed one that its rule does not read), and what engines could read in different ways is refused.
+Every operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad
+cast, a missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is
+true.
+
+Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
+letter changes case if it and its counterpart are each other's only one and lie in U+0000 to U+052F
+or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others stay.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +19,9 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.release.row_values import (
-    MOST_NESTED,
+    MAX_NESTED_OPERATIONS,
     comparable_values,
     count_operations,
     decade_value,
@@ -19,7 +31,7 @@ from whosin.release.row_values import (
     is_usable,
     iso_week,
     number_value,
-    refuse_value,
+    refuse_condition,
     short_text,
     sql_cast,
     text_with_whole,
@@ -28,10 +40,6 @@ from whosin.release.row_values import (
     truncated_remainder,
     unify_values,
 )
-
-# Constants of a condition: numbers, texts, patterns, and lists of them.
-#
-# Contract: as for `predicate`; what engines could read in different ways is refused.
 
 
 def is_number(node: Any) -> bool:
@@ -47,12 +55,18 @@ def read_literal(node: Any) -> Any:
         return ibis_module().literal(plain_text(node.this))
     if node.this.isascii() and node.this.isdigit():
         if len(node.this) > 19 or int(node.this) >= 2**63:
-            raise refuse_value("free of whole numbers of more than 64 bits", short_text(node.this))
+            raise refuse_condition(
+                f"where has the whole number {short_text(node.this)}, which does not fit into "
+                "64 bits",
+                node.this,
+            )
         return ibis_module().literal(int(node.this), "int64")
     try:
         return ibis_module().literal(float(node.this), "float64")
     except ValueError:
-        raise refuse_value("numbers such as 1.5", short_text(node.this)) from None
+        raise refuse_condition(
+            f"where has {short_text(node.this)}, which is not a number such as 1.5", node.this
+        ) from None
 
 
 def split_constants(value: Any, nodes: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -96,23 +110,22 @@ def read_pattern(node: Any) -> str:
     """The pattern of a `like`."""
     pattern = node.expression
     if not pattern.is_string or "\\" in pattern.this:
-        raise refuse_value("like with a plain pattern such as 'A%'", describe_node(pattern))
+        raise refuse_condition(
+            f"where has LIKE {describe_node(pattern)}",
+            pattern.this,
+            "write a plain pattern in quotes, without backslashes, such as 'A%'",
+        )
     return plain_text(str(pattern.this))
 
 
 def plain_text(text: str) -> str:
     """A text of a condition. Engines read some control characters in SQL as letters."""
     if any((ord(letter) < 32 and letter not in "\t\n\r") or letter == "\x7f" for letter in text):
-        accepted = "free of control characters other than tabs and line breaks"
-        raise refuse_value(accepted, short_text(text))
+        raise refuse_condition(
+            f"where has control characters other than tabs and line breaks in {short_text(text)}",
+            text,
+        )
     return text
-
-
-# Letters in conditions: small and capital ones, and what `trim` takes off.
-#
-# Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
-# letter changes if it and its counterpart are each other's only one and lie in U+0000 to U+052F or
-# U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others stay.
 
 
 LETTER_RANGES = (range(0x0530), range(0x1E00, 0x1F00))
@@ -166,29 +179,16 @@ def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
     return ibis.cases((value.re_search(NON_ASCII_PATTERN), value.translate(old, new)), else_=plain)
 
 
-# `where`: a condition on one row, in SQL's words, translated node by node to Ibis.
-#
-# Contract: only what is listed here is accepted (no subqueries, aggregates, windows, files,
-# functions
-# that are not listed, or options of a listed one that its rule does not read), and every operation
-# is
-# total: arithmetic is in doubles, what has no value (a division by zero, a bad cast, a missing
-# value,
-# NaN) is unknown, as NULL is in SQL, and rows count where the condition is true.
-
-
 MAX_CONDITION_LENGTH = 10_000
 MAX_CONDITION_DEPTH = 100
-MOST_NODES = 2_000
+MAX_CONDITION_NODES = 2_000
 MAX_OPERATIONS = 10_000
 """Operations on a row, each as often as an engine's SQL spells it."""
 MAX_SUBSTRING_DIGITS = 9
 MOMENT_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
-ROW_EXPRESSIONS = (
-    "a row expression: comparisons, and/or/not, in, between, like, arithmetic, case, coalesce"
-)
-MOST_CHANGES = 2
-SHORT_LIST = 20
+ROW_EXPRESSIONS = "use comparisons, and/or/not, in, between, like, arithmetic, case and coalesce"
+MAX_CASE_CHANGES = 2
+MAX_SHORT_LIST = 20
 TEXT_HINT = ", or a text in single quotes"
 IGNORED_OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
 """What the parser adds by itself, and has no meaning here."""
@@ -204,26 +204,41 @@ def parse_condition(text: object, table: Any) -> Any:
     from sqlglot.errors import SqlglotError
 
     if not isinstance(text, str) or not text.strip():
-        raise refuse_value("a condition in words of SQL", short_text(str(text)))
+        raise refuse_condition(
+            "where must be a condition in SQL", text, "for example age >= 65 and ward = 'A'"
+        )
     if len(text) > MAX_CONDITION_LENGTH:
-        raise refuse_value(f"at most {MAX_CONDITION_LENGTH} letters", f"{len(text)}")
+        raise refuse_condition(
+            f"where has {len(text):,} characters; at most {MAX_CONDITION_LENGTH:,} are read",
+            len(text),
+        )
     try:
         tokens = sqlglot.tokenize(text, read="duckdb")
         if any(token.comments or token.token_type.name == "SEMICOLON" for token in tokens):
-            raise refuse_value("one condition, without comments or semicolons", short_text(text))
+            raise refuse_condition(
+                f"where has a comment or a semicolon: {short_text(text)}", text, "leave it out"
+            )
         parsed = sqlglot.parse(text, read="duckdb")
     except (SqlglotError, RecursionError):
-        raise refuse_value(
-            "a condition such as age >= 65 and ward = 'A'", short_text(text)
+        raise refuse_condition(
+            f"where cannot be parsed: {short_text(text)}",
+            text,
+            "write a condition such as age >= 65 and ward = 'A'",
         ) from None
     if len(parsed) != 1 or parsed[0] is None:
-        raise refuse_value("one condition", short_text(text))
-    check_size(parsed[0], refuse_value)
+        raise refuse_condition(f"where must be one condition, not {short_text(text)}", text)
+    check_size(parsed[0], refuse_condition)
     result = _translate_node(parsed[0], table)
     if not result.type().is_boolean():
-        raise refuse_value("a condition, true or false", f"{short_text(text)}, which is a value")
+        raise refuse_condition(
+            f"where has {short_text(text)}, which is a value and not a condition",
+            text,
+            "compare it with something, for example age >= 65",
+        )
     if count_operations(result) > MAX_OPERATIONS:
-        raise refuse_value(f"of at most {MAX_OPERATIONS:,} operations on a row", "more")
+        raise refuse_condition(
+            f"where takes more than {MAX_OPERATIONS:,} operations for each row", text, "simplify it"
+        )
     return result.fill_null(False)
 
 
@@ -263,30 +278,44 @@ def unknown_column(
     kinds = table if isinstance(table, Mapping) else table.schema()
     if all(kind.is_string() for kind in kinds.values()):
         nearest = UnknownName(field, name, declared).nearest
-        hint = "" if nearest in (None, name) else f"did you mean {nearest!r}?"
-        accepted = "a column of the table, spelled as in its header" + otherwise
-        return invalid_value(field, accepted, repr(name[:80]), hint)
+        guess = "" if nearest in (None, name) else f"did you mean {nearest!r}?"
+        return InvalidInput(
+            f"the table has no column {short_text(name)}",
+            field=field,
+            value=name,
+            hint=guess or f"name a column as the header spells it{otherwise}",
+        )
     return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
 
 
-def check_size(root: Any, refused: Callable[[str, str], InvalidInput]) -> None:
+def check_size(root: Any, refused: Callable[[str, object, str], InvalidInput]) -> None:
     """Engines plan deep expressions slowly, or not at all."""
     level, nodes, depth = [root], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1
-        if nodes > MOST_NODES or depth > MAX_CONDITION_DEPTH:
-            raise refused(f"of at most {MAX_CONDITION_DEPTH} levels and {MOST_NODES} parts", "more")
+        if nodes > MAX_CONDITION_NODES or depth > MAX_CONDITION_DEPTH:
+            raise refused(
+                f"more than {MAX_CONDITION_DEPTH} levels or {MAX_CONDITION_NODES} terms are not "
+                "read",
+                None,
+                "simplify it",
+            )
         level = [child for node in level for child in node.iter_expressions()]
 
 
 def _translate_node(node: Any, table: Any) -> Any:
     rule = _translation_rules().get(type(node))
     if rule is None:
-        raise refuse_value(ROW_EXPRESSIONS, describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)}, which is not read", node.sql(), ROW_EXPRESSIONS
+        )
     known = _parts_read().get(type(node), {"this", "expression"}) | IGNORED_OPTIONS
     for option, value in node.args.items():
         if option not in known and value not in (None, False, []):
-            raise refuse_value(f"free of {_describe_option(option)}", describe_node(node))
+            raise refuse_condition(
+                f"where has {_describe_option(option)}, which is not read: {describe_node(node)}",
+                option,
+            )
     return rule(node, table)
 
 
@@ -387,9 +416,9 @@ def _check_shallow(node: Any, table: Any) -> Any:
     """A text whose letters are about to change: its expression is named three times."""
     from sqlglot import exp
 
-    if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MOST_CHANGES:
-        raise refuse_value(
-            f"of at most {MOST_CHANGES} of lower and upper in another", describe_node(node)
+    if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MAX_CASE_CHANGES:
+        raise refuse_condition(
+            f"where nests lower and upper more than {MAX_CASE_CHANGES} deep: {describe_node(node)}"
         )
     return _translate_text(node.this, table)
 
@@ -407,8 +436,10 @@ def _translate_column(node: Any, table: Any) -> Any:
         raise unknown_column("column in where", name, table, otherwise=TEXT_HINT)
     value = table[name]
     if not is_usable(value.type()):
-        raise refuse_value(
-            "about numbers, texts, truths, dates and times of day", str(value.type())
+        raise refuse_condition(
+            f"where names the column {name!r} of type {value.type()}",
+            name,
+            "conditions are about numbers, text, true and false, dates and times of day",
         )
     return number_value(value) if value.type().is_floating() else value
 
@@ -416,21 +447,27 @@ def _translate_column(node: Any, table: Any) -> Any:
 def _translate_truth(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
     if not value.type().is_boolean():
-        raise refuse_value("conditions between and, or, not", describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)} beside and, or or not, and it is not a condition"
+        )
     return value
 
 
 def _translate_text(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
     if not value.type().is_string():
-        raise refuse_value("a column of texts for like, lower, …", describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)}, which is not text as like, lower, … need"
+        )
     return value
 
 
 def _translate_date(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
     if not value.type().is_timestamp() and not value.type().is_date():
-        raise refuse_value("a column of dates for year, month, day", describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)}, which is not a date as year, month, … need"
+        )
     return timestamp_value(value)
 
 
@@ -445,8 +482,11 @@ def _arithmetic_rule(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 def _translate_quotient(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
-    if sum(1 for _ in node.expression.find_all(exp.Div)) > MOST_NESTED:
-        raise refuse_value(f"of at most {MOST_NESTED} divisions in a divisor", describe_node(node))
+    if sum(1 for _ in node.expression.find_all(exp.Div)) > MAX_NESTED_OPERATIONS:
+        raise refuse_condition(
+            f"where nests more than {MAX_NESTED_OPERATIONS} divisions in a divisor: "
+            f"{describe_node(node)}"
+        )
     return _arithmetic_rule(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
@@ -490,10 +530,15 @@ def _translate_in(node: Any, table: Any) -> Any:
     from sqlglot import exp
 
     if not node.expressions:
-        raise refuse_value("in with a list of values", describe_node(node))
-    if len(node.expressions) > SHORT_LIST and not isinstance(node.this, exp.Column):
-        raise refuse_value(
-            f"a column before a list of more than {SHORT_LIST}", describe_node(node.this)
+        raise refuse_condition(
+            f"where has {describe_node(node)}",
+            hint="write IN with a list of values, such as ('A', 'B')",
+        )
+    if len(node.expressions) > MAX_SHORT_LIST and not isinstance(node.this, exp.Column):
+        raise refuse_condition(
+            f"where has a list of more than {MAX_SHORT_LIST} values after "
+            f"{describe_node(node.this)}",
+            hint="a list that long needs a plain column before it",
         )
     known = (node.this, _translate_node(node.this, table))
     result, others = split_constants(known[1], node.expressions)
@@ -514,7 +559,9 @@ def _translate_is(node: Any, table: Any) -> Any:
         return (number_value(value) if value.type().is_floating() else value).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
-    raise refuse_value("is null, is true or is false", describe_node(node))
+    raise refuse_condition(
+        f"where has {describe_node(node)}", hint="write IS NULL, IS TRUE or IS FALSE"
+    )
 
 
 def _translate_function(node: Any, table: Any) -> Any:
@@ -523,11 +570,15 @@ def _translate_function(node: Any, table: Any) -> Any:
 
     name, given = str(node.this).lower(), node.expressions
     if name not in ("isoweek", "decade") or len(given) != 1:
-        raise refuse_value(ROW_EXPRESSIONS, describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)}, which is not read", node.sql(), ROW_EXPRESSIONS
+        )
     if name == "isoweek":
         return iso_week(_translate_date(given[0], table))
     if given[0].find(exp.Anonymous):  # its expression is named three times
-        raise refuse_value("the decade of a simpler expression", describe_node(node))
+        raise refuse_condition(
+            f"where has {describe_node(node)}", hint="take the decade of a simpler expression"
+        )
     value = _translate_node(given[0], table)
     dated = value.type().is_date() or value.type().is_timestamp()
     return decade_value(double_value(timestamp_value(value).year() if dated else value))
@@ -536,7 +587,9 @@ def _translate_function(node: Any, table: Any) -> Any:
 def _translate_extract(node: Any, table: Any) -> Any:
     part = node.this.name.lower()
     if part not in MOMENT_PARTS:
-        raise refuse_value(f"one of {', '.join(MOMENT_PARTS)}", part)
+        raise refuse_condition(
+            f"where extracts {part!r} from a date", part, f"take one of {', '.join(MOMENT_PARTS)}"
+        )
     return getattr(_translate_date(node.expression, table), part)()
 
 
@@ -557,11 +610,13 @@ def _translate_substring(node: Any, table: Any) -> Any:
         digits = str(part.this) if is_number(part) else ""
         whole = digits.isascii() and digits.isdigit() and len(digits) <= MAX_SUBSTRING_DIGITS
         if part is not None and (not whole or int(digits) < least):
-            accepted = "substr of whole numbers, a place from 1 up and a length"
-            raise refuse_value(accepted, describe_node(node))
+            raise refuse_condition(
+                f"where has {describe_node(node)}",
+                hint="write substr with a start from 1 up and a length, both whole numbers",
+            )
         places.append(None if part is None else int(digits))
     if places[0] is None:
-        raise refuse_value("substr from a place", describe_node(node))
+        raise refuse_condition(f"where has {describe_node(node)}, a substr without its start")
     return text.substr(places[0] - 1, places[1])
 
 
@@ -601,4 +656,4 @@ def _translate_coalesce(node: Any, table: Any) -> Any:
 
 def _describe_option(option: str) -> str:
     """A part of an expression that no rule reads, in words."""
-    return {"query": "queries of its own"}.get(option, f"the option {option!r}")
+    return {"query": "a subquery"}.get(option, f"the option {option!r}")

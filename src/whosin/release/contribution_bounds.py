@@ -1,4 +1,14 @@
-"""Contribution bounding and clamping, inside the engine; sensitivities; cost warnings."""
+"""Contribution bounding and clamping, inside the engine; sensitivities; cost warnings.
+
+The contribution bounds are declared: at most `max_rows_per_group` rows of a privacy unit in each of
+at most `max_groups` groups. The engine keeps them by choosing each person's rows at random, looking
+at that person alone (`row_values.sample_rows`); so an aggregate changes with one person by no more
+than its L1 sensitivity (`Aggregate.l1_sensitivity`), or its L2 sensitivity. A count of people or
+rows is `PEOPLE_PART` or `ROWS_PART`.
+
+An interval is about the noise. What bounding and clamping leave out is said in words
+(`bounds_statement`), because no interval covers it.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +21,18 @@ from whosin.errors import at
 from whosin.exact import format_figures, rational
 from whosin.release.column_expressions import Cellular, add_levels, base_column, root_column
 from whosin.release.conditions import parse_condition
-from whosin.release.dates import CLAMP, DROP, OTHER_LABEL
-from whosin.release.domains import Domain, Range
+from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range
 from whosin.release.groups import GroupGrid
-from whosin.release.row_sampling import MOST_HELD, sum_sampled_rows
-from whosin.release.row_sampling import sample_rows as sample_rows
+from whosin.release.row_values import (
+    MAX_RANKED_ROWS,
+    double_value,
+    rows_with_unit,
+    sum_sampled_rows,
+    whole_steps,
+)
 from whosin.release.row_values import clamp_value as clamp_value
-from whosin.release.row_values import double_value, rows_with_unit, whole_steps
+from whosin.release.row_values import sample_rows as sample_rows
 from whosin.release.table import Table
-
-# Contribution bounds and clamps of an answer, and what to be careful about before asking.
-#
-# Contract: everything here is declared, nothing comes from the rows. An answer's interval is about
-# its noise; what bounding and clamping leave out of the answer is said here, in words, because no
-# interval covers it.
-
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
 
@@ -215,21 +222,14 @@ def may_vary(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> tuple[s
     return tuple(name for name in own if name not in domains or not domains[name].constant)
 
 
-# No privacy unit contributes more than its bounds: inside the engine, with rows chosen at random.
-#
-# Contract: what these expressions return changes with one privacy unit by no more than
-# `Aggregate.l1_sensitivity` says, because its rows are chosen by looking at it alone
-# (`row_sampling`).
-
-
 UNIT_COLUMN = "privacy_unit"
-MOST_SUM = 2**62
+MAX_SUM = 2**62
 
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """At most `max_rows_per_group` rows of a privacy unit in each of at most `max_groups`
-    groups."""
+    """Contribution bounds: at most `max_rows_per_group` rows of a privacy unit count in each of at
+    most `max_groups` groups."""
 
     max_rows_per_group: int
     max_groups: int
@@ -253,10 +253,21 @@ class Aggregate:
     paired: bool = False
 
     def l1_sensitivity(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """The L1 sensitivity of all groups together, in units."""
-        most, width = self._max_changes()
+        """The L1 sensitivity: how far one privacy unit can move all groups together, in units.
+
+        For a count of people under add-remove neighbours it is `max_groups`; for a count of rows
+        `max_rows_per_group` times that. Replacing a person counts twice where there are groups,
+        since the two may be in different ones.
+
+        Args:
+            relation: what neighbouring tables differ in, "add-remove" or "replace".
+            grouped: whether the aggregate is computed for each group.
+        """
+        most, width = self._contribution_range()
         if self.paired:
-            return bounds.max_rows_per_group * most * self._cells(relation, bounds, grouped)
+            return (
+                bounds.max_rows_per_group * most * self._affected_groups(relation, bounds, grouped)
+            )
         if relation == "replace":
             return bounds.max_rows_per_group * (2 * bounds.max_groups * most if grouped else width)
         return bounds.max_rows_per_group * most * (bounds.max_groups if grouped else 1)
@@ -266,26 +277,28 @@ class Aggregate:
     ) -> int:
         """The squared L2 sensitivity. Replaced people share no group, or all of them, whichever is
         worse."""
-        most, width = self._max_changes()
+        most, width = self._contribution_range()
         if self.paired:  # the squares of a row's two numbers add up to no more than most²
-            return (bounds.max_rows_per_group * most) ** 2 * self._cells(relation, bounds, grouped)
+            return (bounds.max_rows_per_group * most) ** 2 * self._affected_groups(
+                relation, bounds, grouped
+            )
         if not grouped:
             return self.l1_sensitivity(relation, bounds, grouped) ** 2
         worst = max(2 * most**2, width**2) if relation == "replace" else most**2
         return bounds.max_groups * bounds.max_rows_per_group**2 * worst
 
     @property
-    def most(self) -> int:
-        """The most that one row can move the sum, in units."""
+    def max_row_contribution(self) -> int:
+        """The most that one row can add to the sum, or take from it, in units."""
         return max(abs(self.low), abs(self.high))
 
-    def _cells(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
-        """In how many groups a privacy unit adds something: it leaves as many as it enters, and
-        where it does both in one, it moves one part up and the other down."""
+    def _affected_groups(self, relation: str, bounds: ContributionBounds, grouped: bool) -> int:
+        """In how many groups a person adds something: a replaced one leaves as many as the other
+        enters, and where both are in one, one part rises and the other falls."""
         return (2 if relation == "replace" else 1) * (bounds.max_groups if grouped else 1)
 
-    def _max_changes(self) -> tuple[int, int]:
-        return self.most, max(self.high, 0) - min(self.low, 0)
+    def _contribution_range(self) -> tuple[int, int]:
+        return self.max_row_contribution, max(self.high, 0) - min(self.low, 0)
 
 
 PEOPLE_PART = Aggregate("people", Fraction(1), 1, 1)
@@ -358,7 +371,7 @@ def sum_rows(
         each = _choose_groups(each, cells, bounds)
     # Saturating, where a wider sum would fail or wrap: then no privacy unit moves it by more
     # either.
-    ends = -MOST_SUM, MOST_SUM
+    ends = -MAX_SUM, MAX_SUM
     sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
     if not cells.columns:
         return each.aggregate(**sums)
@@ -384,7 +397,9 @@ def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> A
     """A few groups of each privacy unit, at random; all of them where there are no more."""
     if bounds.max_groups >= cells.count:
         return each
-    return sample_rows(each, [UNIT_COLUMN], bounds.max_groups, crowded=cells.count > MOST_HELD)
+    return sample_rows(
+        each, [UNIT_COLUMN], bounds.max_groups, crowded=cells.count > MAX_RANKED_ROWS
+    )
 
 
 def centre_range(domain: Range) -> tuple[int, Aggregate]:

@@ -1,4 +1,12 @@
-"""From a share of the budget to noise, and from noise to its cost under each relation."""
+"""From a share of the budget to noise, and from noise to its cost under each relation.
+
+A `CostEstimate` is what a query would cost and how good its answer would be, before anything runs.
+Its noise follows from the share and the sensitivity of its aggregates (`contribution_bounds`).
+
+A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise, which
+needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
+with the larger ε of the plan without a δ; `CostEstimate.cautions` then says so.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +14,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from whosin.calibration import Plan, calibrate
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
 from whosin.noise import (
-    discrete_gaussian,
-    discrete_laplace,
+    GaussianNoise,
+    LaplaceNoise,
     selection_epsilon,
     selection_rho,
     top_k,
 )
+from whosin.noise.distributions import MAX_SCALE, Noise, square_root_up
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
-# From a share of the budget to noise, and from noise to its cost under each relation.
-
-
 CONFIDENCE_LEVEL = 0.95
-LARGEST_SCALE = 2**52
-SLIGHTLY_MORE = 1 + Fraction(1, 2**40)
-"""Noise of a selection, so that its cost, a float rounded up, stays within the share."""
+LESS_NOISE = "spend more budget, declare larger steps, or let fewer rows of a person count"
+SELECTION_MARGIN = 1 + Fraction(1, 2**40)
+"""Noise of a selection, so that its price, a float rounded up, stays within the share."""
 
 
 @dataclass(frozen=True)
@@ -57,55 +60,24 @@ class Share:
 
 @dataclass(frozen=True)
 class NoisyAggregate:
-    """A part with its noise, in units.
-
-    Attributes:
-        scale: of discrete Laplace noise, or the standard deviation of discrete Gaussian noise.
-    """
+    """An aggregate with its noise, in steps of the aggregate."""
 
     part: Aggregate
-    kind: str
-    scale: Fraction
+    noise: Noise
 
-    def draw(self, size: int) -> Array:
-        """Exact noise; none where the scale is 0."""
-        if not self.scale:
-            return np.zeros(size, np.int64)
-        if self.kind == "gaussian":
-            return discrete_gaussian(self.scale, size)
-        return discrete_laplace(self.scale, size)
-
-    def within(self, confidence: float = CONFIDENCE_LEVEL) -> int:
-        """The noise is at most this many units from 0 with this probability."""
-        if self.kind == "gaussian":
-            # The tails are below the continuous ones' (Canonne, Kamath and Steinke 2020).
-            return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.scale))
-        # Pr[|X| > w] = 2 a^(w+1) / (1 + a), where Pr[X = k] is proportional to a^|k|, a = e^(−1/s)
-        a = math.exp(-1 / max(float(self.scale), 1e-300))
-        needed = -float(self.scale) * math.log((1 - confidence) * (1 + a) / 2) - 1
-        return max(0, math.ceil(needed))
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise, in squared units."""
-        width = self.scale**2 if self.kind == "gaussian" else self.scale
-        return noise_variance(self.kind, float(width))
+    def interval_radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
+        """The noise is at most this far from 0 with this probability, in its measure."""
+        return float(self.noise.quantile(confidence) * self.part.unit)
 
     @property
     def error(self) -> float:
-        """The expected distance from 0, in units."""
-        if self.kind == "gaussian":
-            return float(self.scale) * math.sqrt(2 / math.pi)
-        return 1 / math.sinh(1 / float(self.scale)) if self.scale > Fraction(1, 700) else 0.0
-
-    def interval_radius(self, confidence: float = CONFIDENCE_LEVEL) -> float:
-        """`within` in the part's own measure."""
-        return float(self.within(confidence) * self.part.unit)
+        """The expected distance of the noise from 0, in the aggregate's measure."""
+        return self.noise.mean_error * float(self.part.unit)
 
 
 @dataclass(frozen=True)
 class SelectionNoise:
-    """The noise of selections: exponential, accounted in ε, or Gumbel's, accounted in ρ.
+    """The noise of selections: exponential, with a cost in ε, or Gumbel's, with a cost in ρ.
 
     Attributes:
         scale: of the noise.
@@ -128,13 +100,16 @@ class SelectionNoise:
         """
         change = sensitivity if monotonic else 2 * sensitivity
         if share.rho:  # one selection costs (change/scale)²/8
-            scale = Fraction(_root_up(times * change**2 / (8 * share.rho)))
+            scale = Fraction(square_root_up(times * change**2 / (8 * share.rho)))
         else:
             scale = times * change / share.epsilon
-        scale *= SLIGHTLY_MORE
-        if scale > LARGEST_SCALE:
-            accepted = "of a scale of at most 2^52: more budget, fewer rows"
-            raise invalid_value("noise", accepted, "more")
+        scale *= SELECTION_MARGIN
+        if scale > MAX_SCALE:
+            raise InvalidInput(
+                "the noise would need a scale above 2^52, which is not drawn",
+                field="noise",
+                hint="spend more budget, or let fewer rows of a person count",
+            )
         return cls(scale, bool(share.rho))
 
     def cost(
@@ -184,7 +159,7 @@ class CostEstimate:
         measured: what is measured for them, with how much noise and at which cost.
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
-        joint: the estimate that is debited and answered for this query and others at once.
+        joint: the cost estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
     """
 
@@ -208,7 +183,7 @@ class CostEstimate:
 
     @property
     def paid(self) -> CostEstimate:
-        """What is debited for this query: itself, or the estimate that it is a part of."""
+        """What is debited for this query: itself, or the cost estimate that it is a part of."""
         return self.joint or self
 
 
@@ -218,22 +193,15 @@ def noisy_parts(
     """The share split evenly over the parts of a query; two paired parts are one to pay for."""
     result, number = [], 1 if parts[0].paired else len(parts)
     for part in parts:
+        noise: Noise
         if share.rho:
-            square = Fraction(part.squared_l2_sensitivity(share.relation, bounds, grouped))
-            variance = square * number / (2 * share.rho)
-            result.append(NoisyAggregate(part, "gaussian", Fraction(_root_up(variance))))
+            square = part.squared_l2_sensitivity(share.relation, bounds, grouped)
+            noise = GaussianNoise.at_rho(square, share.rho / number)
         else:
             sensitivity = part.l1_sensitivity(share.relation, bounds, grouped)
-            result.append(NoisyAggregate(part, "laplace", sensitivity * number / share.epsilon))
-    return tuple(check_drawable(each) for each in result)
-
-
-def check_drawable(noisy: NoisyAggregate) -> NoisyAggregate:
-    """Noise that the samplers can draw; what they cannot is refused before any debit."""
-    if noisy.scale > LARGEST_SCALE:
-        accepted = "of a scale of at most 2^52 steps: more budget, larger steps, fewer rows"
-        raise invalid_value("noise", accepted, f"{float(noisy.scale):.3g} steps")
-    return noisy
+            noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon / number)
+        result.append(NoisyAggregate(part, noise.check_drawable(LESS_NOISE)))
+    return tuple(result)
 
 
 def noise_costs(
@@ -245,61 +213,26 @@ def noise_costs(
         parts = parts[:1]
     for relation in NEIGHBOUR_RELATIONS:
         at = relation, bounds, grouped
-        if parts[0].kind == "gaussian":
-            rhos = (each.part.squared_l2_sensitivity(*at) / (2 * each.scale**2) for each in parts)
+        if isinstance(parts[0].noise, GaussianNoise):
+            rhos = (each.noise.cost(each.part.squared_l2_sensitivity(*at)) for each in parts)
             result[relation] = Cost.gaussian(sum(rhos, zero))
         else:
-            epsilons = (each.part.l1_sensitivity(*at) / each.scale for each in parts)
+            epsilons = (each.noise.cost(each.part.l1_sensitivity(*at)) for each in parts)
             result[relation] = Cost.pure(sum(epsilons, zero))
     return result
 
 
 def noise_words(part: NoisyAggregate) -> str:
     """The noise of a part in words."""
-    if not part.scale:
+    if not part.noise.spread:
         return "none: the exact number"
-    kind = "Gaussian, σ" if part.kind == "gaussian" else "Laplace, scale"
-    return f"{kind} {float(part.scale * part.part.unit):.4g}"
-
-
-TINY_DELTA = 1e-12
-"""The variance of noise that is always 0, so that it can be divided by."""
-
-
-def noise_variance(kind: str, width: float) -> float:
-    """The variance of discrete Laplace noise of a scale, or of discrete Gaussian noise of a σ²."""
-    if kind == "laplace":  # 2a/(1 − a)², where a = e^(−1/s)
-        return (
-            max(1 / (2 * math.sinh(1 / (2 * width)) ** 2), TINY_DELTA)
-            if width > 1e-3
-            else TINY_DELTA
-        )
-    if width > 4:
-        return width  # to within 1e-30 of it
-    near = np.arange(-60.0, 61.0)
-    weights = np.exp(-(near**2) / (2 * max(width, 1e-6)))
-    return max(float(near**2 @ weights / weights.sum()), TINY_DELTA)
-
-
-def _root_up(value: Fraction) -> float:
-    """Return the square root, rounded up to a float."""
-    root = math.sqrt(round_up(value))
-    while Fraction(root) ** 2 < value:
-        root = math.nextafter(root, math.inf)
-    return root
-
-
-# Whether a plan's δ is of any use to a batch.
-#
-# A plan with a δ promises less, and yet allows a smaller ε: its ε is the one of Gaussian noise,
-# which
-# needs the δ. Answers whose noise is pure, such as Laplace noise, would keep the stronger promise
-# with the larger ε of the plan without a δ.
+    kind = "Gaussian, σ" if part.noise.kind == "gaussian" else "Laplace, scale"
+    return f"{kind} {part.noise.spread * float(part.part.unit):.4g}"
 
 
 def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
-    """The estimates, with a caution each where none uses the plan's δ and the plan would allow more
-    without it."""
+    """Cost estimates, with a caution each where none uses the plan's δ and the plan would allow
+    more without it."""
     if not plan.delta or any(_uses_delta(estimate.paid, plan.relation) for estimate in estimates):
         return list(estimates)
     try:
@@ -319,3 +252,18 @@ def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
         return True
     cost = estimate.charge.cost(relation)
     return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or estimate.share.rho > 0
+
+
+def apportion_cost(cost: Cost, count: int) -> list[Cost]:
+    """A cost in parts that are as even as whole units allow, and add up to it."""
+    return [
+        Cost(
+            *(
+                amount
+                if amount >= encoding.INFINITE_UNITS
+                else amount // count + (each < amount % count)
+                for amount in (cost.epsilon, cost.rho, cost.delta)
+            )
+        )
+        for each in range(count)
+    ]

@@ -1,195 +1,69 @@
-"""Public domains of columns: values, ranges, and hierarchies of values."""
+"""Public domains of columns: values, ranges of numbers, and dates.
+
+Public domains: what a column may hold, declared before anyone looks at the rows. Answers have the
+shape that the domains say, whatever the rows hold. A number outside its range is clamped where it
+is summed. Where rows are put into cells, a value outside is in the cell "other", or, in a closed
+domain, where `outside` says: each row is placed by looking at it alone, so nobody is in more cells
+than before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten
 from whosin.exact import rational, read_ranged
-from whosin.release.dates import (
-    DROP,
-    OTHER_LABEL,
-    Dates,
-    check_closed,
-    check_constant,
-    check_outside,
-    is_day,
-    other_label,
-)
+from whosin.release.hierarchies import Parents, lowest_values, read_parents
+from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
 
-# Parents of the values of a domain: the canton of each municipality, the region of each canton.
-#
-# Contract: every value has exactly one parent at every level, so that the counts of an upper level
-# are sums of those of the lower one. All of it is declared; nothing here looks at rows.
+OTHER_LABEL = "other"
+DROP, CLAMP = "drop", "clamp"
+"""What a closed domain may do with a value outside, beside counting it as a declared one."""
 
 
-MOST_LEVELS = 20
-Value = str | int
-PARENTS_EXAMPLE = 'a table such as { ZH = ["Zürich", "Winterthur"], BE = ["Bern"] }'
+def check_closed(cells: int) -> None:
+    """A closed domain has several cells: with one there would be nothing to ask."""
+    if cells < 2:
+        raise InvalidInput(
+            "outside has no meaning where a domain has one value or bin only",
+            field="outside",
+            hint="leave it out",
+        )
 
 
-@dataclass(frozen=True)
-class Parents:
-    """One upper level of a domain.
-
-    Attributes:
-        name: what the level is called, such as canton.
-        labels: the parents, in the order in which they were declared.
-        numbers: for each value of the domain the number of its parent among them.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    numbers: tuple[int, ...]
-
-    def to_dict(self, values: Sequence[Value]) -> dict[str, list[Value]]:
-        """Plain data: each parent with its values."""
-        result: dict[str, list[Value]] = {label: [] for label in self.labels}
-        for value, number in zip(values, self.numbers, strict=True):
-            result[self.labels[number]].append(value)
-        return result
+def check_outside(outside: object) -> None:
+    """What may be said about bins."""
+    if outside is not None and outside not in (DROP, CLAMP):
+        raise invalid_value("outside", f"{DROP!r} or {CLAMP!r} for a range", repr(outside)[:80])
 
 
-def lowest_values(data: object) -> tuple[Any, ...]:
-    """The values of a domain that are declared by their parents alone: the children of the first
-    level that is not about parents of another one."""
-    levels = list(data.values()) if isinstance(data, Mapping) else []
-    if not levels or not all(isinstance(each, Mapping) for each in levels):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
-    above = {parent for level in levels for parent in level}
-    result: list[tuple[Any, ...]] = []
-    for level in levels:
-        lists = [each for each in level.values() if isinstance(each, list | tuple)]
-        children = tuple(child for each in lists for child in each)
-        result.append(children)
-        if any(not isinstance(child, str) or child not in above for child in children):
-            return children
-    return result[0]
+def check_constant(given: object) -> None:
+    """Whether a column is the same in all rows of a privacy unit."""
+    if not isinstance(given, bool):
+        raise invalid_value("constant", "true or false", repr(given)[:80])
 
 
-def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]:
-    """The levels as people write them: for each its parents, and for each parent its children,
-    which are values of the domain or parents of another level."""
-    if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
-        if any(len(each.numbers) != len(values) for each in data):
-            raise invalid_value("parents", "one for each value, at every level", "others")
-        return data
-    if not isinstance(data, Mapping):
-        raise invalid_value("parents", f"levels by name, each {PARENTS_EXAMPLE}", repr(data)[:80])
-    if len(data) > MOST_LEVELS:
-        raise invalid_value("parents", f"at most {MOST_LEVELS} levels", len(data))
-    listed = {}
-    for name, level in data.items():
-        if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
-            accepted = "named by texts without brackets, at every level"
-            raise invalid_value("parents", accepted, repr(name)[:80])
-        with at(f"parents.{name}"):
-            listed[name] = _read_levels(name, level)
-    resolved: dict[str, Parents] = {}
-    for name in listed:
-        _resolve_level(name, values, listed, resolved, ())
-    return tuple(resolved[name] for name in listed)
+def other_label(values: Sequence[object]) -> str:
+    """What the cell of undeclared values is called, where a value may be called "other" too, in
+    small letters or in capitals."""
+    taken = {str(value).lower() for value in values}
+    name = OTHER_LABEL
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _read_levels(name: str, level: object) -> dict[str, tuple[Value, ...]]:
-    if not isinstance(level, Mapping) or not level:
-        raise invalid_value(name, PARENTS_EXAMPLE, repr(level)[:80])
-    seen: set[Any] = set()
-    for parent, children in level.items():
-        if not isinstance(parent, str) or not parent.isprintable():
-            raise invalid_value(name, "with texts as parents", repr(parent)[:80])
-        if not isinstance(children, list | tuple) or not children:
-            accepted = f"a list of at least one value for {parent}"
-            raise invalid_value(name, accepted, repr(children)[:80])
-        for child in children:
-            key = (type(child), repr(child))
-            if key in seen:
-                accepted = "lists in which each value is once, since it has one parent"
-                raise invalid_value(name, accepted, f"{child!r} twice")
-            seen.add(key)
-    return {parent: tuple(children) for parent, children in level.items()}
-
-
-def _resolve_level(
-    name: str,
-    values: tuple[Value, ...],
-    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
-    resolved: dict[str, Parents],
-    above: tuple[str, ...],
-) -> Parents:
-    """A level over the values, by way of the level that its children are of."""
-    if name in resolved:
-        return resolved[name]
-    with at(f"parents.{name}"):
-        if name in above:
-            way = " → ".join((*above[above.index(name) :], name))
-            raise invalid_value(name, "free of cycles", way)
-        level = listed[name]
-        numbers = {
-            _value_key(child): number
-            for number, each in enumerate(level.values())
-            for child in each
-        }
-        lower = _level_below(name, values, listed, numbers)
-        below = values if lower is None else tuple(listed[lower])
-        for child in (child for each in level.values() for child in each):
-            if _value_key(child) not in set(map(_value_key, below)):
-                of = "the domain" if lower is None else lower
-                raise invalid_value(name, f"lists of values of {of}", repr(child)[:80])
-        for value in below:
-            if _value_key(value) not in numbers:
-                raise invalid_value(name, "a parent for every value", f"none for {value!r}"[:80])
-    own = tuple(numbers[_value_key(value)] for value in below)
-    if lower is not None:
-        inner = _resolve_level(lower, values, listed, resolved, (*above, name))
-        own = tuple(own[each] for each in inner.numbers)
-    resolved[name] = Parents(name, tuple(level), own)
-    return resolved[name]
-
-
-def _level_below(
-    name: str,
-    values: tuple[Value, ...],
-    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
-    children: Mapping[tuple[type, Value], int],
-) -> str | None:
-    """What the children are: the values themselves (None), or the parents of another level; where
-    neither fits, what most of them are, so that the refusal is about that."""
-    candidates: dict[str | None, Sequence[Value]] = {None: values}
-    candidates |= {other: tuple(level) for other, level in listed.items() if other != name}
-    common = {
-        other: sum(_value_key(each) in children for each in level)
-        for other, level in candidates.items()
-    }
-    for other, level in candidates.items():
-        if common[other] == len(level) == len(children):
-            return other
-    best = max(candidates, key=lambda other: common[other])
-    return best if common[best] > common[None] else None
-
-
-def _value_key(value: Value) -> tuple[type, Value]:
-    """true and 1 are two values."""
-    return type(value), value
-
-
-# Public domains: what a column may hold, declared before anyone looks at the rows.
-#
-# Contract: answers have the shape that the domains say, whatever the rows hold. A number outside
-# its
-# range is clamped where it is summed. Where rows are put into cells, a value outside is in the cell
-# "other", or, in a closed domain, where `outside` says: each row is placed by looking at it alone,
-# so
-# nobody is in more cells than before.
-
-
-MOST_CELLS = 10**7
-MOST_VALUES = 10_000
+MAX_GROUP_COUNT = 10**7
+MAX_VALUES = 10_000
 MAX_STEPS = 10**6
 """How many steps a range has by default, at the most; sums of 10^12 rows still fit 64 bits."""
 MAX_BOUND_STEPS = 10**9
@@ -220,21 +94,29 @@ class Values:
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
-        if len(self.values) > MOST_VALUES:
-            raise invalid_value("values", f"at most {MOST_VALUES}", len(self.values))
+        if len(self.values) > MAX_VALUES:
+            raise invalid_value("values", f"at most {MAX_VALUES:,} values", f"{len(self.values):,}")
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
-            raise invalid_value("values", "all texts, or all whole numbers", repr(self.values[:5]))
+            raise InvalidInput(
+                "values must be all text, all whole numbers, or true and false, not "
+                f"{self.values[:5]!r}…",
+                field="values",
+                value=self.values[:5],
+            )
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
-            raise invalid_value("values", "whole numbers of 64 bits", "a larger one")
+            raise InvalidInput(
+                "values has a whole number that does not fit into 64 bits", field="values"
+            )
         if kinds == {str} and any(map(_has_lone_surrogate, self.values)):
-            raise invalid_value("values", "texts that UTF-8 can hold", repr(self.values[:5]))
+            raise InvalidInput("values has text that UTF-8 cannot hold", field="values")
         if len(set(self.values)) != len(self.values):
-            raise invalid_value("values", "different from each other", repr(self.values[:5]))
+            raise InvalidInput("values has a value twice", field="values", value=self.values[:5])
         check_constant(self.constant)
         self._check_outside()
-        object.__setattr__(self, "parents", read_parents(self.values, self.parents))
+        if self.parents != ():
+            object.__setattr__(self, "parents", read_parents(self.values, self.parents))
 
     @property
     def levels(self) -> tuple[Parents, ...]:
@@ -247,8 +129,12 @@ class Values:
             return
         check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
-            accepted = "another value, or left out, where drop is a declared value"
-            raise invalid_value("outside", accepted, repr(DROP))
+            raise InvalidInput(
+                f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value",
+                field="outside",
+                value=DROP,
+                hint="name another value, or leave it out",
+            )
         if self.outside != DROP and not any(map(self._names, self.values)):
             accepted = f"{DROP!r}, or one of the declared values"
             raise invalid_value("outside", accepted, repr(self.outside)[:80])
@@ -303,20 +189,28 @@ class Range:
         check_constant(self.constant)
         low, high = self.bounds
         if low >= high:
-            raise invalid_value("lower", f"below upper ({self.upper})", self.lower)
+            raise InvalidInput(
+                f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}",
+                field="lower",
+                value=self.lower,
+            )
         if max(-low, high) > MAX_BOUND or high - low < Fraction(1, MAX_BOUND):
-            raise invalid_value("lower and upper", "between 1e-100 and 1e100", self.lower)
+            raise InvalidInput(
+                "lower and upper must lie within ±1e100, and at least 1e-100 apart",
+                field="lower and upper",
+                value=self.lower,
+            )
         if not isinstance(self.edges, list | tuple):
             raise invalid_value("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
         exact = [rational(edge, "edges") for edge in self.edges]
         if any(abs(edge) > MAX_BOUND for edge in exact):
-            raise invalid_value("edges", "numbers between -1e100 and 1e100", "a larger one")
+            raise InvalidInput("edges must lie within ±1e100", field="edges")
         edges = list(map(float, exact))
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
-            raise invalid_value("edges", "at least two numbers, rising", list(self.edges))
-        if len(edges) > MOST_VALUES:
-            raise invalid_value("edges", f"at most {MOST_VALUES}", len(edges))
+            raise invalid_value("edges", "at least two numbers in rising order", list(self.edges))
+        if len(edges) > MAX_VALUES:
+            raise invalid_value("edges", f"at most {MAX_VALUES:,} numbers", f"{len(edges):,}")
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)
@@ -329,9 +223,17 @@ class Range:
         least, most = self.units
         step = "the default" if self.step is None else self.step
         if least >= most:
-            raise invalid_value("step", "small enough for two steps within the range", step)
+            raise InvalidInput(
+                f"step is {shorten(step)}, too large for two steps within the range",
+                field="step",
+                value=step,
+            )
         if max(-least, most) > MAX_BOUND_STEPS:
-            raise invalid_value("step", "at least a billionth of the largest value", step)
+            raise InvalidInput(
+                f"step is {shorten(step)}, less than a billionth of the largest value",
+                field="step",
+                value=step,
+            )
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -377,6 +279,192 @@ class Range:
         return bins if self.outside is not None else (*bins, OTHER_LABEL)
 
 
+MAX_DAYS = 100_000
+CALENDAR_UNITS: dict[str, Callable[[date], str]] = {
+    "day": lambda day: day.isoformat(),
+    "isoweek": lambda day: "{}-W{:02}".format(*day.isocalendar()[:2]),
+    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+    "year": lambda day: f"{day.year:04}",
+}
+"""The name of a day's bin: days with the same name are in one bin."""
+CALENDAR_PARTS: dict[str, Callable[[date], int]] = {
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "isoweek": lambda day: day.isocalendar()[1],
+    "decade": lambda day: day.year // 10 * 10,
+}
+"""Functions of a day that an answer may be grouped by."""
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column of dates, or of moments, from a first to a last day.
+
+    Args:
+        lower, upper: days, such as "2024-01-31"; the last one to its end.
+        edges: bins for histograms and group-by: "day", "isoweek", "month", "quarter" or "year", or
+            a list of days from lower to upper: bins are [a, b), the last one with its last day.
+        constant: whether all rows of a privacy unit have the same date; see `Values`.
+        outside: closes the bins, and what is derived: "drop", and rows with another date do not
+            count in cells, or "clamp", and they count as the first or the last day. In both cases
+            rows without a date do not count.
+    """
+
+    lower: object
+    upper: object
+    edges: str | tuple[object, ...] = ()
+    constant: bool = False
+    outside: str | None = None
+
+    def __post_init__(self) -> None:
+        check_constant(self.constant)
+        for field in ("lower", "upper"):
+            object.__setattr__(self, field, read_day(getattr(self, field), field).isoformat())
+        first, last = self.ends
+        if first >= last:
+            raise InvalidInput(
+                f"lower is {first}, not before upper, {last}", field="lower", value=str(first)
+            )
+        if (last - first).days >= MAX_DAYS:
+            raise InvalidInput(
+                f"upper is {last}, more than {MAX_DAYS:,} days after lower",
+                field="upper",
+                value=str(last),
+            )
+        if isinstance(self.edges, str):
+            if self.edges not in CALENDAR_UNITS:
+                raise UnknownName("edges of dates", self.edges, CALENDAR_UNITS)
+        elif isinstance(self.edges, list | tuple):
+            self._check_edges()
+        else:
+            raise invalid_value(
+                "edges", "a list of days, or a calendar unit such as month", repr(self.edges)[:80]
+            )
+        check_outside(self.outside)
+        if self.outside is not None and self.edges:
+            check_closed(len(self.bins))
+
+    def _check_edges(self) -> None:
+        days = [read_day(edge, "edges") for edge in self.edges]
+        if days and (len(days) < 2 or days != sorted(set(days))):
+            raise invalid_value("edges", "at least two days in rising order", list(map(str, days)))
+        first, last = self.ends
+        if days and (days[0], days[-1]) != (first, last):
+            raise InvalidInput(
+                f"edges run from {days[0]} to {days[-1]}, and the dates from {first} to {last}",
+                field="edges",
+                value=[str(days[0]), str(days[-1])],
+                hint="begin and end them alike",
+            )
+        object.__setattr__(self, "edges", tuple(day.isoformat() for day in days))
+
+    @property
+    def ends(self) -> tuple[date, date]:
+        """The first and the last day."""
+        return date.fromisoformat(str(self.lower)), date.fromisoformat(str(self.upper))
+
+    @property
+    def bins(self) -> tuple[str, ...]:
+        """What the bins are called, in their order."""
+        return _bin_names(self)
+
+    @property
+    def binned(self) -> tuple[tuple[date, str], ...]:
+        """The days that are in a bin, with its name."""
+        return _bin_days(self)
+
+    @property
+    def days(self) -> list[date]:
+        """All days from the first to the last."""
+        first, last = self.ends
+        return [first + timedelta(each) for each in range((last - first).days + 1)]
+
+    @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell: one without a date, at least."""
+        return self.outside is not None
+
+    @property
+    def beyond(self) -> int:
+        """The number of the cell of what is in no bin; -1 where it does not count."""
+        return -1 if self.drops else len(self.bins)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The bins, with "other" at the end, for what is in none, unless closed."""
+        return self.bins if self.outside is not None else (*self.bins, OTHER_LABEL)
+
+    def numbered_days(self) -> tuple[tuple[int, int], ...]:
+        """The code of each day that is in a bin, with the bin's number."""
+        numbers = {name: index for index, name in enumerate(self.bins)}
+        return tuple((date_code(day), numbers[name]) for day, name in self.binned)
+
+    def code(self, value: Any) -> Any:
+        """The day of a value as a whole number that rises with it; missing where there is none, and
+        moved to the nearer end where days outside are to be."""
+        import ibis
+
+        moment = (
+            cast_value(value, "timestamp") if value.type().is_string() else timestamp_value(value)
+        )
+        result = day_code(*(part.cast("int64") for part in date_parts(moment)))
+        if self.outside != CLAMP:
+            return result
+        low, high = map(date_code, self.ends)
+        return ibis.cases((result < low, low), (result > high, high), else_=result).cast("int64")
+
+
+@lru_cache(maxsize=64)
+def _bin_days(domain: Dates) -> tuple[tuple[date, str], ...]:
+    if isinstance(domain.edges, str):
+        unit = CALENDAR_UNITS[domain.edges]
+        return tuple((day, unit(day)) for day in domain.days)
+    starts = [date.fromisoformat(str(edge)) for edge in domain.edges]
+    names = [f"{a}..{b}" for a, b in pairwise(starts)]
+    # The last day is in the last bin, which ends with it.
+    bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in domain.days if names)
+    return tuple((day, names[at]) for day, at in zip(domain.days, bins, strict=False))
+
+
+@lru_cache(maxsize=64)
+def _bin_names(domain: Dates) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for _, name in domain.binned))
+
+
+def date_parts(moment: Any) -> tuple[Any, Any, Any]:
+    """Year, month and day of a moment, as the engine has them."""
+    return moment.year(), moment.month(), moment.day()
+
+
+def day_code(year: Any, month: Any, day: Any) -> Any:
+    """A number for a day of the calendar."""
+    return year * 372 + month * 31 + day
+
+
+def date_code(day: date) -> int:
+    """The same for a day that is known."""
+    return int(day_code(day.year, day.month, day.day))
+
+
+def is_day(data: object) -> bool:
+    """Whether something is meant as a day."""
+    return isinstance(data, date) or (isinstance(data, str) and bool(re.match(r"\d{4}-", data)))
+
+
+def read_day(data: object, field: str) -> date:
+    """A day as people write it."""
+    if type(data) is date:
+        return data
+    if isinstance(data, str) and re.fullmatch(DAY_PATTERN, data):
+        try:
+            return date.fromisoformat(data)
+        except ValueError:
+            pass
+    raise invalid_value(field, "a day such as 2024-01-31", repr(data)[:80])
+
+
 Domain: TypeAlias = Values | Range | Dates
 
 
@@ -404,7 +492,11 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:
-            raise invalid_value(f"domain of {column}", "values, or a range, not both", "both")
+            raise InvalidInput(
+                f"the domain of {column} has both values and a range",
+                field=f"domain of {column}",
+                hint="give one of them",
+            )
         parents = data.get("parents", ())
         values = data["values"] if "values" in data else lowest_values(parents)
         return Values(_read_list(values, f"values of {column}"), constant, outside, parents)
@@ -412,16 +504,30 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     if not isinstance(edges, str):
         edges = _read_list(edges, f"edges of {column}")
     if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
-        accepted = "at least two numbers: where the first bin begins and the last one ends"
-        raise invalid_value("edges", accepted, repr(list(edges)))
+        raise InvalidInput(
+            f"edges is {list(edges)!r}, and needs at least two numbers: where the first bin "
+            "begins and "
+            "where the last one ends",
+            field="edges",
+            value=list(edges),
+        )
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
-            raise invalid_value(f"domain of {column}", f"an object with {key!r}", "none")
+            raise InvalidInput(
+                f"the domain of {column} has no {key!r}",
+                field=f"domain of {column}",
+                value=key,
+                hint="give values, or lower and upper",
+            )
     if is_day(data["lower"]):
         if data.get("step") is not None:
-            raise invalid_value(f"domain of {column}", "without a step, for dates", "one")
+            raise InvalidInput(
+                f"the domain of {column} has dates, which take no step",
+                field=f"domain of {column}",
+                value=data["step"],
+            )
         return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
 

@@ -1,4 +1,14 @@
-"""Features of a person, computed from that person's rows alone."""
+"""Features of a person, computed from that person's rows alone: visits, total days, the last ward.
+
+A feature has one value a person, the same in all of that person's rows. It is total, and the same
+on every engine: missing values, NaN and what cannot be read do not count. Without any rows `any` is
+false, `count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole
+steps of the feature's declared range, each rounded to a step that is at most 10^9 steps from 0:
+sums of doubles would depend on the order of rows, and engines differ.
+
+`read_named` reads lists of named things, as objects or as keys of a scenario file. A name stands
+once, in whatever letters; errors say which entry they are about.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +17,8 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from whosin.errors import UnknownName, at, invalid_value
-from whosin.release.dates import Dates
-from whosin.release.domains import MAX_BOUND_STEPS, Domain, Range, Values
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.release.domains import MAX_BOUND_STEPS, Dates, Domain, Range, Values
 from whosin.release.row_values import (
     cast_value,
     clamp_value,
@@ -20,15 +29,6 @@ from whosin.release.row_values import (
     whole_steps,
 )
 from whosin.validation import shorten_value
-
-# What a feature computes over the rows of one privacy unit, in the engine.
-#
-# Contract: total, and the same on every engine. Missing values, NaN and what cannot be read do not
-# count. Without any rows `any` is false, `count`, `distinct` and `sum` are 0, and the others are
-# missing. Numbers are summed as whole steps of the feature's declared range; each value is rounded
-# to
-# a step that is at most 10^9 steps from 0. Sums of doubles would depend on the order of rows, and
-# engines differ.
 
 
 @dataclass(frozen=True)
@@ -156,18 +156,23 @@ def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
     """
     kind = value.type()
     if not is_usable(kind):
-        raise invalid_value("column", "numbers, texts, truths or dates", str(kind))
+        raise InvalidInput(
+            f"a feature cannot be computed from a column of type {kind}",
+            field="column",
+            value=str(kind),
+            hint="use numbers, text, true and false, or dates",
+        )
     if takes == "truths":
         if not kind.is_boolean() and not kind.is_string():
-            raise invalid_value("column", "a column of true and false, or none", str(kind))
+            raise invalid_value("column", "a column of true and false", f"one of {kind}")
         return cast_value(value, "boolean") if kind.is_string() else value
     if takes == "numbers" or isinstance(domain, Range):
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise invalid_value("column", "a column of numbers", str(kind))
+            raise invalid_value("column", "a column of numbers", f"one of {kind}")
         return value if kind.is_integer() else one_zero(number_value(value))
     if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
         if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
-            raise invalid_value("column", "a column of dates", str(kind))
+            raise invalid_value("column", "a column of dates", f"one of {kind}")
         return cast_value(value, "timestamp") if kind.is_string() else timestamp_value(value)
     if isinstance(domain, Values) and kind.is_string() and isinstance(domain.values[0], int):
         return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
@@ -199,12 +204,7 @@ def _blank_value(kind: Any) -> Any:
     return ibis_module().literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
 
 
-# Lists of named things, as people write them: the objects themselves, or keys of a scenario file.
-#
-# Contract: a name stands once, in whatever letters; errors say which entry they are about.
-
-
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 class NamedEntry(Protocol):
@@ -219,8 +219,10 @@ Entry = TypeVar("Entry", bound=NamedEntry)
 
 def check_name(name: str, field: str) -> None:
     """A name of a column or a table of ours."""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name.strip() != name:
-        raise invalid_value(field, f"a name of 1 to {LONGEST_NAME} letters", shorten_value(name))
+    if not 0 < len(name) <= MAX_NAME_LENGTH or not name.isprintable() or name.strip() != name:
+        raise invalid_value(
+            field, f"a printable name of 1 to {MAX_NAME_LENGTH} characters", shorten_value(name)
+        )
 
 
 def read_named(
@@ -233,9 +235,9 @@ def read_named(
 ) -> tuple[Entry, ...]:
     """The entries of a list, each one of the kinds or made from its keys."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise invalid_value(field, f"a list: [[{field}]], {written}", shorten_value(given))
+        raise invalid_value(field, f"a list ([[{field}]] {written})", shorten_value(given))
     if len(given) > most:
-        raise invalid_value(field, f"at most {most}", len(given))
+        raise invalid_value(field, f"at most {most} entries", len(given))
     result: dict[str, Entry] = {}
     for number, each in enumerate(given):
         with at(f"{field}[{number}]"):
@@ -246,7 +248,9 @@ def read_named(
             else:
                 raise invalid_value(field.removesuffix("s"), "a table of keys", shorten_value(each))
             if entry.name.lower() in result:
-                raise invalid_value("name", "different from the others'", f"{entry.name!r} twice")
+                raise InvalidInput(
+                    f"name {entry.name!r} is given twice", field="name", value=entry.name
+                )
             result[entry.name.lower()] = entry
     return tuple(result.values())
 
@@ -255,17 +259,10 @@ def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
     """Whether every key that a kind needs was given."""
     needed = [each.name for each in fields(kind) if each.default is MISSING]
     if missing := [name for name in needed if name not in given]:
-        raise invalid_value(field, f"given with {', '.join(missing)}", "nothing")
+        raise InvalidInput(f"{field} needs {', '.join(missing)}", field=field, value=missing)
 
 
-# A person's own features: numbers of visits, total days, the last ward.
-#
-# Contract: a feature is computed for each privacy unit from that privacy unit's rows alone, so it
-# is the same in
-# all of them: one value a person. Nothing here looks at rows.
-
-
-MOST_FEATURES = 500
+MAX_FEATURES = 500
 
 
 @dataclass(frozen=True)
@@ -296,19 +293,31 @@ class Feature:
         for each in fields(self):
             value = getattr(self, each.name)
             if (value is None and each.default is MISSING) or not isinstance(value, str | None):
-                raise invalid_value(each.name, "a text", repr(value)[:80])
+                raise invalid_value(each.name, "text", repr(value)[:80])
         check_name(self.name, "name")
         if self.kind not in FEATURE_AGGREGATES:
             raise UnknownName("kind", self.kind, FEATURE_AGGREGATES)
         aggregate = FEATURE_AGGREGATES[self.kind]
         if aggregate.needs_column and self.column is None:
-            raise invalid_value("column", f"given for {self.kind}", "none")
+            raise InvalidInput(
+                f"a feature of kind {self.kind} needs its column",
+                field="column",
+                hint="add column = …",
+            )
         if aggregate.ordered and self.order is None:
-            raise invalid_value("order", f"given for {self.kind}: the column that orders", "none")
+            raise InvalidInput(
+                f"a feature of kind {self.kind} needs the column that orders the rows",
+                field="order",
+                hint="add order = …",
+            )
         for key in ("order", "tie"):
             if not aggregate.ordered and getattr(self, key) is not None:
-                accepted = "left out, but for first and last"
-                raise invalid_value(key, accepted, repr(getattr(self, key))[:80])
+                raise InvalidInput(
+                    f"{key} has a meaning for first and last only, not for {self.kind}",
+                    field=key,
+                    value=getattr(self, key),
+                    hint="leave it out",
+                )
 
     def to_dict(self) -> dict[str, str]:
         """Plain data, without what was left out."""
@@ -319,7 +328,7 @@ class Feature:
 def read_features(given: object) -> tuple[Feature, ...]:
     """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
     return read_named(
-        given, "features", "or Feature(…)", MOST_FEATURES, (Feature,), _feature_from_keys
+        given, "features", "or Feature(…)", MAX_FEATURES, (Feature,), _feature_from_keys
     )
 
 

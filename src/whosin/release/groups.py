@@ -1,4 +1,10 @@
-"""The groups of a group-by, and column expressions to group by."""
+"""The groups of a group-by, and column expressions to group by.
+
+A column expression is a column, a function of one, a level of a hierarchy, or sums of these in
+their order: cumulative(age), ranges(age). Everything that is asked of one column is sums over the
+same groups, so that it agrees before noise and after. An expression lists its groups in an order in
+which every sum is a run of them. The group "other" is in no range and in no cumulative count.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value, shorten
 from whosin.exact import Array, rational
 from whosin.release.column_expressions import (
     FORM_PATTERN,
@@ -21,12 +27,9 @@ from whosin.release.column_expressions import (
     listed_cell_number,
     root_column,
 )
-from whosin.release.dates import Dates, read_day
-from whosin.release.domains import MOST_CELLS, Range
+from whosin.release.domains import MAX_GROUP_COUNT, Dates, Range, read_day
 from whosin.release.engines.base import whole_numbers
 from whosin.release.table import Table
-
-# The cells of a group-by: all combinations of declared values, in their declared order.
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,18 @@ class GroupGrid:
             raise invalid_value("by", "a list of columns", repr(by)[:80])
         domains = tuple(group_domain(table, column) for column in by)
         if len(set(by)) != len(by):
-            raise invalid_value("by", "different columns", list(by))
+            raise InvalidInput(
+                f"by names a column twice: {', '.join(by)}", field="by", value=list(by)
+            )
         check_one_level(table, by, "by")
         result = cls(tuple(by), domains)
-        if result.count > MOST_CELLS:
-            raise invalid_value("by", f"at most {MOST_CELLS} cells", result.count)
+        if result.count > MAX_GROUP_COUNT:
+            raise InvalidInput(
+                f"by makes {result.count:,} groups; at most {MAX_GROUP_COUNT:,} are answered",
+                field="by",
+                value=result.count,
+                hint="group by fewer columns, or declare fewer values or bins",
+            )
         return result
 
     @property
@@ -143,7 +153,11 @@ def group_domain(table: Table, name: str) -> Cellular:
     """The domain of a column, or of a function of one, that has cells."""
     domain = table.grouping(name)
     if isinstance(domain, Range | Dates) and not domain.edges:
-        raise invalid_value(f"domain of {name}", "one with edges, to group by it", "none")
+        raise InvalidInput(
+            f"the domain of {name} has no bins to group by",
+            field=f"domain of {name}",
+            hint="give it edges",
+        )
     return domain
 
 
@@ -153,8 +167,14 @@ def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
     for name in names:
         root = root_column(table.domains, name)
         if root in seen and (name != root or seen[root] != root):
-            accepted = f"one level of {root}: the upper one follows from the lower one"
-            raise invalid_value(field, accepted, f"{seen[root]!r} and {name!r}")
+            raise InvalidInput(
+                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper "
+                "one follows "
+                "from the lower one",
+                field=field,
+                value=[seen[root], name],
+                hint="name one of them",
+            )
         seen[root] = name
 
 
@@ -165,17 +185,8 @@ def free_column_name(column: str, taken: Sequence[str]) -> str:
     return column
 
 
-# What a name among the columns of a table means: the cells of a column or of a function of
-# one, the parents of a level, or sums of these in their order: cumulative(age), ranges(age).
-#
-# Contract: everything that is asked of one column is sums over the same cells, so that it agrees
-# before noise and after. A form lists its cells in an order in which every sum is a run of them.
-# The
-# cell "other" is in no range and in no cumulative count.
-
-
 CUMULATIVE, RANGES = "cumulative", "ranges"
-MOST_RANGES = 1_000
+MAX_RANGES = 1_000
 Span = tuple[int, int]
 
 
@@ -235,7 +246,9 @@ def column_form(
         last = len(base.labels) - (base.domain.outside is None)
         return _summed_form(base, name, [(0, end) for end in range(1, last + 1)])
     if inner not in ranges:
-        raise invalid_value("ranges", f"given for {inner}, since {name} is asked", "none")
+        raise InvalidInput(
+            f"{name} is asked, and ranges has none for {inner}", field="ranges", value=inner
+        )
     with at(f"ranges.{inner}"):
         return _summed_form(base, name, _read_spans(base, inner, ranges[inner]))
 
@@ -283,15 +296,21 @@ def _span_label(base: ColumnExpression, first: int, end: int) -> str:
 
 def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]:
     """Ranges as people write them: [18, 29] or "18..29"."""
-    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MOST_RANGES:
-        accepted = f'a list of 1 to {MOST_RANGES:,} ranges, such as [18, 29] or "18..29"'
+    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MAX_RANGES:
+        accepted = f'a list of 1 to {MAX_RANGES:,} ranges, such as [18, 29] or "18..29"'
         raise invalid_value(name, accepted, repr(listed)[:80])
     result = [_read_one(base, name, each) for each in listed]
     for index, each in enumerate(result):
         if each in result[:index]:
-            raise invalid_value(name, "different ranges", f"{_span_label(base, *each)!r} twice")
+            raise InvalidInput(
+                f"{name} has the range {_span_label(base, *each)!r} twice", field=name
+            )
     if all(end - first == len(base.labels) for first, end in result):
-        raise invalid_value(name, "at least one range that leaves a cell out", "all of them")
+        raise InvalidInput(
+            f"{name} has only ranges over all groups, which count everything",
+            field=name,
+            hint="add a range that leaves something out",
+        )
     return result
 
 
@@ -308,10 +327,19 @@ def _read_one(base: ColumnExpression, name: str, given: object) -> Span:
         first, last = (_find_index(known, str(end).strip()) for end in ends)
     if first is None or last is None:
         wrong = ends[0] if first is None else ends[1]
-        raise invalid_value(name, f"ranges between {what}", repr(wrong)[:80])
+        raise InvalidInput(
+            f"{name} has a range that ends at {shorten(repr(wrong)[:80])}, which is not one of "
+            f"the {what}",
+            field=name,
+            value=wrong,
+        )
     end = last if edges else last + 1
     if first >= end:
-        raise invalid_value(name, "ranges from a lower to a higher end", repr(given)[:80])
+        raise InvalidInput(
+            f"{name} has the range {shorten(repr(given)[:80])}, whose end is not above its start",
+            field=name,
+            value=given,
+        )
     return first, end
 
 

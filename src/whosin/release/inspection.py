@@ -14,8 +14,7 @@ from whosin.exact import rational
 from whosin.release.column_expressions import add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind
-from whosin.release.dates import CLAMP, Dates, date_code
-from whosin.release.domains import Domain, Range, Values
+from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.files import find_broken_lines
 from whosin.release.groups import GroupGrid

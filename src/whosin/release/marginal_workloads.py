@@ -1,4 +1,20 @@
-"""Many marginals in one release: what was asked, the noise, the estimate."""
+"""Many marginals in one release: what was asked, the noise, the estimate.
+
+The noise of each measured table: from a share of the budget to exact noise, and to its cost.
+Costs are exact rationals that add up to at most the share, and the noise is drawn for exactly the
+cost that was paid. Samplers keep tables for each width of noise, which take longer to make than a
+table of noise to draw, so there are few widths: parts of ε are put on a few levels, and variances
+on multiples of a common one by powers of 2^(1/8).
+
+Tables as they were asked, and the cells that are measured for them. Cells of a column that no table
+tells apart are measured as one: a workload that asks for two ranges of a hundred ages has three
+cells for them, and one that asks for cantons alone counts cantons. Whatever is asked of a column is
+then sums of these parts (`Sums`).
+
+The answer of many tables, from what was measured. From here on no row plays a part; everything is
+arithmetic on noisy numbers and on public ones. Sums of cells, and their whole version, come from
+the same estimate as the cells.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.ledger.encoding import EPSILON_UNITS
@@ -34,21 +50,12 @@ from whosin.marginals import (
     whole_tables,
 )
 from whosin.marginals.estimation import estimate_table
-from whosin.marginals.workload import MOST_CELLS, Attributes
-from whosin.noise import discrete_gaussian, discrete_laplace
+from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
+from whosin.noise import GaussianNoise
+from whosin.noise.distributions import Noise, make_noise
 from whosin.release.column_expressions import Cellular, MergedValues
-from whosin.release.cost import CONFIDENCE_LEVEL, LARGEST_SCALE, Share, noise_variance
+from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.groups import ColumnExpression, GroupGrid
-
-# The noise of each measured table: from a share of the budget to exact noise, and to its cost.
-#
-# Contract: costs are exact rationals that add up to at most the share, and the noise is drawn for
-# exactly the cost that was paid. Samplers keep tables for each width of noise, which take longer
-# to
-# make than a table of noise to draw, so there are few widths: parts of ε are put on a few levels,
-# and
-# variances on multiples of a common one by powers of 2^(1/8).
-
 
 LEVEL_COUNT = 16
 FINEST_LOG_RATIO = math.log(1.02)
@@ -58,6 +65,7 @@ GRID_STEPS = 8
 FEW_TABLES = 16
 """Up to this many different widths are taken as they are."""
 SHARE_STEPS = 2**40
+FEWER_TABLES = "spend more budget, or ask for fewer tables"
 
 
 @dataclass(frozen=True)
@@ -65,40 +73,27 @@ class NoisyTable:
     """A measurement with its noise.
 
     Attributes:
-        width: the scale of discrete Laplace noise, or the parameter σ² of discrete Gaussian noise.
+        noise: of every number of it.
     """
 
     measurement: Measurement
-    kind: str
-    width: Fraction
-
-    def draw(self, shape: tuple[int, ...]) -> Array:
-        """Draw exact integer noise from the secure source."""
-        if self.kind == "gaussian":
-            return discrete_gaussian(None, shape, variance=self.width)
-        return discrete_laplace(self.width, shape)
-
-    @property
-    def variance(self) -> float:
-        """The variance of one number of the noise; just above 0 where that is always 0."""
-        return noise_variance(self.kind, float(self.width))
+    noise: Noise
 
     def cost(self, sizes: tuple[int, ...], relation: str, rows: int) -> Fraction:
         """ε or ρ between neighbours of a relation."""
-        if self.kind == "gaussian":
-            return self.measurement.squared_l2_sensitivity(sizes, relation, rows) / (2 * self.width)
-        return self.measurement.l1_sensitivity(sizes, relation, rows) / self.width
+        if isinstance(self.noise, GaussianNoise):
+            return self.noise.cost(self.measurement.squared_l2_sensitivity(sizes, relation, rows))
+        return self.noise.cost(self.measurement.l1_sensitivity(sizes, relation, rows))
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
         """What is measured and how, as plain data; exact."""
-        word = "variance" if self.kind == "gaussian" else "scale"
-        return {**self.measurement.to_dict(names), "noise": self.kind, word: str(self.width)}
+        return {**self.measurement.to_dict(names), **self.noise.to_dict()}
 
 
 def measure_counts(noisy: Sequence[NoisyTable], counts: Sequence[Array]) -> list[Array]:
     """What is measured of the true counts, each with its noise."""
     exact = [each.measurement.of_counts(one) for each, one in zip(noisy, counts, strict=True)]
-    return [each.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
+    return [each.noise.draw(one.shape) + one for each, one in zip(noisy, exact, strict=True)]
 
 
 def noisy_tables(
@@ -109,11 +104,9 @@ def noisy_tables(
         widths = _gaussian_variances(spending, sizes, share, rows)
     else:
         widths = _laplace_scales(spending, sizes, share, rows)
-    if max(widths) > (LARGEST_SCALE**2 if spending.noise == "gaussian" else LARGEST_SCALE):
-        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
-    result = zip(spending.measurements, widths, strict=True)
-    return tuple(NoisyTable(each, spending.noise, width) for each, width in result)
+    noises = [make_noise(spending.noise, width).check_drawable(FEWER_TABLES) for width in widths]
+    pairs = zip(spending.measurements, noises, strict=True)
+    return tuple(NoisyTable(each, noise) for each, noise in pairs)
 
 
 def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int) -> dict[str, Cost]:
@@ -124,7 +117,7 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
         # Equal costs first: sums of few different denominators are short.
         prices = Counter(each.cost(sizes, relation, rows) for each in tables)
         total = sum((price * count for price, count in prices.items()), Fraction(0))
-        if tables[0].kind == "gaussian":
+        if tables[0].noise.kind == "gaussian":
             result[relation] = Cost.gaussian(total)
         else:
             rho = sum((price**2 * count for price, count in prices.items()), Fraction(0)) / 2
@@ -134,11 +127,9 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
 
 def noise_words(noisy: Sequence[NoisyTable]) -> str:
     """How many tables are measured, with which noise."""
-    kind = "Gaussian, σ" if noisy[0].kind == "gaussian" else "Laplace, scale"
-    widths = [float(each.width) for each in noisy]
-    ends = [min(widths), max(widths)]
-    if noisy[0].kind == "gaussian":
-        ends = [end**0.5 for end in ends]
+    kind = "Gaussian, σ" if noisy[0].noise.kind == "gaussian" else "Laplace, scale"
+    spreads = [each.noise.spread for each in noisy]
+    ends = [min(spreads), max(spreads)]
     about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
     count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
     return f"{count} measured, {kind} {about}"
@@ -152,7 +143,11 @@ def _laplace_scales(
     levels = _level_parts(spending.parts)
     units = [int(pot * Fraction(part)) for part in levels / levels.sum() * (1 - 2.0**-40)]
     if min(units) < 1 or sum(units) > pot:
-        raise invalid_value("weight", "large enough to get any budget", "less")
+        raise InvalidInput(
+            "a weight leaves nothing of the budget for its table",
+            field="weight",
+            hint="make it larger",
+        )
     return [
         Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
@@ -197,14 +192,6 @@ def _round_to_grid(value: float) -> Fraction:
     """The nearest power of 2^(1/8), its fraction of a power of 4 to 24 bits."""
     fours, eighths = divmod(round(GRID_STEPS * math.log2(value)), 2 * GRID_STEPS)
     return Fraction(round(2 ** (eighths / GRID_STEPS) * 2**24), 2**24) * Fraction(4) ** fours
-
-
-# Tables as they were asked, and the cells that are measured for them.
-#
-# Contract: cells of a column that no table tells apart are measured as one: a workload that asks
-# for
-# two ranges of a hundred ages has three cells for them, and one that asks for cantons alone counts
-# cantons. Whatever is asked of a column is then sums of these parts (`Sums`).
 
 
 @dataclass(frozen=True)
@@ -272,16 +259,25 @@ def asked_tables(
         for root, same in groupby(own, key=lambda form: form.root):
             several = [form.name for form in same]
             if len(several) > 1:
-                accepted = f"tables that name {root} once, in one form or at one level"
-                raise invalid_value(field, accepted, " and ".join(map(repr, several)))
+                raise InvalidInput(
+                    f"{field} has a table with {' and '.join(map(repr, several))}, which are "
+                    f"both of {root}",
+                    field=field,
+                    value=several,
+                    hint="name a column once a table, in one expression or at one level",
+                )
         tables.append(tuple(own))
     domains = [_measured_column(by_root[root], parts[root]) for root in roots]
     sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
     for wanted in tables:
-        if (cells := prod(sizes[form.root] for form in wanted)) > MOST_CELLS:
-            accepted = f"tables of at most {MOST_CELLS:,} cells"
-            said = f"{cells:,} for {', '.join(form.name for form in wanted)}"
-            raise invalid_value(field, accepted, said)
+        if (cells := prod(sizes[form.root] for form in wanted)) > MAX_MARGINAL_CELLS:
+            asked = ", ".join(form.name for form in wanted)
+            raise InvalidInput(
+                f"{field} has a table with {cells:,} cells ({asked}); at most "
+                f"{MAX_MARGINAL_CELLS:,} are answered",
+                field=field,
+                value=cells,
+            )
     workload = Workload(
         tuple(sizes.values()),
         tuple(tuple(places[form.root] for form in each) for each in tables),
@@ -347,16 +343,9 @@ def _run_names(cells: list[int], labels: tuple[str | int, ...]) -> str:
     return " and ".join(said)
 
 
-# The answer of many tables, from what was measured.
-#
-# Contract: from here on no row plays a part; everything is arithmetic on noisy numbers and on
-# public
-# ones. Sums of cells, and their whole version, come from the same estimate as the cells.
-
-
 ANSWER_DIGITS = 6
 """Decimals of an estimate."""
-MOST_LISTED = 1_000
+MAX_LISTED_CELLS = 1_000
 """Sums of a table whose standard errors are listed one by one."""
 CELL_HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
 
@@ -374,7 +363,7 @@ def table_errors(
         if number in sums:
             each = np.sqrt(sums[number]).ravel()
             one |= {"least_error": float(each.min()), "largest_error": float(each.max())}
-            if each.size <= MOST_LISTED:
+            if each.size <= MAX_LISTED_CELLS:
                 one["standard_errors"] = each.tolist()
         result.append(one)
     return result
@@ -389,27 +378,27 @@ def tables_answer(
     """Everything that may be shown, as JSON data."""
     workload = asked.workload
     measurements = [each.measurement for each in noisy]
-    variances = [each.variance for each in noisy]
+    variances = [each.noise.variance for each in noisy]
     residuals = estimate_residuals(workload, measurements, variances, values)
     tables = estimate_tables(workload, residuals)
-    radii_by_table = interval_radii(
-        workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+    radii = interval_radii(
+        workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
     )
     wholes = _whole_tables(workload, measurements, variances, residuals)
     rows: list[list[Any]] = []
     described = []
     for number, forms in enumerate(asked.forms):
         title = ", ".join(form.name for form in forms) or "total"
-        radii, table = radii_by_table[number], tables[number]
-        numbers = _cell_numbers(table.ravel(), radii, wholes[number].ravel())
+        radius, table = radii[number], tables[number]
+        numbers = _cell_numbers(table.ravel(), radius, wholes[number].ravel())
         for label, cell in zip(product(*(form.labels for form in forms)), numbers, strict=True):
             rows.append([title, ", ".join(map(str, label)), *cell])
         described.append(
             {
                 **errors[number],
                 "cells": int(table.size),
-                "within": float(np.max(radii.cell)),
-                "all_within": float(np.max(radii.table)),
+                "within": float(np.max(radius.cell)),
+                "all_within": float(np.max(radius.table)),
                 "adds_up": all(form.cells is not None for form in forms),
             }
         )
@@ -445,9 +434,9 @@ def _whole_tables(
     ]
 
 
-def _cell_numbers(values: Array, radii: IntervalRadii, wholes: Array) -> list[list[Any]]:
+def _cell_numbers(values: Array, radius: IntervalRadii, wholes: Array) -> list[list[Any]]:
     """The numbers of each cell, as `CELL_HEADINGS` names them."""
-    cell, table = np.ravel(radii.cell), np.ravel(radii.table)
+    cell, table = np.ravel(radius.cell), np.ravel(radius.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]
     return [list(each) for each in zip(*rounded, wholes.tolist(), strict=True)]

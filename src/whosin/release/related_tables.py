@@ -1,4 +1,18 @@
-"""Further tables of the same people, public lookup tables, and their joins."""
+"""Further tables of the same people, public lookup tables, and their joins.
+
+A private table is joined on the privacy unit and on nothing else, so that what comes to a person's
+row is that person's own. A public table is looked up by a column whose values are unique in it.
+Nothing here looks at rows.
+
+Public tables, held in memory: each row is found by its key. The rows are no secret, so errors may
+quote them. They are read once, when the table is opened: keys that were unique then stay so, and no
+row of a person can ever be doubled.
+
+A table with everything that belongs to it, as rows with more columns. What comes to a row is found
+by its privacy unit alone, or by a public list; so one person's rows in all tables move that
+person's rows here, and nobody else's. No row of the table itself is lost by a join: whoever is
+missing in a further table has missing values there. Only what a question names is joined.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +24,7 @@ from typing import Any, ClassVar, TypeAlias
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
-from whosin.release.domains import MOST_VALUES, Domain, Range
+from whosin.release.domains import MAX_VALUES, Domain, Range
 from whosin.release.engines.base import Engine
 from whosin.release.features import (
     FEATURE_AGGREGATES,
@@ -23,19 +37,11 @@ from whosin.release.features import (
     readable_values,
     tie_values,
 )
-from whosin.release.row_sampling import whole_rows
-from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit
+from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.validation import read_whole
 
-# Further tables: of the same people, or public.
-#
-# Contract: a private table is joined on the privacy unit and on nothing else, so that what comes to
-# a person's row is that person's own. A public table is looked up by a column whose values are
-# unique in it. Nothing here looks at rows.
-
-
-MOST_TABLES = 50
-MOST_ROWS = 10**9
+MAX_TABLES = 50
+MAX_ROWS = 10**9
 JOIN_REASON = (
     "the privacy unit alone, since any other join lets one person's rows meet another's, who "
     "could then move more than their own; a table that is no secret may be public = true"
@@ -63,7 +69,7 @@ class FurtherTable:
 
     def __post_init__(self) -> None:
         _check_texts(self, ("name", "privacy_unit"))
-        read_whole(self.max_rows, "max_rows", 1, MOST_ROWS)
+        read_whole(self.max_rows, "max_rows", 1, MAX_ROWS)
 
 
 @dataclass(frozen=True)
@@ -97,17 +103,21 @@ def _check_texts(table: Further, names: Sequence[str]) -> None:
     for name in names:
         value = getattr(table, name)
         if not isinstance(value, str) and (value is not None or name in needed):
-            raise invalid_value(name, "a text", repr(value)[:80])
+            raise invalid_value(name, "text", repr(value)[:80])
     check_name(table.name, "name")
     if "." in table.name:
-        raise invalid_value("name", "a name without a point", repr(table.name))
+        raise InvalidInput(
+            f"name {table.name!r} has a point, which separates tables and columns",
+            field="name",
+            value=table.name,
+        )
 
 
 def read_tables(given: object) -> tuple[Further, ...]:
     """Further tables as people write them: `FurtherTable(…)`, `LookupTable(…)`, or the keys of a
     scenario file."""
     kinds, written = (FurtherTable, LookupTable), "FurtherTable(…) or LookupTable(…)"
-    return read_named(given, "tables", written, MOST_TABLES, kinds, _table_from_keys)
+    return read_named(given, "tables", written, MAX_TABLES, kinds, _table_from_keys)
 
 
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
@@ -119,11 +129,18 @@ def _table_from_keys(data: Mapping[str, Any]) -> Further:
     others = {each.name for every in (LookupTable, FurtherTable) for each in fields(every)}
     for key in data:
         if not public and key in ("on", "key", "to"):
-            raise invalid_value(
-                key, f"left out: a table of people is joined on {JOIN_REASON}", "given"
+            raise InvalidInput(
+                f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}",
+                field=key,
+                value=data[key],
             )
         if key in others - known:
-            raise invalid_value(key, "left out for a public table, which has no people", "given")
+            raise InvalidInput(
+                f"{key} has no meaning for a public table, which has no people",
+                field=key,
+                value=data[key],
+                hint="leave it out",
+            )
         if key not in known and key != "public":
             raise UnknownName(
                 "key of a table", str(key), [each.name for each in fields(kind)] + ["public"]
@@ -132,13 +149,7 @@ def _table_from_keys(data: Mapping[str, Any]) -> Further:
     return kind(**{key: value for key, value in data.items() if key != "public"})
 
 
-# Public tables, held in memory: each row is found by its key.
-#
-# Contract: the rows are no secret, so errors may quote them. They are read once, when the table is
-# opened: keys that were unique then stay so, and no row of a person can ever be doubled.
-
-
-MOST_KEYS = 1_000_000
+MAX_LOOKUP_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +184,21 @@ class Lookup:
         """The different values of a column, sorted: they may be a domain."""
         known = [name for name in self.rows.column_names if name != self.key]
         if column not in known:
-            accepted = f"a column of {self.declared.name}: {', '.join(known)}"
-            raise invalid_value("values", accepted, repr(column))
+            raise InvalidInput(
+                f"{self.declared.name} has no column {column!r}",
+                field="values",
+                value=column,
+                hint=f"it has {', '.join(known)}",
+            )
         distinct = self.rows.column(column).unique().drop_null().to_pylist()
-        if not distinct or len(distinct) > MOST_VALUES or not isinstance(distinct[0], str | int):
-            accepted = f"a column of 1 to {MOST_VALUES:,} texts, whole numbers or truths"
-            raise invalid_value("values", accepted, repr(column))
+        if not distinct or len(distinct) > MAX_VALUES or not isinstance(distinct[0], str | int):
+            raise InvalidInput(
+                f"the column {column!r} cannot be a domain, which has 1 to {MAX_VALUES:,} "
+                "values: text, "
+                "whole numbers, or true and false",
+                field="values",
+                value=column,
+            )
         return sorted(distinct)
 
 
@@ -195,18 +215,28 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
     known = opened.select(select_columns({key: _fit_key(opened[declared.key], held)} | kept))
     known = known.filter(known[key].notnull())
     try:
-        rows = engine.run(known.limit(MOST_KEYS + 1))
+        rows = engine.run(known.limit(MAX_LOOKUP_ROWS + 1))
     except InvalidInput:
         raise
     except Exception:
-        raise invalid_value("source", "a table that can be read", "another") from None
-    if len(rows) > MOST_KEYS:
-        raise invalid_value("source", f"a public table of at most {MOST_KEYS:,} rows", "more")
+        raise InvalidInput(
+            f"the public table {declared.name!r} cannot be read", field="source"
+        ) from None
+    if len(rows) > MAX_LOOKUP_ROWS:
+        raise InvalidInput(
+            f"the public table {declared.name!r} has more than {MAX_LOOKUP_ROWS:,} rows",
+            field="source",
+        )
     counts = rows.column(key).value_counts()
     twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)
     if twice is not None:
-        got = f"{twice['values']!r} {twice['counts']} times"
-        raise invalid_value("key", f"a column of {declared.name} with each value once", got)
+        raise InvalidInput(
+            f"the key of {declared.name} has {twice['values']!r} {twice['counts']} times; each "
+            "value "
+            "must be there once",
+            field="key",
+            value=declared.key,
+        )
     return Lookup(declared, rows, key, {})
 
 
@@ -219,17 +249,12 @@ def _fit_key(key: Any, held: Any) -> Any:
         return exact_cast(cast_value(key, "whole") if kind.is_string() else key, held)
     if (held.is_boolean() and kind.is_boolean()) or (held.is_date() and kind.is_date()):
         return key
-    accepted = f"a column of the type of the one that looks it up, {held}: texts or whole numbers"
-    raise invalid_value("key", accepted, str(kind))
-
-
-# A table with everything that belongs to it, as rows with more columns.
-#
-# Contract: what comes to a row is found by its privacy unit alone, or by a public list; so one
-# person's rows in all tables move that person's rows here, and nobody else's. No row of the table
-# itself is lost by a join: whoever is missing in a further table has missing values there. Only
-# what a question
-# names is joined.
+    raise InvalidInput(
+        f"the key has type {kind}, and the column that looks it up has {held}",
+        field="key",
+        value=str(kind),
+        hint="use text or whole numbers in both",
+    )
 
 
 @dataclass(eq=False)
@@ -359,8 +384,14 @@ class Database:
 
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
         if self.main.privacy_unit is None:
-            accepted = "public, where each row is one person: there is no privacy unit to join on"
-            raise invalid_value("table", accepted, repr(declared.name))
+            raise InvalidInput(
+                f"the table {declared.name!r} cannot be joined: each row is one person here, "
+                "and no column "
+                "says whose it is",
+                field="table",
+                value=declared.name,
+                hint="a table that is no secret may be public = true",
+            )
         unit = declared.privacy_unit or self.main.privacy_unit
         if unit not in opened.columns:
             raise unknown_column("privacy_unit", unit, opened)
@@ -369,8 +400,12 @@ class Database:
 
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
         if declared.to is not None and declared.to not in self.tables:
-            known = ", ".join(self.tables) or "none"
-            raise invalid_value("to", f"a further table of people: {known}", repr(declared.to))
+            known = ", ".join(self.tables) or "none is declared"
+            raise InvalidInput(
+                f"to names {declared.to!r}, which is not a further table of people ({known})",
+                field="to",
+                value=declared.to,
+            )
         table = self.main if declared.to is None else self.tables[declared.to]
         on, kinds = declared.on or declared.key, table.kinds
         if on not in kinds:
@@ -395,7 +430,9 @@ class Database:
         for index, name in enumerate(self.features):
             if fold_name(name) in map(fold_name, taken):
                 with at(f"features[{index}]"):
-                    raise invalid_value("name", "one that no column has", repr(name))
+                    raise InvalidInput(
+                        f"name {name!r} is the name of a column already", field="name", value=name
+                    )
 
     def _kinds(self) -> dict[str, Any]:
         result = dict(self.main.kinds)
@@ -444,9 +481,13 @@ class Database:
         if feature.table is None:
             return self.main
         if feature.table not in self.tables:
-            known = ", ".join(self.tables) or "none"
-            accepted = f"a further table of people ({known}), or left out for the table itself"
-            raise invalid_value("table", accepted, repr(feature.table))
+            known = ", ".join(self.tables) or "none is declared"
+            raise InvalidInput(
+                f"table names {feature.table!r}, which is not a further table of people ({known})",
+                field="table",
+                value=feature.table,
+                hint="leave it out for the table itself",
+            )
         return self.tables[feature.table]
 
     def _owned(self, table: PrivateTable, rows: Any) -> Any:
@@ -471,10 +512,12 @@ class Database:
         """A feature over a group of rows."""
         aggregate, domain = FEATURE_AGGREGATES[feature.kind], self._domains.get(feature.name)
         if aggregate.takes == "numbers" and not isinstance(domain, Range):
-            accepted = (
-                f"declared as a range for {feature.name}, such as 0..365: its steps are summed"
+            raise InvalidInput(
+                f"the feature {feature.name} adds numbers up and has no range",
+                field="domain",
+                value=feature.name,
+                hint=f"declare one in [domains], such as {feature.name} = '0..365'",
             )
-            raise invalid_value("domain", accepted, "none" if domain is None else "no range")
         counts: Any = True
         if feature.where is not None:
             with at("where"):
@@ -500,8 +543,12 @@ class Database:
     def _column(self, rows: Any, key: str, name: str) -> Any:
         if name not in rows.columns or name == self._owner:
             if name in self.features:
-                accepted = "a column of the table: a feature of a feature is not computed"
-                raise invalid_value(key, accepted, repr(name))
+                raise InvalidInput(
+                    f"{key} names {name!r}, a feature; a feature of a feature is not computed",
+                    field=key,
+                    value=name,
+                    hint="name a column of the table",
+                )
             raise unknown_column(key, name, rows.drop(self._owner))
         return rows[name]
 
@@ -519,7 +566,9 @@ def _free_column_name(name: str, table: str, taken: Iterable[str]) -> str:
         return name
     result = f"{table}.{name}"
     if fold_name(result) in known:
-        raise invalid_value("name", "one after which all columns have different names", repr(table))
+        raise InvalidInput(
+            f"name {table!r} gives two columns the same name", field="name", value=table
+        )
     return result
 
 
@@ -533,7 +582,9 @@ def _same_unit(value: Any, kind: Any) -> Any:
         return exact_cast(cast_value(value, "whole"), kind)
     kinds = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "binary")
     if not any(getattr(kind, f"is_{each}")() and getattr(own, f"is_{each}")() for each in kinds):
-        raise invalid_value(
-            "privacy_unit", f"of the type that it has in the table itself, {kind}", str(own)
+        raise InvalidInput(
+            f"privacy_unit has type {own} here and {kind} in the table itself",
+            field="privacy_unit",
+            value=str(own),
         )
     return value if kind.is_string() or kind.is_binary() else exact_cast(value, kind)

@@ -1,22 +1,33 @@
-"""Values of rows: casts, numbers, moments and comparisons that no row can make fail."""
+"""Rows and their values in the engine: casts, comparisons and random choices that no row can make
+fail.
+
+What cannot be cast is missing. Engines differ in what they read as a number (1_000, 1d, 0x10,
+Infinity), a date or a truth, and in how they round. So text is cast only where it has a plain form,
+and fractions are rounded to the nearest whole number, halves up. Refusals name types and what was
+asked, never a row.
+
+Contribution bounds are kept by choosing a few rows of each group at random, looking at that group
+alone, every set of the allowed size being as likely as any other. A random column, the lots, is
+made first and ordered by afterwards, since engines refuse, or repeat, random numbers inside a
+window. The columns of `sample_rows` and `sum_sampled_rows` have names of ours, which differ from
+the names that are added here; those of `whole_rows` may have any. One row of each group is chosen
+while rows are aggregated, by `arg_min(value, lot)`: one pass that holds one row a group. More are
+ranked by their lots. DuckDB holds all rows of a group in memory for that, so where a group has very
+many, those with large lots, which have no chance, are left out before (`_thin_large_homes`). Spark
+spills by itself.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
+from math import sqrt
 from typing import Any
 
-from whosin.errors import InvalidInput, invalid_value
-
-# Casts that mean the same on every engine, and never fail: what cannot be cast is missing.
-#
-# Engines differ in what they read as a number (1_000, 1d, 0x10, Infinity), a date or a truth, and
-# in
-# how they round. So texts are cast only where they have a plain form, and fractions are rounded to
-# the nearest whole number, halves up.
-
+from whosin.errors import InvalidInput
 
 # \z is the end; $ would be so before a last line break too, in some engines. Digits have an end,
 # since other engines try all ways to divide a long row of them.
@@ -68,8 +79,11 @@ def cast_value(value: Any, kind: str) -> Any:
     if given.is_decimal() and kind == "float64" and (given.precision or 38) > EXACT_DIGITS:
         return value.cast("string").try_cast("float64")  # engines divide in different ways
     if kind == "string" and (given.is_floating() or given.is_decimal() or given.is_timestamp()):
-        accepted = "a cast to text of whole numbers, dates or truths"
-        raise invalid_value("where", accepted, str(given))
+        raise refuse_condition(
+            f"where casts {given} to text, which engines spell differently",
+            str(given),
+            "whole numbers, dates, true and false can be cast to text",
+        )
     return value.try_cast(kind)
 
 
@@ -99,13 +113,7 @@ def is_usable(kind: Any) -> bool:
     )
 
 
-# Values of rows in conditions: numbers, moments, comparisons, by rules that no row can fail.
-#
-# Contract: as for `predicate`; what has no value is missing, and refusals name types and what was
-# asked, never a row.
-
-
-MOST_NESTED = 5
+MAX_NESTED_OPERATIONS = 5
 """Divisions in a divisor, and casts in a cast."""
 SQL_CASTS = {
     "INT": "int64",
@@ -138,7 +146,7 @@ def double_value(value: Any) -> Any:
         return cast_value(value, "float64")
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
-    raise refuse_value("arithmetic on numbers", str(kind))
+    raise refuse_condition(f"where computes with a value of type {kind}, not a number", str(kind))
 
 
 def clamp_value(value: Any, low: float, high: float) -> Any:
@@ -167,7 +175,10 @@ def rows_with_unit(rows: Any, privacy_unit: str) -> Any:
 def timestamp_value(value: Any) -> Any:
     """A date or a moment in microseconds; what is too far away for that is missing."""
     if value.type().is_timestamp() and value.type().timezone is not None:
-        raise refuse_value("dates and times without a time zone", str(value.type()))
+        raise refuse_condition(
+            f"where needs dates and times without a time zone, not {value.type()}",
+            str(value.type()),
+        )
     return value.try_cast("timestamp(6)")
 
 
@@ -186,7 +197,9 @@ def truncate_moment(moment: Any, unit: str) -> Any:
     """The beginning of a moment's year, …, hour; missing outside the years 1 to 9999, of which
     every one begins, as its first week does, in one of them."""
     if unit not in TRUNCATION_UNITS:
-        raise refuse_value(f"date_trunc to one of {', '.join(TRUNCATION_UNITS)}", repr(unit))
+        raise refuse_condition(
+            f"where has date_trunc to {unit!r}", unit, f"take one of {', '.join(TRUNCATION_UNITS)}"
+        )
     known = has_four_digit_year(moment).ifelse(moment, ibis_module().null("timestamp(6)"))
     return known.truncate(TRUNCATION_UNITS[unit])
 
@@ -241,8 +254,8 @@ def unify_values(node: Any, parts: list[Any], values: list[Any]) -> list[Any]:
         result = [double_value(value) for value in values]
     else:
         given = ", ".join(dict.fromkeys(map(str, kinds)))
-        raise refuse_value(
-            "made of values of one kind in each case", f"{describe_node(node)} ({given})"
+        raise refuse_condition(
+            f"where has a case with values of several types ({given}): {describe_node(node)}", given
         )
     known = next(value for value, none in zip(result, missing, strict=True) if not none)
     null = ibis.null(known.type().copy(nullable=True))
@@ -289,7 +302,11 @@ def comparable_values(first: Any, second: Any, left: Any, right: Any) -> tuple[A
     # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
     if all(kind.is_numeric() or kind.is_string() for kind in kinds):
         return number_value(left), number_value(right)
-    raise refuse_value("a comparison of two values of the same kind", f"{kinds[0]} with {kinds[1]}")
+    raise refuse_condition(
+        f"where compares {kinds[0]} with {kinds[1]}",
+        f"{kinds[0]}, {kinds[1]}",
+        "compare values of the same type",
+    )
 
 
 def moment_value(node: Any, value: Any) -> Any:
@@ -308,7 +325,10 @@ def moment_value(node: Any, value: Any) -> Any:
         if moment.tzinfo is not None:
             raise ValueError
     except ValueError:
-        raise refuse_value("a date such as '2024-01-31'", describe_node(node)) from None
+        raise refuse_condition(
+            f"where compares a date with {describe_node(node)}",
+            hint="write a date such as '2024-01-31'",
+        ) from None
     return ibis_module().literal(moment, "timestamp(6)")
 
 
@@ -316,7 +336,11 @@ def sql_cast(node: Any, value: Any) -> Any:
     """A value as the type that a `cast_value` of a condition names."""
     name = getattr(node.to.this, "name", str(node.to.this))
     if name not in SQL_CASTS or node.to.expressions:
-        raise refuse_value(f"a cast to one of {', '.join(sorted(SQL_CASTS))}", node.to.sql())
+        raise refuse_condition(
+            f"where casts to {node.to.sql()}",
+            node.to.sql(),
+            f"cast to one of {', '.join(sorted(SQL_CASTS))}",
+        )
     target, kind = SQL_CASTS[name], value.type()
     if target == "float64":
         return double_value(value)
@@ -332,8 +356,9 @@ def sql_cast(node: Any, value: Any) -> Any:
     # Engines spell doubles, decimals and moments in different ways.
     others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
     if not (kind.is_string() or others.get(target, False)):
-        raise refuse_value(
-            f"something other than a cast from {kind} to {target}", describe_node(node)
+        raise refuse_condition(
+            f"where casts {kind} to {target}, which engines do differently: {describe_node(node)}",
+            str(kind),
         )
     return cast_value(value, target)
 
@@ -343,8 +368,10 @@ def _nearest_whole(node: Any, value: Any) -> Any:
     hold it, since Ibis casts what it rounds."""
     from sqlglot import exp
 
-    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MOST_NESTED:
-        raise refuse_value(f"of at most {MOST_NESTED} casts in a cast", describe_node(node))
+    if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MAX_NESTED_OPERATIONS:
+        raise refuse_condition(
+            f"where nests more than {MAX_NESTED_OPERATIONS} casts: {describe_node(node)}"
+        )
     fits = (value > -(2.0**62)) & (value < 2.0**62)
     return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
 
@@ -359,11 +386,157 @@ def short_text(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "…")
 
 
-def refuse_value(accepted: str, got: str) -> InvalidInput:
-    return invalid_value("where", accepted, got)
+def refuse_condition(message: str, value: object = None, hint: str = "") -> InvalidInput:
+    """The error about a condition. A message that begins with "where" is told with its path."""
+    return InvalidInput(message, field="where", value=value, hint=hint)
 
 
 def ibis_module() -> Any:
     import ibis
 
     return ibis
+
+
+LOT_COLUMN = "lot"
+RANK_COLUMN = "rank"
+SIZE_COLUMN = "whosin_rows"
+MAX_RANKED_ROWS = 100_000
+"""Rows of a group that are ranked together, besides those that are chosen."""
+
+
+def sample_rows(base: Any, home: Sequence[str], most: int, *, crowded: bool = True) -> Any:
+    """At most `most` rows of each home, at random; all where there is no column of privacy units,
+    since each row is one person. No other column may have missing values where one row is chosen.
+
+    Args:
+        home: columns; rows with the same first one, the privacy unit, may be very many.
+        crowded: whether they may be; a set of cells, for example, has an end.
+    """
+    if home[0] not in base.columns:
+        return base
+    if not _is_duckdb(base):
+        return _rank_lots(_add_lots(base), home, most, base.columns)
+    if most == 1 and len(base.columns) > len(home):
+        return _sample_one_row(base, home)
+    lots = _add_lots(base)
+    if crowded:
+        lots = _thin_large_homes(base, lots, home, most)
+    return _rank_lots(lots, home, most, base.columns)
+
+
+def whole_rows(base: Any, owner: str, most: int) -> Any:
+    """At most `most` rows of each owner, at random, as `sample_rows`; values may be missing, and
+    columns may be called anything."""
+    ours = {name: f"column_{index}" for index, name in enumerate(base.columns)}
+    plain = base.select([base[name].name(ours[name]) for name in base.columns])
+    if most > 1 or not _is_duckdb(base):
+        chosen = sample_rows(plain, [ours[owner]], most)
+    else:
+        lots = _add_lots(plain)
+        kept = {ours[name]: lots[ours[name]] for name in base.columns if name != owner}
+        kept = {
+            name: _value_of_smallest_lot(value, lots[LOT_COLUMN]) for name, value in kept.items()
+        }
+        chosen = lots.group_by(ours[owner]).aggregate(**kept)
+    return chosen.select([chosen[ours[name]].name(name) for name in base.columns])
+
+
+def sum_sampled_rows(base: Any, home: Sequence[str], most: int, names: Sequence[str]) -> Any:
+    """For each home the sums of some columns over at most `most` of its rows, at random.
+
+    Most homes have no more rows than that, and are summed as they are: only of the others are rows
+    ranked. A home has one row here, with the sum of all its rows where they are few and otherwise
+    of the chosen ones; so it never comes to more, even if an engine reads random rows twice.
+    """
+    import ibis
+
+    if not _is_duckdb(base):
+        rows = sample_rows(base, home, most)
+        return rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names})
+    sums = {name: base[name].sum() for name in names}
+    every = base.group_by(list(home)).aggregate(**{SIZE_COLUMN: base.count()}, **sums)
+    lots = _add_sizes(_add_lots(base), every.filter(every[SIZE_COLUMN] > most), home)
+    rows = _rank_lots(
+        _drop_hopeless_lots(lots.filter(lots[SIZE_COLUMN].notnull()), most),
+        home,
+        most,
+        base.columns,
+    )
+    few = rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names}).view()
+    joined = every.left_join(few, [every[name] == few[name] for name in home])
+    chosen = {
+        name: ibis.cases((every[SIZE_COLUMN] <= most, every[name]), else_=few[name].fill_null(0))
+        for name in names
+    }
+    return joined.select(**{name: every[name] for name in home}, **chosen)
+
+
+def _is_duckdb(base: Any) -> bool:
+    return bool(base.get_backend().name == "duckdb")
+
+
+def _add_lots(base: Any) -> Any:
+    import ibis
+
+    return base.mutate(**{LOT_COLUMN: ibis.random()})
+
+
+def _rank_lots(lots: Any, home: Sequence[str], most: int, columns: Sequence[str]) -> Any:
+    import ibis
+
+    rank = ibis.row_number().over(group_by=list(home), order_by=LOT_COLUMN)
+    ranked = lots.mutate(**{RANK_COLUMN: rank})
+    return ranked.filter(ranked[RANK_COLUMN] < most).select(*columns)
+
+
+def _sample_one_row(base: Any, home: Sequence[str]) -> Any:
+    """One row of each home."""
+    lots = _add_lots(base)
+    others = [name for name in base.columns if name not in home]
+    kept = {name: lots[name].argmin(lots[LOT_COLUMN]) for name in others}
+    return lots.group_by(list(home)).aggregate(**kept).select(*base.columns)
+
+
+def _thin_large_homes(base: Any, lots: Any, home: Sequence[str], most: int) -> Any:
+    """Rows with their lots, without those of large homes that have no chance."""
+    sizes = base.group_by(list(home)).aggregate(**{SIZE_COLUMN: base.count()})
+    large = sizes.filter(sizes[SIZE_COLUMN] > MAX_RANKED_ROWS)
+    return _drop_hopeless_lots(_add_sizes(lots, large, home), most).select(*lots.columns)
+
+
+def _add_sizes(lots: Any, sizes: Any, home: Sequence[str]) -> Any:
+    """Rows with how many rows their home has, missing where it is not listed."""
+    listed = sizes.select(
+        **{f"size_{name}": sizes[name] for name in home}, **{SIZE_COLUMN: sizes[SIZE_COLUMN]}
+    )
+    known = listed.view()
+    joined = lots.left_join(known, [lots[name] == known[f"size_{name}"] for name in home])
+    return joined.select(*lots.columns, SIZE_COLUMN)
+
+
+def _drop_hopeless_lots(lots: Any, most: int) -> Any:
+    """Rows without those whose lots are too large to be among the chosen ones.
+
+    Of n rows those with lots below t = (most + 10 √most + 100) / n stay: n t of them on average,
+    and fewer than `most` with probability below e^-50 (Chernoff).
+    """
+    enough = most + 10 * sqrt(most) + 100
+    return lots.filter(lots[SIZE_COLUMN].isnull() | (lots[LOT_COLUMN] * lots[SIZE_COLUMN] < enough))
+
+
+def _value_of_smallest_lot(value: Any, lot: Any) -> Any:
+    """The value with the smallest lot, missing where that one is."""
+    return _arg_min_null(value.type().copy(nullable=True))(value, lot)
+
+
+@cache
+def _arg_min_null(held: Any) -> Any:
+    """DuckDB's aggregate that keeps missing values, for values of a type."""
+    import ibis
+    from ibis.expr import datatypes as dt
+
+    def arg_min_null(value, lot):  # type: ignore[no-untyped-def]
+        ...
+
+    arg_min_null.__annotations__ = {"value": held, "lot": dt.float64, "return": held}
+    return ibis.udf.agg.builtin(arg_min_null)

@@ -1,4 +1,21 @@
-"""The exact counts of many marginals in one scan, in this process or by an engine's workers."""
+"""The exact counts of many marginals in one scan, in this process or by an engine's workers.
+
+A row is a few whole numbers that hold the numbers of its values, some bits each, and adds 1 to one
+cell of each block. What `make_row_counter` returns holds numbers alone, and pickled by value needs
+NumPy where it runs, and not this package.
+
+Every row of the source is read once, and the rows of a privacy unit that count are chosen once, so
+that all tables are of the same people. A row is put into a few larger tables that hold the measured
+ones (covers), and margins are summed here.
+
+The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers, and
+these are counted a batch at a time (`make_row_counter`): in this process where the rows are here,
+else by Spark's workers, so that only counts come here. That takes a fifth of the time in which
+DuckDB counts ten cells a row, and half of Spark's. Processor time for 91 tables of 13 columns of
+Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a row of each person is chosen, instead of 1.8
+and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to 85. Workers hold all cells: where these are
+very many, the engine counts by itself.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +35,11 @@ from whosin.release.engines.base import Progress, RowCounter, whole_numbers
 from whosin.release.groups import GroupGrid
 from whosin.release.table import Table
 
-# Counting packed rows, in this process or by an engine's workers.
-#
-# Contract: a row is a few whole numbers that hold the numbers of its values, some bits each, and
-# adds 1 to one cell of each block. What `make_row_counter` returns holds numbers alone, and pickled
-# by value needs NumPy where it runs, and not this package.
-
-
 CODE_BITS = 63
 """Bits that a packed number holds."""
 BATCH_ROWS = 2**16
 """Rows that are counted at a time: fewer pass over all cells too often, more leave the cache."""
-MOST_DENSE = 8
+MAX_CELLS_PER_ROW = 8
 """Cells for each row of a batch; where there are more, single cells are counted up."""
 
 
@@ -64,7 +74,7 @@ def make_row_counter(layout: PackedRows) -> RowCounter:
     counts = [prod(sizes[each] for each in block) for block in blocks]
     used = sorted({each for block in blocks for each in block})
     masks = {each: 2 ** _bit_width(sizes[each]) - 1 for each in used}
-    enough, dense = BATCH_ROWS, MOST_DENSE
+    enough, dense = BATCH_ROWS, MAX_CELLS_PER_ROW
 
     def together(batches: Iterable[Any]) -> Iterable[list[Any]]:
         waiting: list[list[Any]] = []
@@ -104,23 +114,7 @@ def _bit_width(size: int) -> int:
     return max(1, (size - 1).bit_length())
 
 
-# The exact counts of many tables in one scan.
-#
-# Contract: every row of the source is read once, and the rows of a privacy unit that count are
-# chosen once, so that all tables are of the same people. A row is put into a few larger tables that
-# hold the
-# measured ones (`covers`), and margins are summed here.
-#
-# The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers,
-# and these are counted a batch at a time (`make_row_counter`): in this process where the rows are
-# here, else by Spark's workers, so that only counts come here. That takes a fifth of the time in
-# which DuckDB counts ten cells a row, and half of Spark's. Processor time for 91 tables of 13
-# columns of Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a row of each person is chosen,
-# instead of 1.8 and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to 85. Workers hold all cells:
-# where these are very many, the engine counts by itself.
-
-
-MOST_COUNTED = 2**18
+MAX_COVER_CELLS = 2**18
 """Cells of a table that holds several measured ones."""
 CODE, ROWS = "code", "rows"
 
@@ -145,7 +139,7 @@ class TableScan:
     @cached_property
     def blocks(self) -> tuple[Attributes, ...]:
         """The tables that are counted."""
-        return cover_sets(self.sizes, sorted(set(self.sets)), MOST_COUNTED)
+        return cover_sets(self.sizes, sorted(set(self.sets)), MAX_COVER_CELLS)
 
     @cached_property
     def starts(self) -> list[int]:

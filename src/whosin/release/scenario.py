@@ -15,20 +15,25 @@ from typing import Any
 from whosin import vocabulary
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
-from whosin.errors import UnknownName, WhosinError, at, at_keys, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    WhosinError,
+    at,
+    at_keys,
+    invalid_value,
+)
 from whosin.extras import require_extras
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
-from whosin.release.engines.base import FILE_ENDINGS
-from whosin.release.engines.database_tables import ADBC_PREFIX
+from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 
 SECTION_KEYS = {
@@ -40,6 +45,12 @@ SECTION_KEYS = {
         "title",
     ),
     **{section: tuple(words) for section, words in vocabulary.SCENARIO_SECTIONS.items()},
+}
+
+SECTION_EXAMPLES = {
+    "target": "[target] with posterior = 0.6",
+    "table": "[table] with source = 'visits.csv'",
+    "queries": "[[queries]] with kind = 'count'",
 }
 
 
@@ -83,6 +94,8 @@ class Scenario:
 
     def asking(self, sql: str) -> Scenario:
         """The same scenario with the queries that a SELECT asks, and no others."""
+        from whosin.release.sql import parse_queries
+
         table = self.open_table()
         try:
             known = (self.dataset,) if self.dataset else ()
@@ -120,14 +133,14 @@ class Scenario:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
         batch is estimated before a new request, so that what is wrong with it is found before a
         budget is opened."""
-        table = self.open_table()
+        table, estimates = self.open_table(), None
         if request is None:
-            self.estimate_cost(table)
+            estimates = self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
         with self.at_budget():
-            return Session(
+            session = Session(
                 table,
                 self.plan,
                 ledger if ledger is not None else self.ledger,
@@ -137,6 +150,9 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
+        if estimates is not None:
+            session.expect(self.queries, estimates, **self.budget)
+        return session
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
@@ -150,9 +166,13 @@ def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
     file = Path(path)
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
     if ending == ".json" or ending in FILE_ENDINGS.keys() - {".txt"}:
-        accepted = "a .toml file that names a table, an adversary, a target and questions"
-        itself = "a JSON file" if ending == ".json" else "a table itself"
-        raise invalid_value("scenario", accepted, f"{file.name}, {itself}")
+        itself = "a JSON file" if ending == ".json" else "a table"
+        raise InvalidInput(
+            f"{file.name} is {itself}, not a scenario",
+            field="scenario",
+            value=file.name,
+            hint="give a .toml file that names a table, an adversary, a target and questions",
+        )
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem, asked=asked)
 
@@ -166,7 +186,12 @@ def read_scenario(
     for key in ("target", "table", *(("queries",) if asked else ())):
         if key not in data:
             form = "[[queries]]" if key == "queries" else f"[{key}]"
-            raise invalid_value("scenario", f"given with {form}", f"a file without {form}")
+            raise InvalidInput(
+                f"the scenario has no {form}",
+                field="scenario",
+                value=key,
+                hint=f"add one, for example {SECTION_EXAMPLES[key]}",
+            )
     parts = {
         key: _read_section(data, key)
         for key in ("adversary", "target", "table", "ledger", "budget")
@@ -176,26 +201,34 @@ def read_scenario(
     for key in ("source", "privacy_unit"):
         if not isinstance(table.get(key), str):
             with at(f"table.{key}"):
-                got = repr(table[key]) if key in table else "nothing"
-                raise invalid_value(key, "given as a text", got)
+                if key not in table:
+                    raise InvalidInput(
+                        f"{key} is missing", field=key, hint=f"add {key} = '…' to [table]"
+                    )
+                raise invalid_value(key, "text", repr(table[key]))
     table["source"] = _resolve_path(folder, table["source"])
     listed = data["queries"] if asked else []
     if isinstance(listed, Mapping):
-        accepted = "given in double brackets, [[queries]], once for each question"
-        raise invalid_value("queries", accepted, "[queries]")
+        raise InvalidInput(
+            "queries is written [queries]",
+            field="queries",
+            hint="write it in double brackets, [[queries]], once for each question",
+        )
     if asked and (not isinstance(listed, list) or not listed):
-        raise invalid_value("queries", "one [[queries]] or more", "none")
+        raise InvalidInput(
+            "queries is empty", field="queries", value=listed, hint="ask something with [[queries]]"
+        )
     queries = tuple(_read_scenario_query(each, index, folder) for index, each in enumerate(listed))
     _check_names(queries)
     domains = data.get("domains", {})
     if not isinstance(domains, Mapping):
-        raise invalid_value("domains", "a table of columns", repr(domains))
+        raise invalid_value("domains", "a table of columns ([domains])", repr(domains))
     url = parts["ledger"].get("url", "ledger.db")
     if not isinstance(url, str):
         raise invalid_value("url of the ledger", "a file or a database URL", repr(url))
     name = data.get("title", title)
     if not isinstance(name, str):
-        raise invalid_value("title", "a text", repr(name))
+        raise invalid_value("title", "text", repr(name))
     return Scenario(
         name,
         plan,
@@ -205,8 +238,8 @@ def read_scenario(
         url if "://" in url else _resolve_path(folder, url),
         parts["ledger"].get("dataset"),
         parts["budget"],
-        _read_further_tables(data.get("tables", ()), folder),
-        read_features(data.get("features", ())),
+        _read_further_tables(data["tables"], folder) if "tables" in data else (),
+        read_features(data["features"]) if "features" in data else (),
     )
 
 
@@ -216,7 +249,7 @@ def _read_further_tables(given: object, folder: Path) -> tuple[Further, ...]:
     for index, each in enumerate(tables):
         if not isinstance(each.source, str):
             with at(f"tables[{index}].source"):
-                raise invalid_value("source", "given as a text", repr(each.source)[:80])
+                raise invalid_value("source", "text", repr(each.source)[:80])
     return tuple(replace(each, source=_resolve_path(folder, each.source)) for each in tables)
 
 
@@ -225,13 +258,15 @@ def _check_names(queries: Sequence[Query]) -> None:
     named = [query.name for query in queries if query.name]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
-        raise invalid_value("name of a query", "different from the others'", f"{twice!r} twice")
+        raise InvalidInput(
+            f"two queries have the name {twice!r}", field="name of a query", value=twice
+        )
 
 
 def _read_section(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = data.get(key, {})
     if not isinstance(part, Mapping):
-        raise invalid_value(key, f"a table: [{key}]", repr(part))
+        raise invalid_value(key, f"a section, [{key}]", repr(part))
     _check_section(part, key)
     return part
 
@@ -252,7 +287,12 @@ def _read_engine(data: Mapping[str, Any]) -> Engine:
     kind = ENGINE_KINDS[name]
     for key in {key for each in ENGINE_KINDS.values() for key in each.keys}.intersection(data):
         if key not in kind.keys:
-            raise invalid_value(key, f"left out with the engine {name}", repr(data[key])[:80])
+            raise InvalidInput(
+                f"{key} has no meaning for the engine {name}",
+                field=key,
+                value=data[key],
+                hint="leave it out",
+            )
     return kind(**{key: data[key] for key in kind.keys if key in data})
 
 

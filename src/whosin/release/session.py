@@ -1,4 +1,10 @@
-"""`Session`: ask, estimate, debit, scan, publish; and answers that were stored."""
+"""`Session`: ask, estimate, debit, scan, publish; and answers that were stored.
+
+A batch is checked against the schema, its cost is estimated, it is debited in one transaction, and
+only then scanned. Answers are stored before they are returned, and a stored one is returned with
+the question that it was stored for. No error, message or refusal depends on the rows. An error
+after the debit names the request that continues without paying again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, WhosinError, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value
 from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Charge, Cost
 from whosin.ledger.encoding import read_name
@@ -21,16 +27,12 @@ from whosin.ledger.registry import describe_copy, describe_unanswered, draw_or_s
 from whosin.plain_files import remove_unlocked, remove_unlocked_folders
 from whosin.release.answer import Answer, Release
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
-from whosin.release.cost import CostEstimate
+from whosin.release.cost import CostEstimate, apportion_cost
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.queries.together import apportion_cost, paid_questions
-from whosin.release.sql import parse_queries
 from whosin.release.table import Table
 from whosin.release.table_registration import register_question, register_table
-
-# Answers as the ledger stores them, to the questions as they were paid for.
 
 
 def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
@@ -43,9 +45,12 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
     """
     what, cost = paid["what"], paid["costs"].get(relation)
     whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
-    several = "answers" in stored
-    asked = paid_questions(what) if several else [dict(what)]
-    answers = stored["answers"] if several else [stored]
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
     return [
         Answer(
             question.get("name") or question["query"],
@@ -56,21 +61,11 @@ def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: s
             own,
             answer.get("details"),
         )
-        for question, answer, own in zip(
-            asked, answers, apportion_cost(whole, len(asked)), strict=True
-        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
 
 
-# `Session`: questions to a table under a plan, paid for in a ledger.
-#
-# Contract: a batch is checked against the schema, estimated, debited in one transaction, and only
-# then scanned; its answers are stored before they are returned, and a stored one is returned with
-# the question that it was stored for. No error, message or refusal depends on the rows. An error
-# after the debit names the request that continues without paying again.
-
-
-LONGEST_REQUEST = 100
+MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
 
@@ -131,6 +126,7 @@ class Session:
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Charge] = []
+        self._expected: tuple[object, list[CostEstimate]] | None = None
         try:
             self._open(queries, amend, copies)
         except BaseException:
@@ -152,8 +148,10 @@ class Session:
         known = self.dataset in self.ledger.datasets()
         if not known and not self.curator:
             raise BudgetRefused(
-                f"dataset {self.dataset!r} has no budget here: its curator opens one with whosin "
-                "ledger create"
+                f"dataset {self.dataset!r} has no budget in this ledger",
+                field="dataset",
+                value=self.dataset,
+                hint="its curator opens one with whosin ledger create",
             )
         self.registration = register_table(self.table, queries, rows=amend or not known)
         if self._paid():
@@ -214,7 +212,7 @@ class Session:
             share: the part of the plan's budget for this batch, such as "1/10"; more than what is
                 left is refused. By default the session's own, of which 1 means all that is left. A
                 plan for one query (`calibrate(…, query=…)`) needs none.
-            split: "weights" or "relative-error" (see `budget_split.shares`), or "optimal" (see
+            split: "weights" or "relative-error" (see `split_budget`), or "optimal" (see
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
@@ -222,9 +220,12 @@ class Session:
         if share is None:
             share = self.share if self.plan.query is None else 1
         if share is None:
-            accepted = 'given: the part of the plan for this, such as share="1/10", or share=1 for '
-            accepted += "all of it, here or for every batch in Session(…, share=1)"
-            raise invalid_value("share", accepted, "nothing")
+            raise InvalidInput(
+                "share is missing: which part of the plan's budget these questions may spend",
+                field="share",
+                hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
+                "gives it for every batch",
+            )
         return estimate_batch_cost(
             self.table,
             self.plan,
@@ -235,6 +236,19 @@ class Session:
             noise=noise,
             capped=own,
         )
+
+    def expect(
+        self,
+        queries: Sequence[Query],
+        estimates: list[CostEstimate],
+        *,
+        share: object = None,
+        split: str = "weights",
+        noise: str = "laplace",
+    ) -> None:
+        """Take the estimates of a batch on this session's table for those of its first release, if
+        that asks for the same: a scenario is priced before its session is opened."""
+        self._expected = (list(queries), share, split, noise), estimates
 
     def release(
         self,
@@ -255,7 +269,10 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
+        expected, self._expected = self._expected, None
         estimates = self._resumed(asked, share, split, noise)
+        if estimates is None and expected and expected[0] == (asked, share, split, noise):
+            estimates = expected[1]
         if estimates is None:
             estimates = self.dry_run(asked, share=share, split=split, noise=noise)
         paid = paid_estimates(estimates)
@@ -329,8 +346,8 @@ class Session:
     def _resumed(
         self, queries: Sequence[Query], share: object, split: str, noise: str
     ) -> list[CostEstimate] | None:
-        """The estimates of a batch that failed before and is asked again; it continues where it
-        was. Another batch comes after what the failed one had paid."""
+        """The cost estimates of a batch that failed before and is asked again; it continues where
+        it was. Another batch comes after what the failed one had paid."""
         if not self._begun:
             return None
         try:
@@ -350,6 +367,8 @@ class Session:
 
     def queries_in(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
+        from whosin.release.sql import parse_queries
+
         return parse_queries(sql, self.table, (self.dataset,))
 
     def sql(
@@ -462,12 +481,12 @@ def describe_unnamed(dataset: str) -> str:
 
 
 def paid_estimates(estimates: Iterable[CostEstimate]) -> list[CostEstimate]:
-    """What is debited for estimates, each once."""
+    """What is debited for cost estimates, each once."""
     return list({id(estimate.paid): estimate.paid for estimate in estimates}.values())
 
 
 def _read_request(request: object) -> str:
-    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST or "/" in request:
-        accepted = f"a text of at most {LONGEST_REQUEST} letters, without a slash"
+    if not isinstance(request, str) or not 0 < len(request) <= MAX_REQUEST_LENGTH or "/" in request:
+        accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)

@@ -1,4 +1,10 @@
-"""SQL as a way to ask: one SELECT becomes the queries that a scenario would name."""
+"""SQL as a way to ask: one SELECT becomes the queries that a scenario would name.
+
+One SELECT as queries: what is read of it, clause by clause. A clause that is not read here is
+refused by name; none is dropped. SELECT lists columns of GROUP BY and aggregates, and each
+aggregate is a query; `SELECT DISTINCT column` is the query `keys`, and `ORDER BY COUNT(DISTINCT
+privacy_unit) DESC LIMIT k` of columns alone is `top`.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +26,9 @@ from whosin.release.sql_names import (
     AggregateRequest,
     NameScope,
     aggregate_query,
+    refuse_clause,
+    refuse_expression,
     refuse_statement,
-    refused_clause,
-    refused_value,
     resolve_names,
 )
 from whosin.release.table import Table
@@ -30,13 +36,6 @@ from whosin.release.table import Table
 __all__ = [
     "parse_queries",
 ]
-
-
-# One SELECT as queries: what is read of it, clause by clause.
-#
-# Contract: a clause that is not read here is refused by name; none is dropped. SELECT lists columns
-# of GROUP BY and aggregates, and each aggregate is a query; `SELECT DISTINCT column` is the query
-# `keys`, and `ORDER BY COUNT(DISTINCT privacy_unit) DESC LIMIT k` of columns alone is `top`.
 
 
 READ_CLAUSES = {
@@ -52,7 +51,7 @@ READ_CLAUSES = {
 }
 STATEMENT_STARTS = ("SELECT", "WITH", "FROM", "(")
 """How a statement begins that may be a SELECT."""
-MOST_ASKED = 200
+MAX_AGGREGATES = 200
 """Aggregates of one statement."""
 
 
@@ -68,11 +67,11 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
     select = _parse_select(text)
     for part, value in select.args.items():
         if value not in (None, False, []) and part not in READ_CLAUSES:
-            raise refused_clause(part, value)
+            raise refuse_clause(part, value)
     names = resolve_names(table, _table_alias(select), tuple(known), select.args.get("joins") or ())
     names.require_table(_select_table(select).name, _select_table(select).db)
     if select.args.get("kind"):
-        raise refuse_statement("a plain SELECT", str(select.args["kind"]))
+        raise refuse_statement(f"sql must be a plain SELECT, not SELECT AS {select.args['kind']}")
     where = select.args.get("where")
     kept = [each.condition for each in names.joined if each.condition]
     if where is not None:
@@ -90,10 +89,14 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
         for node, alias in items
         if not _is_group(node, names, by)
     ]
-    if not 0 < len(asked) <= MOST_ASKED:
-        accepted = f"about 1 to {MOST_ASKED} aggregates: {ANSWERED_AGGREGATES}"
-        raise refuse_statement(accepted, f"{len(asked)} of them")
-    return _check_queries(_named_apart(asked), table)
+    if not 0 < len(asked) <= MAX_AGGREGATES:
+        raise refuse_statement(
+            f"sql asks for {len(asked)} aggregates; one statement may ask for 1 to "
+            f"{MAX_AGGREGATES}",
+            len(asked),
+            f"select {ANSWERED_AGGREGATES}",
+        )
+    return _check_queries(_require_different_names(asked), table)
 
 
 def _check_queries(queries: tuple[Query, ...], table: Table) -> tuple[Query, ...]:
@@ -119,38 +122,43 @@ def _parse_select(text: object) -> Any:
 
     if not isinstance(text, str) or not text.strip():
         raise refuse_statement(
-            "a SELECT, such as SELECT COUNT(*) FROM visits", short_text(str(text))
+            "sql must be a SELECT", text, "for example SELECT COUNT(*) FROM visits"
         )
     if len(text) > MAX_CONDITION_LENGTH:
-        raise refuse_statement(f"at most {MAX_CONDITION_LENGTH} letters", f"{len(text)}")
+        raise refuse_statement(
+            f"sql has {len(text):,} characters; at most {MAX_CONDITION_LENGTH:,} are read",
+            len(text),
+        )
     try:
         words = sqlglot.tokenize(text, read="duckdb")
         if words and words[0].text.upper() not in STATEMENT_STARTS:
-            raise refuse_statement(STATEMENTS_HINT, short_text(words[0].text))
+            raise refuse_statement(
+                f"sql begins with {short_text(words[0].text)}", words[0].text, STATEMENTS_HINT
+            )
         parsed = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
     except (SqlglotError, RecursionError):
         raise refuse_statement(
-            "a SELECT that can be parsed as DuckDB's SQL", short_text(text)
+            f"sql cannot be parsed as DuckDB's SQL: {short_text(text)}", text
         ) from None
     if len(parsed) != 1:
-        raise refuse_statement("one statement", f"{len(parsed)} of them")
+        raise refuse_statement(f"sql must be one statement, not {len(parsed)}", len(parsed))
     statement = parsed[0]
     check_size(statement, refuse_statement)
     if isinstance(statement, exp.SetOperation):
-        accepted = (
-            f"one SELECT, without {statement.key.upper()}: ask each, and {POST_PROCESSING_HINT}"
+        raise refuse_statement(
+            f"sql combines several SELECTs with {statement.key.upper()}",
+            statement.key.upper(),
+            f"ask each by itself: {POST_PROCESSING_HINT}",
         )
-        raise refuse_statement(accepted, short_text(text))
     if not isinstance(statement, exp.Select):
-        raise refuse_statement(STATEMENTS_HINT, statement.key.upper())
+        raise refuse_statement(
+            f"sql has {statement.key.upper()}", statement.key.upper(), STATEMENTS_HINT
+        )
     for kind in (exp.Window, exp.Placeholder, exp.Parameter):
         if (node := statement.find(kind)) is not None:
-            known = kind is exp.Window
-            raise (
-                refused_value(node)
-                if known
-                else refuse_statement("complete, without ? or $1", "one")
-            )
+            if kind is exp.Window:
+                raise refuse_expression(node)
+            raise refuse_statement("sql has a placeholder such as ? or $1", hint="write the value")
     return statement
 
 
@@ -159,16 +167,19 @@ def _select_table(select: Any) -> Any:
 
     source = select.args.get("from_")
     if source is None:
-        raise refuse_statement("a SELECT with FROM", describe_node(select))
+        raise refuse_statement(f"sql has no FROM: {describe_node(select)}")
     if isinstance(source.this, exp.Subquery):
         raise refuse_statement(
-            f"FROM the table itself: {FEATURES_HINT}", describe_node(source.this)
+            f"sql selects FROM {describe_node(source.this)}, which is not the table",
+            hint=FEATURES_HINT,
         )
     if not isinstance(source.this, exp.Table) or not isinstance(source.this.this, exp.Identifier):
-        raise refuse_statement("FROM the table itself, by its name", describe_node(source))
+        raise refuse_statement(
+            f"sql has {describe_node(source)}", hint="write FROM and the name of the table"
+        )
     for part, value in source.this.args.items():
         if value and part not in ("this", "db", "alias"):
-            raise refused_clause(part, value)
+            raise refuse_clause(part, value)
     return source.this
 
 
@@ -178,7 +189,7 @@ def _table_alias(select: Any) -> str:
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise refuse_statement(
-            "FROM the table, its columns by their own names", describe_node(alias)
+            f"sql renames the columns of the table: {describe_node(alias)}", hint="keep their names"
         )
     return str(table.alias)
 
@@ -201,9 +212,9 @@ def _group_columns(select: Any, names: NameScope, items: Sequence[tuple[Any, str
         return []
     for part, value in group.args.items():
         if value and part not in ("expressions", "all"):
-            accepted = "grouped by columns, each by its name, or ALL, without ROLLUP, CUBE or "
             raise refuse_statement(
-                f"{accepted}GROUPING SETS: one statement for each", describe_node(group)
+                f"sql has ROLLUP, CUBE or GROUPING SETS: {describe_node(group)}",
+                hint="group by columns or ALL, with one statement for each grouping",
             )
     if group.args.get("all") and not group.expressions:
         plain = [node for node, _ in items if _is_group_candidate(node)]
@@ -214,7 +225,8 @@ def _group_columns(select: Any, names: NameScope, items: Sequence[tuple[Any, str
             position = int(node.this) if node.this.isdigit() else 0
             if not 0 < position <= len(items):
                 raise refuse_statement(
-                    f"grouped by places from 1 to {len(items)}", describe_node(node)
+                    f"sql groups by position {describe_node(node)}, and SELECT has {len(items)}",
+                    position,
                 )
             node = items[position - 1][0]
         elif isinstance(node, exp.Column) and node.name not in names.table.columns:
@@ -228,7 +240,7 @@ def _is_group_candidate(node: Any) -> bool:
     from sqlglot import exp
 
     if isinstance(node, exp.Star):
-        raise refused_value(node)
+        raise refuse_expression(node)
     return not isinstance(node, exp.Literal) and node.find(exp.AggFunc) is None
 
 
@@ -239,8 +251,11 @@ def _is_group(node: Any, names: NameScope, by: Sequence[str]) -> bool:
     if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Literal):
         return False
     if isinstance(node, exp.Column) and names.column(node, levels=True) not in by:
-        accepted = f"made of columns of GROUP BY and of {ANSWERED_AGGREGATES}"
-        raise refuse_statement(accepted, describe_node(node))
+        raise refuse_statement(
+            f"sql selects {describe_node(node)}, which is not in GROUP BY",
+            node.name,
+            f"group by it, or select {ANSWERED_AGGREGATES}",
+        )
     try:
         return names.cells(node) in by
     except InvalidInput:
@@ -252,11 +267,11 @@ def _keys_query(select: Any, names: NameScope, conditions: tuple[str, ...]) -> Q
 
     others = [part for part in ("group", "order", "limit") if select.args.get(part)]
     if others:
-        raise refused_clause(others[0], select.args[others[0]])
+        raise refuse_clause(others[0], select.args[others[0]])
     listed = [_select_item(each) for each in select.expressions]
     distinct = select.args["distinct"]
     if len(listed) != 1 or not isinstance(listed[0][0], exp.Column) or distinct.args.get("on"):
-        raise refused_clause("distinct", select)
+        raise refuse_clause("distinct", select)
     node, alias = listed[0]
     column = names.column(node)
     return Keys(column=column, name=alias, where=conditions[0] if conditions else None)
@@ -275,25 +290,27 @@ def _top_query(
     order, limit = select.args.get("order"), select.args.get("limit")
     part = "order" if order is not None else "limit"
     if order is None or limit is None or len(order.expressions) != 1 or not by:
-        raise refused_clause(part, select.args[part])
+        raise refuse_clause(part, select.args[part])
     ordered, most = order.expressions[0], limit.expression
     counts = isinstance(ordered.this, exp.Count) and ordered.args.get("desc")
     if not counts or not isinstance(most, exp.Literal) or not most.this.isdigit():
-        raise refused_clause("order", order)
+        raise refuse_clause("order", order)
     counted = aggregate_query(ordered.this, AggregateRequest(names, (), ()), "")
     if counted.kind != "count" or not all(_is_group(node, names, by) for node, _ in items):
-        raise refused_clause("order", order)
+        raise refuse_clause("order", order)
     where = conditions[0] if conditions else None
     return Top(by=by[0] if len(by) == 1 else tuple(by), k=int(most.this), where=where)
 
 
-def _named_apart(queries: Sequence[Query]) -> tuple[Query, ...]:
+def _require_different_names(queries: Sequence[Query]) -> tuple[Query, ...]:
     """Answers are found by name, so nothing may be asked twice."""
     seen: set[str] = set()
     for query in queries:
         if query.name in seen:
             raise refuse_statement(
-                "made of different aggregates, or of different names", repr(query.name)
+                f"sql asks for {query.name!r} twice",
+                query.name,
+                "leave one out, or name them with AS",
             )
         seen.add(query.name)
     return tuple(queries)

@@ -1,4 +1,14 @@
-"""Names, aggregates and joins in SQL, and what SQL has that no query answers."""
+"""Names, aggregates and joins in SQL, and what SQL has that no query answers.
+
+JOIN in a SELECT: the joins that the scenario declares, and no others. A table of the same people is
+joined on the privacy unit, as `[[tables]]` joins it: LEFT JOIN keeps everyone, and JOIN those who
+have a row there, which a condition says. A public table is looked up by its key, and keeps every
+row. Everything else is refused with the reason.
+
+`COUNT(DISTINCT privacy_unit)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
+scenario's `max_rows_per_group` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor
+is the number of rows; the sample's variance is refused, since it is another number.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +17,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import rational
 from whosin.release.column_expressions import base_column
 from whosin.release.conditions import TEXT_HINT, unknown_column
-from whosin.release.dates import Dates
+from whosin.release.domains import Dates
 from whosin.release.queries import (
     Count,
     Deviation,
@@ -23,16 +33,13 @@ from whosin.release.queries import (
     Sum,
     Variance,
 )
-from whosin.release.queries.base import LONGEST_NAME
+from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.related_tables import JOIN_REASON, PrivateTable
-from whosin.release.row_values import describe_node
+from whosin.release.row_values import describe_node, short_text
 from whosin.release.table import Table
 
-# What SQL has and no query answers: each with the nearest that can be asked.
-
-
 POST_PROCESSING_HINT = "the answers are yours to sort, filter and join, which costs nothing"
-FEATURES_HINT = "what is computed for each person first is a feature: [[features]] in the scenario"
+FEATURES_HINT = "compute what is about each person as a feature: [[features]] in the scenario"
 REFUSED_CLAUSES = {
     "with_": ("WITH", FEATURES_HINT),
     "having": ("HAVING", POST_PROCESSING_HINT),
@@ -44,30 +51,30 @@ REFUSED_CLAUSES = {
     ),
     "limit": ("LIMIT", POST_PROCESSING_HINT),
     "offset": ("OFFSET", POST_PROCESSING_HINT),
-    "distinct": ("DISTINCT", "SELECT DISTINCT of one declared column, by itself"),
+    "distinct": ("DISTINCT", "SELECT DISTINCT takes one declared column, by itself"),
     "windows": ("WINDOW", FEATURES_HINT),
     "qualify": ("QUALIFY", POST_PROCESSING_HINT),
     "laterals": ("LATERAL", FEATURES_HINT),
-    "sample": ("TABLESAMPLE", "the whole table: noise is what protects people"),
-    "pivots": ("PIVOT", "GROUP BY both columns"),
+    "sample": ("TABLESAMPLE", "ask the whole table: noise is what protects people"),
+    "pivots": ("PIVOT", "write GROUP BY with both columns"),
     "locks": ("FOR UPDATE", "nothing is written"),
     "into": ("INTO", "--save writes the answers"),
 }
 """Parts of a SELECT that are not taken, by the parser's names for them."""
-STATEMENTS_HINT = "one SELECT: tables are read, never written"
+STATEMENTS_HINT = "write one SELECT: tables are read, never written"
 REFUSED_FUNCTIONS = {
-    "Min": "MIN and MAX show one person's value: QUANTILE_CONT({0}, 0.01)",
-    "Max": "MIN and MAX show one person's value: QUANTILE_CONT({0}, 0.99), or the query maximum",
-    "Variance": "VAR_POP({0})",
-    "Stddev": "STDDEV_POP({0}), whose divisor is the number of rows",
-    "StddevSamp": "STDDEV_POP({0}), whose divisor is the number of rows",
-    "ApproxQuantile": "QUANTILE_CONT({0}, 0.5)",
-    "ApproxDistinct": "COUNT(DISTINCT …) of the people",
-    "Mode": "SELECT {0} … ORDER BY COUNT(DISTINCT …) DESC LIMIT 1",
+    "Min": "MIN and MAX would show one person's value; use QUANTILE_CONT({0}, 0.01)",
+    "Max": "MIN and MAX would show one person's value; use QUANTILE_CONT({0}, 0.99)",
+    "Variance": "use VAR_POP({0})",
+    "Stddev": "use STDDEV_POP({0}), whose divisor is the number of rows",
+    "StddevSamp": "use STDDEV_POP({0}), whose divisor is the number of rows",
+    "ApproxQuantile": "use QUANTILE_CONT({0}, 0.5)",
+    "ApproxDistinct": "COUNT(DISTINCT …) counts people",
+    "Mode": "use SELECT {0} … ORDER BY COUNT(DISTINCT …) DESC LIMIT 1",
     "Window": FEATURES_HINT,
     "Subquery": FEATURES_HINT,
-    "Case": "COUNT(*) FILTER (WHERE …)",
-    "Star": "aggregates, such as COUNT(*): nobody's rows are shown",
+    "Case": "use COUNT(*) FILTER (WHERE …)",
+    "Star": "select aggregates, such as COUNT(*): nobody's rows are shown",
 }
 """Expressions of a SELECT that are not taken, with what is nearest; {0} is the column."""
 ANSWERED_AGGREGATES = (
@@ -76,31 +83,35 @@ ANSWERED_AGGREGATES = (
 )
 
 
-def refuse_statement(accepted: str, got: str) -> InvalidInput:
-    """The error about a statement."""
-    return invalid_value("sql", accepted, got)
+def refuse_statement(message: str, value: object = None, hint: str = "") -> InvalidInput:
+    """The error about a statement. A message that begins with "sql" is told with its path."""
+    return InvalidInput(message, field="sql", value=value, hint=hint)
 
 
-def refused_clause(part: str, node: Any) -> InvalidInput:
+def refuse_clause(part: str, node: Any) -> InvalidInput:
     """A part of a SELECT that no query has."""
     name, nearest = REFUSED_CLAUSES.get(part, (part.strip("_").upper(), ANSWERED_AGGREGATES))
     clause = (
         describe_node(node[0] if isinstance(node, list) else node) if node is not True else name
     )
-    return refuse_statement(f"free of {name}: {nearest}", clause)
+    return refuse_statement(f"sql has {name}, which is not answered: {clause}", part, nearest)
 
 
-def refused_value(node: Any) -> InvalidInput:
+def refuse_expression(node: Any) -> InvalidInput:
     """An expression of a SELECT that no query answers."""
     kind = type(node).__name__
     if kind in REFUSED_FUNCTIONS:
         inner = node.find_all(type(_column_refusals()))
         column = next((each.name for each in inner), "the column")
         return refuse_statement(
-            f"asked in another way: {REFUSED_FUNCTIONS[kind].format(column)}", describe_node(node)
+            f"sql has {describe_node(node)}, which is not answered",
+            kind,
+            REFUSED_FUNCTIONS[kind].format(column),
         )
     return refuse_statement(
-        f"made of columns of GROUP BY and of {ANSWERED_AGGREGATES}", describe_node(node)
+        f"sql selects {describe_node(node)}",
+        kind,
+        f"select columns of GROUP BY and {ANSWERED_AGGREGATES}",
     )
 
 
@@ -108,13 +119,6 @@ def _column_refusals() -> Any:
     from sqlglot import exp
 
     return exp.Column(this=exp.to_identifier("x"))
-
-
-# JOIN in a SELECT: the joins that the scenario declares, and no others.
-#
-# Contract: a table of the same people is joined on the privacy unit, as `[[tables]]` joins it: LEFT
-# JOIN keeps everyone, and JOIN those who have a row there, which a condition says. A public table
-# is looked up by its key, and keeps every row. Everything else is refused with the reason.
 
 
 JOIN_KINDS = {("", ""): True, ("", "INNER"): True, ("LEFT", ""): False, ("LEFT", "OUTER"): False}
@@ -146,7 +150,7 @@ def joined_tables(joins: list[Any], table: Table, main: frozenset[str]) -> list[
     for join in joins:
         joined = _read_join(join, table, main)
         if joined.called in main or any(joined.called == each.called for each in result):
-            raise refuse_statement("made of tables that are each joined once", describe_node(join))
+            raise refuse_statement(f"sql joins a table twice: {describe_node(join)}")
         result.append(joined)
     return result
 
@@ -160,24 +164,31 @@ def _read_join(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
     plain = isinstance(joined, exp.Table) and isinstance(joined.this, exp.Identifier)
     if not plain or joined.name.lower() not in names or joined.db:
         known = ", ".join(names.values()) or "none"
-        accepted = f"joined with tables that the scenario declares in [[tables]]: {known}"
-        raise refuse_statement(accepted, describe_node(join))
+        raise refuse_statement(
+            f"sql joins a table that the scenario does not declare: {describe_node(join)}",
+            hint=f"declare it in [[tables]]; declared so far: {known}",
+        )
     if side not in JOIN_KINDS or join.method:
-        raise refuse_statement("joined by LEFT JOIN or JOIN", describe_node(join))
+        raise refuse_statement(f"sql has {describe_node(join)}", hint="join with LEFT JOIN or JOIN")
     name, called = names[joined.name.lower()], str(joined.alias_or_name).lower()
     if name in people:
         further = people[name]
         assert further.privacy_unit is not None
         if not _is_join_on(join, (table.privacy_unit, further.privacy_unit), main, called):
-            raise refuse_statement(f"joined on {JOIN_REASON}", describe_node(join))
+            raise refuse_statement(f"sql has {describe_node(join)}", hint=f"join on {JOIN_REASON}")
         return JoinedTable(called, further.names, _join_condition(further, JOIN_KINDS[side]))
     lookup = public[name]
     if lookup.declared.to is not None or JOIN_KINDS[side]:
-        accepted = f"without {name}, whose columns are there by their names, or with a LEFT JOIN"
-        raise refuse_statement(accepted, describe_node(join))
+        raise refuse_statement(
+            f"sql has {describe_node(join)}",
+            name,
+            f"use the columns of {name} by their names without a join, or LEFT JOIN it",
+        )
     if not _is_join_on(join, (lookup.on, lookup.declared.key), main, called):
         raise refuse_statement(
-            f"joined on {lookup.on}, as the scenario declares {name}", describe_node(join)
+            f"sql has {describe_node(join)}",
+            name,
+            f"join {name} on {lookup.on}, as the scenario declares it",
         )
     return JoinedTable(called, {**lookup.names, lookup.declared.key: lookup.on})
 
@@ -207,9 +218,6 @@ def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called
         return False
     compared = {(each.table.lower(), each.name.lower()) for each in both}
     return any(compared == {(own, first), (called, second)} for own in main)
-
-
-# Names in SQL: those of the table, of its columns, and of cells to group by.
 
 
 DEFAULT_SCHEMAS = ("main", "public")
@@ -242,7 +250,7 @@ class NameScope:
             self.require_table(node.table)
         if any(node.args.get(part) is not None for part in ("db", "catalog", "join_mark")):
             raise refuse_statement(
-                "made of columns such as age, or visits.age", describe_node(node)
+                f"sql names the column {describe_node(node)}", hint="write age, or visits.age"
             )
         if joined:
             known = dict(joined[0].columns)
@@ -269,15 +277,20 @@ class NameScope:
             name in map(str.lower, each.columns) for each in self.joined
         ):
             raise refuse_statement(
-                "made of columns of one table, such as visits.age", describe_node(node)
+                f"sql names {describe_node(node)}, which is a column of several tables",
+                node.name,
+                "put the table before it, such as visits.age",
             )
 
     def require_table(self, name: str, schema: str = "") -> None:
         """The one table that can be asked."""
         whole = f"{schema}.{name}" if schema.lower() not in ("", *DEFAULT_SCHEMAS) else name
         if whole.lower() not in self.tables:
-            accepted = f"about the table {self.table.name!r}, which the scenario names"
-            raise refuse_statement(accepted, repr(whole[:60]))
+            raise refuse_statement(
+                f"sql asks the table {short_text(whole)}, and the scenario's table is "
+                f"{self.table.name!r}",
+                whole,
+            )
 
     def cells(self, node: Any) -> str:
         """What `by` calls the cells of a column, of a level, or of a function of one."""
@@ -297,7 +310,9 @@ class NameScope:
             if name == base_column(name):
                 raise
             raise refuse_statement(
-                f"grouped by {GROUPABLE_COLUMNS}", f"{describe_node(node)} ({error.message})"
+                f"sql cannot group by {describe_node(node)}: {error.message}",
+                name,
+                f"group by {GROUPABLE_COLUMNS}",
             ) from None
         return name
 
@@ -306,8 +321,11 @@ class NameScope:
         name = self.column(node.this)
         domain = self.table.domains.get(name)
         if not isinstance(domain, Dates) or domain.edges != unit:
-            accepted = f'grouped by a column whose domain has edges = "{unit}", or by '
-            raise refuse_statement(accepted + GROUPABLE_COLUMNS, describe_node(node))
+            raise refuse_statement(
+                f"sql groups by {describe_node(node)}, and the domain of {name} has other bins",
+                name,
+                f'give the domain edges = "{unit}", or group by {GROUPABLE_COLUMNS}',
+            )
         return name
 
     def _function(self, node: Any) -> str:
@@ -316,7 +334,9 @@ class NameScope:
         arguments = list(node.iter_expressions()) if isinstance(node, exp.Func) else []
         called = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
         if len(arguments) != 1 or not isinstance(arguments[0], exp.Column):
-            raise refuse_statement(f"grouped by {GROUPABLE_COLUMNS}", describe_node(node))
+            raise refuse_statement(
+                f"sql groups by {describe_node(node)}", hint=f"group by {GROUPABLE_COLUMNS}"
+            )
         return f"{called.lower()}({self.column(arguments[0])})"
 
     def condition(self, node: Any) -> str:
@@ -324,11 +344,14 @@ class NameScope:
         from sqlglot import exp
 
         if node.find(exp.Select, exp.Subquery, exp.Exists) is not None:
-            accepted = "about one row in WHERE, without subqueries: a list, such as ward IN ('A')"
-            raise refuse_statement(accepted, describe_node(node))
+            raise refuse_statement(
+                f"sql has a subquery in WHERE: {describe_node(node)}",
+                hint="a condition is about one row; write a list, such as ward IN ('A')",
+            )
         if (aggregate := node.find(exp.AggFunc, exp.Window)) is not None:
             raise refuse_statement(
-                "about one row in WHERE, without aggregates", describe_node(aggregate)
+                f"sql has an aggregate in WHERE: {describe_node(aggregate)}",
+                hint="a condition is about one row",
             )
 
         def plain(each: Any) -> Any:
@@ -360,14 +383,6 @@ def resolve_names(
     return NameScope(table, tables, tuple(joined_tables(list(joins), table, tables)))
 
 
-# Aggregates of SQL as queries.
-#
-# `COUNT(DISTINCT privacy_unit)` counts people and is a `count`; `COUNT(*)` counts rows, at most the
-# scenario's `rows` of a person, and is `rows`. `VAR_POP` is a `variance`, whose divisor is the
-# number
-# of rows; the sample's variance is refused, since it is another number.
-
-
 IGNORED_OPTIONS = {"big_int", "quoted", "is_string", "safe"}
 """What the parser adds by itself."""
 
@@ -393,7 +408,7 @@ def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
     """The query that answers an aggregate."""
     from sqlglot import exp
 
-    name = (name or describe_node(node)[1:-1])[:LONGEST_NAME]
+    name = (name or describe_node(node)[1:-1])[:MAX_NAME_LENGTH]
     more: tuple[str, ...] = ()
     if isinstance(node, exp.Filter):
         more, node = (asking.names.condition(node.expression.this),), node.this
@@ -419,7 +434,7 @@ def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
     for kind, query in kinds.items():
         if type(node) is kind:
             return asking.query(query, name, *more, **_linear_options(node, asking))
-    raise refused_value(node)
+    raise refuse_expression(node)
 
 
 def _row_query(asking: AggregateRequest) -> type[Query]:
@@ -433,7 +448,7 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
     names, inside = asking.names, node.this
     table = names.table
     if node.args.get("expressions"):
-        raise refuse_statement("COUNT of one thing", describe_node(node))
+        raise refuse_statement(f"sql counts several things at once: {describe_node(node)}")
     if isinstance(inside, exp.Distinct):
         listed = inside.expressions
         one = len(listed) == 1 and isinstance(listed[0], exp.Column)
@@ -441,14 +456,14 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
             return asking.query(Count, name, *more)
         counted = "COUNT(*)" if table.by_row else f"COUNT(DISTINCT {table.privacy_unit})"
         raise refuse_statement(
-            f"{counted}, which counts people; the values of a column: SELECT DISTINCT of it, or "
-            "GROUP BY it",
-            describe_node(node),
+            f"sql counts the values of a column: {describe_node(node)}",
+            hint=f"{counted} counts people; SELECT DISTINCT or GROUP BY the column lists its "
+            "values",
         )
     if isinstance(inside, exp.Star | exp.Literal):
         return asking.query(_row_query(asking), name, *more)
     if not isinstance(inside, exp.Column):
-        raise refused_value(inside if isinstance(inside, exp.Case) else node)
+        raise refuse_expression(inside if isinstance(inside, exp.Case) else node)
     column = names.column(inside)
     if column != table.privacy_unit:  # rows without a privacy unit count nowhere
         present = exp.Not(this=exp.Is(this=inside.copy(), expression=exp.Null()))
@@ -462,7 +477,7 @@ def _aggregate_column(node: Any, asking: AggregateRequest, *others: str) -> str:
 
     _check_options(node, *others)
     if not isinstance(node.this, exp.Column):
-        raise _refused_expression(node)
+        raise _refuse_aggregated(node)
     return asking.names.column(node.this)
 
 
@@ -472,10 +487,10 @@ def _linear_options(node: Any, asking: AggregateRequest) -> dict[str, Any]:
 
     _check_options(node)
     if isinstance(node.this, exp.Case | exp.If):
-        raise refused_value(node.this)
+        raise refuse_expression(node.this)
     column, factor, offset = _read_linear(node, node.this)
     if column is None or factor == 0:
-        raise _refused_expression(node)
+        raise _refuse_aggregated(node)
     result: dict[str, Any] = {"column": asking.names.column(column)}
     if factor != 1:
         result["factor"] = str(factor)
@@ -497,7 +512,7 @@ def _read_linear(whole: Any, node: Any) -> tuple[Any, Fraction, Fraction]:
         column, factor, offset = _read_linear(whole, node.this)
         return column, sign * factor, sign * offset
     if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
-        raise _refused_expression(whole)
+        raise _refuse_aggregated(whole)
     (first, *left), (second, *right) = (
         _read_linear(whole, each) for each in (node.this, node.expression)
     )
@@ -510,7 +525,7 @@ def _read_linear(whole: Any, node: Any) -> tuple[Any, Fraction, Fraction]:
         return second, left[1] * right[0], left[1] * right[1]
     if isinstance(node, exp.Div) and second is None and right[1] != 0:
         return first, left[0] / right[1], left[1] / right[1]
-    raise _refused_expression(whole)
+    raise _refuse_aggregated(whole)
 
 
 def _check_options(node: Any, *others: str) -> None:
@@ -519,21 +534,21 @@ def _check_options(node: Any, *others: str) -> None:
 
     if isinstance(node.this, exp.Distinct):
         raise refuse_statement(
-            "about all rows, without DISTINCT in an aggregate", describe_node(node)
+            f"sql has DISTINCT in an aggregate: {describe_node(node)}", hint="leave it out"
         )
     known = {"this", *others, *IGNORED_OPTIONS}
     if any(value and part not in known for part, value in node.args.items()):
-        raise _refused_expression(node)
+        raise _refuse_aggregated(node)
 
 
-def _refused_expression(node: Any) -> InvalidInput:
+def _refuse_aggregated(node: Any) -> InvalidInput:
     """An aggregate of what no query is about."""
-    accepted = (
-        "about a declared column in each aggregate, in SUM, AVG, VAR_POP and STDDEV_POP also "
+    return refuse_statement(
+        f"sql has {describe_node(node)}, and aggregates are of a declared column; SUM, AVG, "
+        "VAR_POP "
+        "and STDDEV_POP also of a multiple of it plus a constant",
+        hint="compute more for each person as a feature: [[features]] in the scenario",
     )
-    accepted += "times a number and plus one: a scenario's [[features]] computes more for each "
-    accepted += "person"
-    return refuse_statement(accepted, describe_node(node))
 
 
 def _percentile_column(node: Any, asking: AggregateRequest) -> tuple[str, str]:
@@ -546,7 +561,8 @@ def _percentile_column(node: Any, asking: AggregateRequest) -> tuple[str, str]:
     plain = len(ordered) == 1 and isinstance(ordered[0].this, exp.Column)
     if not percentile or not plain or ordered[0].args.get("desc"):
         raise refuse_statement(
-            "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a column)", describe_node(node)
+            f"sql has {describe_node(node)}",
+            hint="write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY column)",
         )
     return asking.names.column(ordered[0].this), _read_share(node, node.this.this)
 
@@ -555,5 +571,7 @@ def _read_share(node: Any, given: Any) -> str:
     from sqlglot import exp
 
     if not isinstance(given, exp.Literal) or given.is_string:
-        raise refuse_statement("one share of a quantile, such as 0.5", describe_node(node))
+        raise refuse_statement(
+            f"sql has {describe_node(node)}", hint="give one share of a quantile, such as 0.5"
+        )
     return str(given.this)

@@ -1,4 +1,40 @@
-"""The maximum-entropy model of noisy marginals: junction trees, estimates, and drawn rows."""
+"""The maximum-entropy model of noisy marginals: junction trees, estimates, and drawn rows.
+
+A junction tree: how a model of several sets of columns is worked with, table by table. Columns are
+removed one by one, always the one that makes the smallest table with all those that it shares a set
+with; these then share a set. Each of these tables hangs from a later one that holds what the two
+have in common, its separator. A model is then a table of shares at each root, and below it, for
+each table, the shares of its cells given those of its separator (`Conditionals`).
+
+Rows of a model, drawn so that their tables are near to the model's. Independent rows would add the
+error of a sample. Instead, table by table of the junction tree, parents first: rows with the same
+values in the separator are a group, and their new cells are at evenly spaced levels of the
+conditional shares, one level for each row, shifted at random. So each group has every cell as often
+as the model says, to within one row. Which row of the group gets which level is random: any rule by
+the other columns would tie tables together that have nothing in common beyond the separator.
+
+A new process is given noisy numbers, the sizes of domains and a seed, and nothing else; it answers
+with the numbers of values in the domains of each drawn row. JAX, with its threads, is never
+imported in the process that holds rows, or in one that forks. Rows are drawn (`drawing`) by NumPy
+from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its own.
+
+What noisy tables say about other tables: a quick maximum-entropy model, in NumPy. Choosing what to
+measure next needs a new model in every round. Compiling one with JAX takes longer than fitting it,
+so rounds use this one; the finished table is made by `models`. Both start from even shares and
+follow the gradient of the squared error, each table weighted by its noise (mirror descent; McKenna,
+Sheldon and Miklau 2019). It is given noisy numbers and nothing else.
+
+How far a table of counts is from an estimate of it, in whole numbers. The distance is Σ |S·count −
+e| over the cells, where S is `STEPS_PER_COUNT` and e the estimate in steps, rounded to whole
+numbers: no rounding of floats enters the sensitivity.
+
+What one person changes, whose rows that count are at most r: the estimate stays the same, since it
+is made of noisy numbers that are already out. A person who is there or not changes counts by at
+most r in all, and each |S·count − e| by at most S times what its count changes (the triangle
+inequality): at most S·r together. Replacing a person: at most r counts fall by one and r rise,
+S·2r. Both are reached: where all r rows of a person are in one cell that is below its estimate, and
+those of the other in one that is above it.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +47,11 @@ from typing import Any
 import numpy as np
 
 from whosin import isolation
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.isolation import TaskLimits
 from whosin.marginals.estimation import Measurement
 from whosin.marginals.workload import Attributes
-
-# A junction tree: how a model of several sets of columns is worked with, table by table.
-#
-# Columns are removed one by one, always the one that makes the smallest table with all those that
-# it
-# shares a set with; these then share a set. Each of these tables hangs from a later one that holds
-# what the two have in common, its separator. A model is then a table of shares at each root, and
-# below it, for each table, the shares of its cells given those of its separator (`Conditionals`).
-
 
 Conditionals = list[Array]
 
@@ -208,17 +235,6 @@ def _combine_messages(
     return np.asarray(np.einsum(numbers, columns, out)), out
 
 
-# Rows of a model, drawn so that their tables are near to the model's.
-#
-# Independent rows would add the error of a sample. Instead, table by table of the junction tree,
-# parents first: rows with the same values in the separator are a group, and their new cells are at
-# evenly spaced levels of the conditional shares, one level for each row, shifted at random. So each
-# group has every cell as often as the model says, to within one row. Which row of the group gets
-# which level is random: any rule by the other columns would tie tables together that have nothing
-# in
-# common beyond the separator.
-
-
 def draw_rows(
     tree: JunctionTree, conditionals: Conditionals, length: int, rng: np.random.Generator
 ) -> list[Array]:
@@ -269,18 +285,9 @@ def _spread_rows(group: Array, shares: Array, rng: np.random.Generator) -> Array
     return result
 
 
-# The maximum-entropy model of noisy tables, and rows drawn from it; by `mbi`.
-#
-# Contract: a new process is given noisy numbers, the sizes of domains and a seed, and nothing else;
-# it answers with the numbers of values in the domains of each drawn row. JAX, with its threads, is
-# never imported in the process that holds rows, or in one that forks. Rows are drawn (`drawing`) by
-# NumPy from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its
-# own.
-
-
 MODEL_LIMITS = TaskLimits(3600.0, 8 << 30, "fewer tables, or smaller ones, make a smaller model")
-ITERATIONS, FROM_AN_ESTIMATE = 1500, 300
-MOST_MODEL = 2**22
+ITERATIONS, WARM_ITERATIONS = 1500, 300
+MAX_MODEL_CELLS = 2**22
 """Cells of all tables of a model together."""
 
 
@@ -311,9 +318,14 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
         InvalidInput: there are too many.
     """
     cells = model_cells(sizes, sets)
-    if cells > MOST_MODEL:
-        accepted = f"tables whose model has at most {MOST_MODEL:,} cells (choose = true keeps it"
-        raise invalid_value(field, f"{accepted} small)", f"{cells:,}")
+    if cells > MAX_MODEL_CELLS:
+        raise InvalidInput(
+            f"the model of these tables would have {cells:,} cells; at most {MAX_MODEL_CELLS:,} "
+            "fit",
+            field=field,
+            value=cells,
+            hint="choose = true keeps it small",
+        )
     return cells
 
 
@@ -375,7 +387,7 @@ def fit_and_draw(
     domain = Domain(tuple(range(len(sizes))), tuple(sizes))
     begin, iterations = None, ITERATIONS
     if start:
-        iterations = FROM_AN_ESTIMATE
+        iterations = WARM_ITERATIONS
         factors = {}
         for attributes, numbers in start:
             part = domain.project(attributes)
@@ -414,15 +426,6 @@ class _Differences:
         """The largest factor by which it makes squares larger."""
         sizes = [self.shape[axis] for axis in self.axes]
         return float(prod(2 if size == 2 else size**2 for size in sizes))
-
-
-# What noisy tables say about other tables: a quick maximum-entropy model, in NumPy.
-#
-# Choosing what to measure next needs a new model in every round. Compiling one with JAX takes
-# longer
-# than fitting it, so rounds use this one; the finished table is made by `models`. Both start from
-# even shares and follow the gradient of the squared error, each table weighted by its noise (mirror
-# descent; McKenna, Sheldon and Miklau 2019). It is given noisy numbers and nothing else.
 
 
 ESTIMATES_ITERATIONS = 100
@@ -545,21 +548,6 @@ class MarginalEstimate:
             for one, each in zip(far, self._known, strict=True)
         )
         return error / 2, [each.weight * one for one, each in zip(far, self._known, strict=True)]
-
-
-# How far a table of counts is from an estimate of it, in whole numbers.
-#
-# The distance is Σ |S·count − e| over the cells, where S is `STEPS_PER_COUNT` and e the estimate in
-# steps, rounded to whole numbers: no rounding of floats enters the sensitivity.
-#
-# What one person changes, whose rows that count are at most r: the estimate stays the same, since
-# it
-# is made of noisy numbers that are already out. A person who is there or not changes counts by at
-# most r in all, and each |S·count − e| by at most S times what its count changes (the triangle
-# inequality): at most S·r together. Replacing a person: at most r counts fall by one and r rise,
-# S·2r. Both are reached: where all r rows of a person are in one cell that is below its estimate,
-# and
-# those of the other in one that is above it.
 
 
 STEPS_PER_COUNT = 1024

@@ -1,4 +1,16 @@
-"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST)."""
+"""Which marginals a synthetic table is made from: adaptive (AIM) or a spanning tree (MST).
+
+A strategy is made from a share of the budget before anything is read, and its cost is known then,
+whatever it will choose: costs are exact rationals, or OpenDP's own figure for a selection, which is
+rounded up, and together they are within the share. Every table of counts costs the same whichever
+columns it has. A strategy is given exact counts, and lets noisy tables out, nothing else.
+
+MST (McKenna, Miklau and Sheldon 2021) scores a pair of columns by how far its table is from what
+its columns' noisy counts say if they had nothing to do with each other. In each round the best pair
+that joins two groups of columns is chosen by the exponential mechanism and joins them, as Kruskal's
+algorithm would. Every round reads scores with the sensitivity `distance_sensitivity`, and is paid
+for; what was chosen before is public.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +24,21 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
 from whosin.marginals.workload import Attributes, list_subsets
 from whosin.noise import (
-    discrete_gaussian,
-    discrete_laplace,
+    GaussianNoise,
+    LaplaceNoise,
     noisy_max,
     selection_epsilon,
     selection_rho,
 )
-from whosin.release.cost import LARGEST_SCALE, SLIGHTLY_MORE, Share
-from whosin.release.marginal_workloads import NoisyTable
+from whosin.noise.distributions import Noise
+from whosin.release.cost import SELECTION_MARGIN, Share
+from whosin.release.marginal_workloads import FEWER_TABLES, NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
     Known,
@@ -38,12 +51,6 @@ from whosin.release.synthetic_models import (
     rows_known,
     table_distance,
 )
-
-# What the ways of choosing tables have in common.
-#
-# Contract: a way is made from a share of the budget before anything is read, and its cost is known
-# then, whatever it will choose. It is given exact counts, and lets noisy tables out, nothing else.
-
 
 Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]
@@ -65,7 +72,7 @@ class SelectionStrategy(Protocol):
         """What must be counted for it."""
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
+    def spreads(self) -> tuple[float, float]:
         """The least and the largest width that the noise of a chosen table can have."""
 
     def cost(self, relation: str, rows: int) -> Fraction:
@@ -85,16 +92,7 @@ class SelectionStrategy(Protocol):
 def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
-    return noisy, np.asarray(exact + noisy.draw(exact.shape))
-
-
-# From a share of the budget to the noise of every part of a learned table, and to its cost.
-#
-# Contract: all costs are exact rationals, or OpenDP's own figure for a choice, which is rounded
-# up;
-# together they are within the share. What is chosen later does not change them: every table of
-# counts
-# costs the same whichever columns it has.
+    return noisy, np.asarray(exact + noisy.noise.draw(exact.shape))
 
 
 QUALITY_SHARE = Fraction(1, 50)
@@ -105,36 +103,26 @@ QUALITY_SHARE = Fraction(1, 50)
 class WholeNumber:
     """Noise for one whole number: the sum of distances of several tables."""
 
-    gaussian: bool
-    width: Fraction
+    noise: Noise
     tables: int
     rows: int
 
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
-        """Noise whose cost is a share."""
+        """Noise that costs a share."""
         sensitivity = tables * distance_sensitivity(share.relation, rows)
+        noise: Noise
         if share.rho:
-            return cls(True, Fraction(sensitivity**2) / (2 * share.rho), tables, rows)
-        return cls(False, sensitivity / share.epsilon, tables, rows)
+            noise = GaussianNoise(Fraction(sensitivity**2) / (2 * share.rho))
+        else:
+            noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
+        return cls(noise.check_drawable(FEWER_TABLES), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """Return the cost in ε, or in ρ for Gaussian noise."""
+        """ε, or ρ for Gaussian noise."""
         sensitivity = self.tables * distance_sensitivity(relation, self.rows)
-        return sensitivity**2 / (2 * self.width) if self.gaussian else sensitivity / self.width
-
-    def draw(self) -> int:
-        """Draw exact integer noise from the secure source."""
-        if self.gaussian:
-            return int(discrete_gaussian(None, variance=self.width))
-        return int(discrete_laplace(self.width))
-
-    @property
-    def interval_radius(self) -> float:
-        """The noise is this near to 0, or nearer, with a probability of 95%."""
-        if self.gaussian:
-            return 1.96 * math.sqrt(self.width)
-        return float(self.width) * math.log(20)
+        gaussian = isinstance(self.noise, GaussianNoise)
+        return self.noise.cost(sensitivity**2 if gaussian else sensitivity)
 
 
 @dataclass(frozen=True)
@@ -154,7 +142,7 @@ class SelectionCost:
             scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
         else:
             scale = 2 * sensitivity * rounds / share.epsilon
-        return cls(bool(share.rho), scale * SLIGHTLY_MORE, rounds, rows)
+        return cls(bool(share.rho), scale * SELECTION_MARGIN, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
         """ε or ρ of all of them."""
@@ -169,14 +157,15 @@ def take_part(share: Share, size: Fraction) -> Share:
     return replace(share, epsilon=share.epsilon * size, rho=share.rho * size)
 
 
-def equal_noise(share: Share, count: int, rows: int) -> tuple[str, Fraction]:
-    """The kind and width of noise for a number of tables of counts, which costs a share."""
+def equal_noise(share: Share, count: int, rows: int) -> Noise:
+    """The noise for a number of tables of counts that together cost a share."""
     one = Measurement((0,))
     if share.rho:
-        return "gaussian", count * one.squared_l2_sensitivity((), share.relation, rows) / (
-            2 * share.rho
-        )
-    return "laplace", count * one.l1_sensitivity((), share.relation, rows) / share.epsilon
+        square = Fraction(one.squared_l2_sensitivity((), share.relation, rows))
+        return GaussianNoise(count * square / (2 * share.rho)).check_drawable(FEWER_TABLES)
+    sensitivity = one.l1_sensitivity((), share.relation, rows)
+    noise = LaplaceNoise.at_epsilon(count * sensitivity, share.epsilon)
+    return noise.check_drawable(FEWER_TABLES)
 
 
 def total_costs(
@@ -189,17 +178,9 @@ def total_costs(
     result = {}
     for relation in NEIGHBOUR_RELATIONS:
         spent = sum((each.cost(sizes, relation, rows) for each in tables), others(relation))
-        gaussian = tables[0].kind == "gaussian"
+        gaussian = tables[0].noise.kind == "gaussian"
         result[relation] = Cost.gaussian(spent) if gaussian else Cost.pure(spent)
     return result
-
-
-def require_drawable(kind: str, *widths: Fraction) -> None:
-    """Refuse noise that no sampler draws, before any debit."""
-    most = LARGEST_SCALE**2 if kind == "gaussian" else LARGEST_SCALE
-    if max(widths) > most:
-        accepted = "of a scale of at most 2^52: more budget, or fewer tables"
-        raise invalid_value("noise", accepted, f"{float(max(widths)):.3g}")
 
 
 # `choose = "adaptive"`: tables are chosen and measured in rounds (AIM; McKenna, Mullins, Sheldon
@@ -213,19 +194,15 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 #
 # *The cost.* The budget is a number of units, `units`. A round takes u of them: its choice u/units
 # of the part for choosing, its measurement u/units of the part for measuring. The rounds go on
-# until
-# the last unit is spent, so what they cost together is fixed before the first, whichever way they
-# go.
-# How many units a round takes depends on noisy numbers. Its cost given all that came before is then
-# ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any course of rounds in
-# two neighbouring worlds differ by a product of factors of at most e^(ε_t) each, which is at most
-# e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the first t rounds and
-# M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi divergence of order α
-# of
-# at most αρ_t, the mean of M_t given the past, in the second world, is at most M_{t−1}; so the mean
-# of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi divergence of all rounds is at
-# most
-# αρ, which is ρ-zCDP.
+# until the last unit is spent, so what they cost together is fixed before the first, whichever way
+# they go. How many units a round takes depends on noisy numbers. Its cost given all that came
+# before is then ε_t or ρ_t, with Σ ε_t = ε or Σ ρ_t = ρ always. For ε: the likelihoods of any
+# course of rounds in two neighbouring worlds differ by a product of factors of at most e^(ε_t)
+# each, which is at most e^ε. For ρ and any α > 1: write L_t for the ratio of the likelihoods of the
+# first t rounds and M_t = L_t^α exp(−α(α−1) Σ_{s≤t} ρ_s). As round t has given the past a Rényi
+# divergence of order α of at most αρ_t, the mean of M_t given the past, in the second world, is at
+# most M_{t−1}; so the mean of the last one is at most 1. Since Σ ρ_t = ρ always, the Rényi
+# divergence of all rounds is at most αρ, which is ρ-zCDP.
 #
 # *The sensitivity of a score.* W·(D − b), where W is a whole weight of at most `WEIGHT_STEPS`, D
 # the distance of the counts from what the model expects (`distances`) and b is public: a person
@@ -235,9 +212,9 @@ def require_drawable(kind: str, *widths: Fraction) -> None:
 UNIT_COUNT = 15
 """Units for each column, besides one for its own table."""
 WEIGHT_STEPS = 64
-MOST_CELLS = 2**17
+MAX_TREE_CELLS = 2**17
 """Cells of the model's tables in the last round; in earlier ones in proportion to what is spent."""
-MOST_CANDIDATES = 2_000
+MAX_CANDIDATES = 2_000
 MAX_DISTANCE = 2**52
 
 
@@ -255,23 +232,26 @@ class Adaptive:
     workload: Workload
     rows: int
     relation: str
-    kind: str
-    unit: Fraction
+    unit: Noise
     chosen: Fraction
 
     @classmethod
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
         """What costs a share."""
         if too_many(workload):
-            accepted = f'"tree", or at most {MOST_CANDIDATES:,} tables to choose from'
-            raise invalid_value("choose", accepted, f'"{cls.name}" with more')
+            raise InvalidInput(
+                f'choose = "{cls.name}" would have more than {MAX_CANDIDATES:,} tables to '
+                "choose from",
+                field="choose",
+                value=cls.name,
+                hint='use choose = "tree", or fewer columns',
+            )
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
-        kind, unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
-        require_drawable(kind, unit)
+        unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
         part = (share.rho or share.epsilon) * choosing
-        result = cls(workload, rows, share.relation, kind, unit, part)
-        require_drawable("laplace", result.scale(1))
+        result = cls(workload, rows, share.relation, unit, part)
+        LaplaceNoise(result.scale(1)).check_drawable(FEWER_TABLES)
         return result
 
     @property
@@ -285,9 +265,9 @@ class Adaptive:
         return self.noise((0,), 1)
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
-        """If one round took all units, and in the first rounds."""
-        return self.unit / self.units, self.unit
+    def spreads(self) -> tuple[float, float]:
+        """Of the noise if one round took all units, and in the first rounds."""
+        return self.unit.at_cost(self.units).spread, self.unit.spread
 
     @cached_property
     def counted(self) -> tuple[Attributes, ...]:
@@ -303,19 +283,19 @@ class Adaptive:
         return {each: max(1, WEIGHT_STEPS * number // most) for each, number in common.items()}
 
     def noise(self, attributes: Attributes, units: int) -> NoisyTable:
-        """The noise of a table that gets some units: the width of either noise is as 1/cost."""
-        return NoisyTable(Measurement(attributes), self.kind, self.unit / units)
+        """A table with the noise that some units pay for."""
+        return NoisyTable(Measurement(attributes), self.unit.at_cost(units))
 
     def scale(self, units: int) -> Fraction:
         """The scale of a choice's noise whose cost is these units: 2Δ/scale, or ρ = (Δ/scale)²/2.
         Rounded up."""
         most = WEIGHT_STEPS * distance_sensitivity(self.relation, self.rows)
         price = self.chosen * units / self.units
-        if self.kind == "gaussian":
+        if self._gaussian:
             exact = Fraction(math.isqrt(math.ceil(most**2 / (2 * price))) + 1)
         else:
             exact = 2 * most / price
-        return exact * SLIGHTLY_MORE
+        return exact * SELECTION_MARGIN
 
     def cost(self, relation: str, rows: int) -> Fraction:
         """The cost of all rounds, whichever way they go."""
@@ -328,7 +308,7 @@ class Adaptive:
             distance_sensitivity(relation, self.rows),
             distance_sensitivity(self.relation, self.rows),
         )
-        return self.chosen * (ratio**2 if self.kind == "gaussian" else ratio)
+        return self.chosen * (ratio**2 if self._gaussian else ratio)
 
     def words(self) -> str:
         """What will be chosen, in words."""
@@ -350,7 +330,7 @@ class Adaptive:
             attributes = open_to[winner]
             noisy, values = measure_table(self.noise(attributes, units), counts)
             result.append((noisy, values))
-            known[attributes] = add_measurement(known.get(attributes), values, noisy.variance)
+            known[attributes] = add_measurement(known.get(attributes), values, noisy.noise.variance)
             model = MarginalEstimate(sizes, known, model.potentials)
             moved = np.abs(model.tables([attributes])[attributes] - expected[attributes]).sum()
             if moved <= self.error(attributes, units):
@@ -360,7 +340,7 @@ class Adaptive:
     def small_enough(self, known: list[Attributes], spent: Fraction) -> list[Attributes]:
         """What may be chosen: the model stays small, in proportion to what is spent by then."""
         inside = {part for each in known for part in list_subsets(each)}
-        most = spent * MOST_CELLS
+        most = spent * MAX_TREE_CELLS
         return [
             each
             for each in self.counted
@@ -374,20 +354,20 @@ class Adaptive:
 
     def error(self, attributes: Attributes, units: int) -> float:
         """The mean sum of the noise of a table's cells, without their signs."""
-        noisy = self.noise(attributes, units)
-        mean = math.sqrt(2 / math.pi * noisy.variance) if self._gaussian else float(noisy.width)
+        noise = self.noise(attributes, units).noise
+        mean = math.sqrt(2 / math.pi * noise.variance) if self._gaussian else noise.spread
         return mean * self.workload.cells(attributes)
 
     @property
     def _gaussian(self) -> bool:
-        return self.kind == "gaussian"
+        return self.unit.kind == "gaussian"
 
 
 def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
     """Every table of one column or more that is inside a wanted one, and fits in a model; single
     columns always do."""
     inside = {part for each in workload.sets for part in list_subsets(each) if part}
-    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MOST_CELLS)
+    fitting = (each for each in inside if len(each) == 1 or workload.cells(each) <= MAX_TREE_CELLS)
     return tuple(sorted(fitting, key=lambda each: (len(each), each)))
 
 
@@ -395,21 +375,10 @@ def too_many(workload: Workload) -> bool:
     """Whether rounds would take too long."""
     seen: set[Attributes] = set()
     for each in workload.sets:
-        if 2 ** len(each) > 2 * MOST_CANDIDATES or len(seen) > MOST_CANDIDATES:
+        if 2 ** len(each) > 2 * MAX_CANDIDATES or len(seen) > MAX_CANDIDATES:
             return True
         seen.update(list_subsets(each))
-    return len(seen) > MOST_CANDIDATES
-
-
-# Which pairs of columns to count: a tree that spans them all, chosen privately (MST; McKenna,
-# Miklau and Sheldon 2021).
-#
-# The score of a pair is how far its table is from what its columns' noisy counts say if they had
-# nothing to do with each other. In each round the best pair that joins two groups of columns is
-# chosen by the exponential mechanism and joins them, as Kruskal's algorithm would. Every round
-# reads
-# scores whose sensitivity is that of `distances`, and is paid for; what was chosen before is
-# public.
+    return len(seen) > MAX_CANDIDATES
 
 
 Pair = tuple[int, int]
@@ -438,10 +407,6 @@ def spanning_tree(
 def spanning_rounds(columns: int) -> int:
     """How many choices a spanning tree takes; two columns leave none."""
     return columns - 1 if columns > 2 else 0
-
-
-# `choose = "tree"`: a tree of pairs that spans all columns (MST; McKenna, Miklau and Sheldon
-# 2021). One model at the end, so it is quick.
 
 
 FIRST_SHARE = Fraction(1, 4)
@@ -474,16 +439,12 @@ class SpanningTree:
         columns = len(workload.sizes)
         chosen = choosing if spanning_rounds(columns) else Fraction(0)
         rest = 1 - chosen
-        kind, first = equal_noise(take_part(share, rest * FIRST_SHARE), columns, rows)
-        kind, later = equal_noise(take_part(share, rest * (1 - FIRST_SHARE)), columns - 1, rows)
+        first = equal_noise(take_part(share, rest * FIRST_SHARE), columns, rows)
+        later = equal_noise(take_part(share, rest * (1 - FIRST_SHARE)), columns - 1, rows)
         choices = None
         if chosen:
             choices = SelectionCost.within(take_part(share, chosen), spanning_rounds(columns), rows)
-        require_drawable(kind, first, later)
-        noises = (
-            NoisyTable(Measurement((0,)), kind, first),
-            NoisyTable(PAIR_MEASUREMENT, kind, later),
-        )
+        noises = NoisyTable(Measurement((0,)), first), NoisyTable(PAIR_MEASUREMENT, later)
         return cls(columns, *noises, choices)
 
     @property
@@ -501,9 +462,9 @@ class SpanningTree:
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property
-    def widths(self) -> tuple[Fraction, Fraction]:
+    def spreads(self) -> tuple[float, float]:
         """All pairs have the same."""
-        return self.pair.width, self.pair.width
+        return self.pair.noise.spread, self.pair.noise.spread
 
     def words(self) -> str:
         """What will be chosen, in words."""
@@ -519,9 +480,8 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        pair = self.pair
         chosen = spanning_tree(self.columns, scores, self._choose())
-        noisy = [NoisyTable(Measurement(each), pair.kind, pair.width) for each in chosen]
+        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
         return [
             measure_table(each, counts) for each in noisy
         ], {}  # no estimate: one model at the end

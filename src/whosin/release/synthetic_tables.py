@@ -1,4 +1,10 @@
-"""A synthetic table from noisy marginals: measure, fit, draw."""
+"""A synthetic table from noisy marginals: measure, fit, draw.
+
+The budget has up to four parts: the tables of single columns, which others to count
+(`synthetic_selection`), the tables that were chosen, and how far the finished table is from the
+rows. Without choosing, the first three are one part, spent on the asked tables as the query
+`marginals` does.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import Array, read_ranged
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
 from whosin.release import synthetic_selection
-from whosin.release.cost import Share
+from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import NoisyTable
 from whosin.release.queries.marginals import Marginals
@@ -38,14 +44,7 @@ from whosin.release.synthetic_selection import (
 )
 from whosin.release.table import Table
 
-# A learned synthetic table: what is measured for it, and how it is made.
-#
-# The budget has up to four parts: the tables of single columns, which others to count (`ways`), the
-# tables that were chosen, and how far the finished table is from the rows. Without choosing, the
-# first three are one part, spent on the asked tables as `marginals` does.
-
-
-MOST_VALUES = 10**8
+MAX_VALUES = 10**8
 """Drawn rows times columns."""
 SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
     each.name: each for each in (Adaptive, SpanningTree)
@@ -110,15 +109,14 @@ class SynthesisPlan:
 
     def words(self) -> str:
         """The noise, in words."""
-        gaussian = self.tables[0].kind == "gaussian"
-        kind = "Gaussian, σ" if gaussian else "Laplace, scale"
-        all_widths = [each.width for each in self.tables]
+        kind = "Gaussian, σ" if self.tables[0].noise.kind == "gaussian" else "Laplace, scale"
+        spreads = [each.noise.spread for each in self.tables]
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
         if self.way is not None:
-            all_widths += self.way.widths
+            spreads += self.way.spreads
             tables = f"{len(self.tables)} columns and {self.way.words()}"
-        widths = sorted({float(each) ** (0.5 if gaussian else 1) for each in all_widths})
-        about = " to ".join(f"{width:.4g}" for width in dict.fromkeys((widths[0], widths[-1])))
+        ends = dict.fromkeys((min(spreads), max(spreads)))
+        about = " to ".join(f"{spread:.4g}" for spread in ends)
         return f"{tables}, {kind} {about}"
 
     def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
@@ -127,7 +125,7 @@ class SynthesisPlan:
         start: Potentials = {}
         if self.way is not None:
             first = {
-                each.measurement.attributes: add_measurement(None, values, each.variance)
+                each.measurement.attributes: add_measurement(None, values, each.noise.variance)
                 for each, values in measurements
             }
             chosen, start = self.way.measure(counts, first)
@@ -135,10 +133,10 @@ class SynthesisPlan:
         noisy, values = [each for each, _ in measurements], [each for _, each in measurements]
         sizes = self.workload.sizes
         total = _estimate_total(noisy, values)
-        most = MOST_VALUES // len(sizes)
+        most = MAX_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
-            NoisyMarginal.of(each.measurement, result, each.variance)
+            NoisyMarginal.of(each.measurement, result, each.noise.variance)
             for each, result in measurements
             if each.measurement.attributes
         ]
@@ -183,14 +181,16 @@ class SynthesisPlan:
     def _quality(
         self, counts: Counts, drawn: tuple[Array, ...], total: float
     ) -> tuple[float, float]:
-        far = self.quality.draw()
+        far = int(self.quality.noise.draw(1)[0])
         for attributes in self.workload.sets:
             shape = self.workload.shape(attributes)
             codes = np.ravel_multi_index(tuple(drawn[each] for each in attributes), shape)
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(1.0, self.quality.interval_radius / rows)
+        return min(1.0, max(0.0, far / rows)), min(
+            1.0, self.quality.noise.quantile(CONFIDENCE_LEVEL) / rows
+        )
 
 
 def plan_learning(
@@ -210,12 +210,16 @@ def plan_learning(
     """
     cells, workload = asked.workload(table)
     if missing := [name for name in columns if name not in cells.columns]:
-        raise invalid_value("sets", "with every column in one of them", f"none with {missing[0]!r}")
+        raise InvalidInput(f"sets has no table with {missing[0]!r}", field="sets", value=missing[0])
     if set(cells.columns) != set(columns):
-        raise invalid_value("sets", "lists of the columns of the table", "another column")
-    if length is not None and length * len(columns) > MOST_VALUES:
-        accepted = f"at most {MOST_VALUES // len(columns):,} rows of {len(columns)} columns"
-        raise invalid_value("length", accepted, f"{length:,}")
+        raise InvalidInput("sets names a column that is not among columns", field="sets")
+    if length is not None and length * len(columns) > MAX_VALUES:
+        most = MAX_VALUES // len(columns)
+        raise InvalidInput(
+            f"length is {length:,}; {len(columns)} columns allow at most {most:,} rows",
+            field="length",
+            value=length,
+        )
     rows = asked.rows_counted(table)
     rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
     own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
@@ -225,12 +229,14 @@ def plan_learning(
         tables = _asked_tables(table, rest, asked, workload)
     else:
         if len(columns) < 2:
-            raise invalid_value("choose", "false for a table of one column", "given")
+            raise InvalidInput(
+                "choose has nothing to choose from in a table of one column",
+                field="choose",
+                hint="leave it out",
+            )
         way = choice.way(rest, workload, rows)
-        first = way.first
         ones = [Measurement((each,)) for each in range(len(columns))]
-        tables = tuple(NoisyTable(each, first.kind, first.width) for each in ones)
-    synthetic_selection.require_drawable(tables[0].kind, quality.width)
+        tables = tuple(NoisyTable(each, way.first.noise) for each in ones)
     return SynthesisPlan(cells, workload, tables, way, quality, rows)
 
 
@@ -262,8 +268,12 @@ class MarginalSelection:
         """None where nothing is chosen."""
         if choose is False:
             if choosing is not None:
-                accepted = "left out without choose = true"
-                raise invalid_value("choosing", accepted, repr(choosing)[:80])
+                raise InvalidInput(
+                    "choosing has no meaning without choose",
+                    field="choosing",
+                    value=choosing,
+                    hint="add choose = true, or leave it out",
+                )
             return None
         if choose is not True and (
             not isinstance(choose, str) or choose not in SELECTION_STRATEGIES
@@ -275,8 +285,14 @@ class MarginalSelection:
             return cls(name, None)
         result = read_ranged(choosing, "choosing", "above 0")
         if result >= 1:
-            accepted = "below 1: the rest of the budget measures what was chosen"
-            raise invalid_value("choosing", accepted, repr(choosing)[:80])
+            raise InvalidInput(
+                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the "
+                "budget to measure "
+                "what was chosen",
+                field="choosing",
+                value=choosing,
+                hint="give a number below 1",
+            )
         return cls(name, Fraction(result))
 
     def way(self, share: Share, workload: Workload, rows: int) -> SelectionStrategy:
@@ -293,5 +309,5 @@ def _estimate_total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: li
     for each, table in zip(noisy, values, strict=True):
         if not each.measurement.differences:
             result.append(float(table.sum()))
-            weights.append(1 / (each.variance * table.size))
+            weights.append(1 / (each.noise.variance * table.size))
     return max(1.0, float(np.average(result, weights=weights)))

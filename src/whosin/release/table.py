@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.release.column_expressions import (
@@ -22,11 +22,11 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.dates import Dates
-from whosin.release.domains import Domain, Parents, Range, Values, read_domain
+from whosin.release.domains import Dates, Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.files import collect_lazy
+from whosin.release.engines.base import collect_lazy
 from whosin.release.features import read_features
+from whosin.release.hierarchies import Parents
 from whosin.release.related_tables import Database, read_tables
 from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
@@ -34,7 +34,7 @@ from whosin.validation import read_whole
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
-MOST_ROWS = 10**9
+MAX_ROWS = 10**9
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
@@ -85,7 +85,7 @@ class Table:
         given = {"max_rows_per_group": max_rows_per_group, "max_groups": max_groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.max_rows_per_group, self.max_groups = (
-            1 if value is None else read_whole(value, field, 1, MOST_ROWS)
+            1 if value is None else read_whole(value, field, 1, MAX_ROWS)
             for field, value in given.items()
         )
         if domains is not None and not isinstance(domains, Mapping):
@@ -94,9 +94,11 @@ class Table:
             raise invalid_value("engine", "an engine, such as DuckDB()", repr(engine)[:80])
         self.engine = engine if engine is not None else DuckDB()
         # A lazy frame is run once: what is fingerprinted is what is scanned.
-        self.source, self.tables = collect_lazy(source), read_tables(tables)
-        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in self.tables)
-        self.features, self.of_people = read_features(features), False
+        self.source = collect_lazy(source)
+        further = read_tables(tables) if tables != () else ()
+        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in further)
+        self.features = read_features(features) if features != () else ()
+        self.of_people = False
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())
@@ -107,8 +109,11 @@ class Table:
         if not self.by_row and not (
             is_usable(self.type(self.privacy_unit)) or self.type(self.privacy_unit).is_binary()
         ):
-            accepted = "a column of numbers, texts or dates"
-            raise invalid_value("privacy_unit", accepted, str(self.type(self.privacy_unit)))
+            raise invalid_value(
+                "privacy_unit",
+                "a column of numbers, text or dates",
+                f"one of {self.type(self.privacy_unit)}",
+            )
         self.own = self.kinds
         self.database = self._related(own, opened)
         self.kinds = self.database.kinds
@@ -123,8 +128,12 @@ class Table:
 
     def _related(self, own: Any, opened: Sequence[Any]) -> Database:
         if self.by_row and self.features:
-            accepted = "left out where each row is one person: there is nothing to sum up"
-            raise invalid_value("features", accepted, f"{len(self.features)} of them")
+            raise InvalidInput(
+                "features have no meaning where each row is one person: there is nothing to sum up",
+                field="features",
+                value=len(self.features),
+                hint="leave them out",
+            )
         pairs = tuple(zip(self.tables, opened, strict=True))
         unit = None if self.by_row else self.privacy_unit
         return Database(self.engine, own, unit, pairs, self.features)
@@ -192,9 +201,14 @@ class Table:
 
     def bound(self, field: str, own: int | None) -> int:
         """The contribution bound of a query: its own, or the table's."""
-        result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MOST_ROWS)
+        result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MAX_ROWS)
         if self.by_row and result > 1:
-            raise invalid_value(field, "1, or left out, where each row is one person", result)
+            raise InvalidInput(
+                f"{field} is {result}, and each row is one person",
+                field=field,
+                value=result,
+                hint="leave it out",
+            )
         return 1 if self.of_people else result
 
     def at_default(self, field: str, own: int | None) -> bool:
@@ -210,14 +224,23 @@ class Table:
         domain = self.domain(column)
         if not isinstance(domain, Range):
             got = "dates" if isinstance(domain, Dates) else "a list of values"
-            raise invalid_value(f"domain of {column}", "a range, for numbers", got)
+            raise InvalidInput(
+                f"the domain of {column} is {got}, and numbers need a range",
+                field=f"domain of {column}",
+                hint=f"declare it in [domains], such as {column} = '0..120'",
+            )
         return domain
 
     def domain(self, column: object) -> Domain:
         """The declared domain of a column."""
         name = self.column(column)
         if name not in self.domains:
-            raise invalid_value("column", "one with a declared domain", repr(name))
+            raise InvalidInput(
+                f"column {name!r} has no declared domain",
+                field="column",
+                value=name,
+                hint="declare its values or its range in [domains]",
+            )
         return self.domains[name]
 
     def grouping(self, name: object) -> Cellular:
@@ -253,8 +276,10 @@ class Table:
         else:
             failed = False
         if failed:
-            accepted = f"one that {self.engine.name} can run on these columns"
-            raise invalid_value("query", accepted, "another")
+            raise InvalidInput(
+                f"{type(self.engine).__name__} cannot run this query on these column types",
+                field="query",
+            )
         return expression
 
     def _find_privacy_unit(self, given: object) -> str:
@@ -263,11 +288,14 @@ class Table:
             if given in (ROW, EACH_ROW):
                 if given not in self.columns:
                     return given if given == ROW or ROW in self.columns else ROW
-                other = f"{EACH_ROW!r} where each row is one person"
+                each_row = f"{EACH_ROW!r} where each row is one person"
                 if EACH_ROW in self.columns:
-                    other = "rename the columns where each row is one person"
-                raise invalid_value(
-                    "privacy_unit", f"{COLUMN + given!r} for that column, {other}", given
+                    each_row = "rename the columns where each row is one person"
+                raise InvalidInput(
+                    f"privacy_unit = {given!r} is also the name of a column",
+                    field="privacy_unit",
+                    value=given,
+                    hint=f"write {COLUMN + given!r} for that column, {each_row}",
                 )
             if given not in self.columns and given.startswith(COLUMN):
                 return self.column(given.removeprefix(COLUMN), "privacy_unit")
@@ -278,20 +306,32 @@ class Table:
         # Texts count as the numbers that they spell: a CSV file has nothing else.
         numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
         if isinstance(domain, Range) and not numeric:
-            raise invalid_value(f"column {column}", "a column of numbers, for a range", str(kind))
+            raise InvalidInput(
+                f"column {column} has type {kind}, and a range is for numbers",
+                field=f"column {column}",
+                value=str(kind),
+            )
         dated = kind.is_date() or kind.is_timestamp() or kind.is_string()
         if isinstance(domain, Dates) and not dated:
-            raise invalid_value(f"column {column}", "a column of dates, for dates", str(kind))
+            raise InvalidInput(
+                f"column {column} has type {kind}, and its domain has dates",
+                field=f"column {column}",
+                value=str(kind),
+            )
         if isinstance(domain, Values):
             first = domain.values[0]
             if isinstance(first, str):
-                fits, accepted = kind.is_string(), "texts"
+                fits, accepted = kind.is_string(), "text"
             elif isinstance(first, bool):
                 fits, accepted = kind.is_boolean(), "true and false"
             else:
                 fits, accepted = kind.is_string() or kind.is_integer(), "whole numbers"
             if not fits:
-                raise invalid_value(f"column {column}", f"a column of {accepted}", str(kind))
+                raise InvalidInput(
+                    f"column {column} has type {kind}, and its domain lists {accepted}",
+                    field=f"column {column}",
+                    value=str(kind),
+                )
         return domain
 
 
@@ -299,7 +339,11 @@ def dataset_name(source: object) -> str:
     """What a ledger calls a table that has no name of its own: its file, or its name in a database,
     without folder and ending, as a ledger spells names."""
     if not isinstance(source, str | Path):
-        raise invalid_value("name", "given for a table in memory: the dataset's name", "nothing")
+        raise InvalidInput(
+            "a table in memory needs a name for the ledger",
+            field="name",
+            hint='give one: Table(…, name="visits")',
+        )
     text = normalize("NFC", str(source))
     if "::" in text:
         return text.rpartition("::")[2]

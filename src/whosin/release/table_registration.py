@@ -1,4 +1,14 @@
-"""A table as a budget is registered for it: fingerprints of its rows, and its description."""
+"""A table as a budget is registered for it: fingerprints of its rows, and its description.
+
+Fingerprints of a source, so that the same rows are recognised under another name. They are for the
+ledger, which seals them; nobody else sees them, and no error depends on what they are made of. They
+are cheap: files above 16 MB are sampled, rows are only looked at where there are few. Equal files
+have equal `bytes`, wherever they lie and whatever they are called; equal rows have equal `rows` in
+a file, a database or memory, in any order, as long as their values are spelled alike. Where neither
+can be had, there is the `place`. For a table on a server this says which server, database and table
+it is, by whatever name it is reached; `table` is the number under which the server keeps it,
+whatever it is called and whatever becomes of its rows.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +20,26 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput, at
 from whosin.exact import rational
 from whosin.ledger import encoding
 from whosin.ledger.registration import Registration
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.domains import Domain, Range, Values
 from whosin.release.engines import DuckDB
-from whosin.release.engines.base import file_kind, list_files
+from whosin.release.engines.base import file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.queries import Query
 from whosin.release.related_tables import Further, FurtherTable
 from whosin.release.table import COLUMN, EACH_ROW, ROW, Table
 
-# Fingerprints of a source, so that the same rows are recognised under another name.
-#
-# Contract: they are for the ledger, which seals them; nobody else sees them, and no error depends
-# on
-# what they are made of. They are cheap: files above 16 MB are sampled, rows are only looked at
-# where
-# there are few. Equal files have equal `bytes`, wherever they lie and whatever they are called;
-# equal
-# rows have equal `rows` in a file, a database or memory, in any order, as long as their values are
-# spelled alike. Where neither can be had, there is the `place`. For a table on a server this says
-# which server, database and table it is, by whatever name it is reached; `table` is the number
-# under
-# which the server keeps it, whatever it is called and whatever becomes of its rows.
-
-
 MAX_WHOLE_BYTES = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
-MOST_BYTES, MOST_CELLS = 32 << 20, 20_000_000
+MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
 FINGERPRINT_MEMORY = "1GB"
-HEX_DIGITS = 8
-"""Digits of a row's digest that are summed: sums of 2^31 rows fit 64 bits."""
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -64,13 +57,13 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
 
 def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     path = str(source) if isinstance(source, str | Path) else None
-    address = read_address(path)
+    address = read_address(path) if path is not None and is_database(path) else None
     if address is not None and address.remote:
         return _fingerprint_server(address, table, source, rows)
     files = _local_files(path)
     result = {} if path is None else fingerprint_of_source(path)
     if files:
-        rows = rows and sum(os.stat(file).st_size for file in files) <= MOST_BYTES
+        rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
     if rows or not files:
         counted = _digest_rows(table, source)
         if counted is not None:
@@ -87,7 +80,7 @@ def _fingerprint_server(
     result = {"place": _digest_text(facts.identity)}
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
-    if rows and facts.size is not None and facts.size <= MOST_BYTES:
+    if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
         counted = _digest_rows(table, source)
         if counted is not None:
             result["rows"] = counted
@@ -156,32 +149,25 @@ def _digest_rows(table: Table, source: object) -> str | None:
             names = sorted(data.columns, key=lambda name: (name.lower(), name))
             count = data.count().name("rows").as_table()
             many = engine.run(count).column("rows")[0].as_py()
-            if many * max(1, len(names)) > MOST_CELLS:
+            if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
                 return None
-            row = engine.run(_sum_digests(data, names)).to_pylist()[0]
+            digests = engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
         return None
     header = "\x1f".join(name.lower() for name in names)
-    return _digest_text(f"{header}\n{row['rows']}\n{row['first']}\n{row['second']}")
+    return _digest_text("\n".join([header, *map(str, digests)]))
 
 
-def _sum_digests(data: Any, names: list[str]) -> Any:
+def _row_texts(data: Any, names: list[str]) -> Any:
+    """Each row as a text."""
     text = data[names[0]].cast("string").fill_null("")
     for name in names[1:]:
         text = text + "\x1f" + data[name].cast("string").fill_null("")
-    digests = data.select(digest=text.hexdigest("md5"))
-    parts = {
-        name: ("0x" + digests["digest"].substr(start, HEX_DIGITS)).cast("int64").sum()
-        for name, start in (("first", 0), ("second", HEX_DIGITS))
-    }
-    return digests.aggregate(rows=digests.count(), **parts)
+    return data.select(text=text)
 
 
 def _digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-# A table as a budget is bound to it: see `whosin.ledger.registration`.
 
 
 COLUMN_KINDS = ("boolean", "integer", "numeric", "string", "temporal", "nested")
@@ -201,7 +187,12 @@ def register_table(
     asked = tuple(queries)
     universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
-        raise invalid_value("universe", "the same for every maximum", f"{len(universes)} of them")
+        raise InvalidInput(
+            f"the maximum queries have {len(universes)} different universes",
+            field="universe",
+            value=len(universes),
+            hint="give them the same one",
+        )
     most = [ContributionBounds(table.max_rows_per_group, table.max_groups)]
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():

@@ -17,10 +17,10 @@ from whosin.audit import (
     AuditBounds,
     CurveRun,
     EventCount,
-    ModelAudit,
     OneRun,
     Scores,
     SyntheticAudit,
+    TrainingAudit,
 )
 from whosin.beliefs import format_percent, posterior
 from whosin.calibration import Plan
@@ -79,7 +79,7 @@ def print_audit(
             f", δ = {bounds.delta:g}" if bounds.delta else ""
         )
         if refuted:
-            by = "these guesses" if isinstance(bounds, ModelAudit | OneRun) else "this event"
+            by = "these guesses" if isinstance(bounds, TrainingAudit | OneRun) else "this event"
             console.print(f"The claim {claimed} is [bold]refuted[/bold] by {by}.")
         elif undecided is not None:
             console.print(f"The claim {claimed} is undecided: {undecided}.", soft_wrap=True)
@@ -116,17 +116,17 @@ def _(audit: Audit, table: Table) -> None:
         table.add_row("floats", "apart from their bits")
     if audit.timing:
         table.add_row("time", "counts as a part of each output: so long did its call take")
-    table.add_row("samples", f"{audit.samples:,} of each world, all stages together")
+    table.add_row("samples", f"{audit.samples:,} of each input, all stages together")
 
 
 def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
     for index, count in enumerate(counts):
         table.add_row(_event_label(index, count, len(counts)), printable_name(count.event))
-        for world, hits, trials in (
+        for side, hits, trials in (
             ("with", count.with_hits, count.trials),
             ("without", count.without_hits, count.others),
         ):
-            seen = f"{hits:,} of {trials:,} fresh draws {world} ({hits / trials:.4g})"
+            seen = f"{hits:,} of {trials:,} fresh draws {side} ({hits / trials:.4g})"
             table.add_row("", seen)
 
 
@@ -181,9 +181,9 @@ def _(audit: SyntheticAudit, table: Table) -> None:
 
 
 @_rows.register
-def _(audit: ModelAudit, table: Table) -> None:
+def _(audit: TrainingAudit, table: Table) -> None:
     kind = "" if audit.kind == "rows" else f" ({audit.kind})"
-    table.add_row("canaries", f"{audit.canaries:,}{kind}, in by fair coins")
+    table.add_row("canaries", f"{audit.canaries:,}{kind}, each in with probability 1/2")
     failed = f"; {audit.failed} fits failed" if audit.failed else ""
     table.add_row("trainings", f"{audit.runs} attacked, {audit.shadows} shadows{failed}")
     table.add_row("attack", f"{audit.attack}, chosen on the shadows" if audit.shadows else "plain")
@@ -196,7 +196,7 @@ def _(audit: ModelAudit, table: Table) -> None:
 def _(run: OneRun, table: Table) -> None:
     low, high = run.rates
     table.add_row("canaries", f"{run.canaries:,}")
-    rates = f"declared {run.rate:.6g}; the coins leave {low:.3g} to {high:.3g}"
+    rates = f"declared {run.rate:.6g}; the inclusion bits leave {low:.3g} to {high:.3g}"
     if low < high:
         table.add_row("rate of inclusion", rates)
     else:

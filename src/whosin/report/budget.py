@@ -18,9 +18,6 @@ from whosin.ledger.encoding import canonical_json
 from whosin.report.card import Section, budget_words, describe_adversary, known_size
 from whosin.report.terminal import format_short
 
-# A dataset's budget state in words: what was spent, what is left, what it lets anyone believe.
-
-
 STATE_SENTENCES = {
     "open": "open",
     "closed": "closed: no further answers",
@@ -179,7 +176,7 @@ def cost_words(cost: Cost, digits: int = 4) -> str:
 
 
 def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:
-    """What a verification found."""
+    """What a verification of a ledger found, a line for each dataset."""
     lines = []
     for check in checks:
         line = f"{check.dataset}: whole; entries: {check.entries}, debits: {check.debits}"
@@ -187,9 +184,6 @@ def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:
             line += f"; {len(check.unanswered)} paid for and not answered"
         lines += [line, f"  head {check.head}"]
     return lines
-
-
-# A ledger's history as files: JSON with everything, CSV for a spreadsheet.
 
 
 Records = Sequence[tuple[BudgetState, Sequence[Entry]]]

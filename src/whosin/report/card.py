@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs, families
 from whosin.beliefs import format_percent
 from whosin.calibration import Plan, Process, ProcessPlan, Profile
 from whosin.calibration.base import Target
-from whosin.calibration.plan import SCALE_HEADROOM
+from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.errors import UnknownName
 from whosin.exact import (
     Number,
@@ -26,12 +26,10 @@ from whosin.exact import (
 )
 from whosin.ledger.budget import Budget
 from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.report.charts import belief_chart, rates_chart
-from whosin.report.explanation import Explanation, Reading, Sufficiency
 from whosin.report.terminal import AFTER, BEFORE, NEVER, Curve, Marks, format_short, per_thousand
 
-# A plan in plain words: who is looking, how sure they may become, what that takes.
-
+if TYPE_CHECKING:
+    from whosin.report.explanation import Explanation, Reading, Sufficiency
 
 EXAMPLE, ACCUSED, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
 """How sure someone was, and how many a test accuses by mistake, where nobody says."""
@@ -40,7 +38,7 @@ NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geome
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its sentences."""
+    """A part of a card: a heading with its sentences."""
 
     title: str
     lines: tuple[str, ...]
@@ -272,7 +270,7 @@ def plan_curves(plan: Plan) -> list[Curve]:
         name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
         name = f"{name}, but for a probability of {float(plan.failure):g}"
-        ratio = ratio / (1 - 1 / SCALE_HEADROOM)
+        ratio = ratio / (1 - 1 / FAILURE_FACTOR)
     result: list[Curve] = [("●", name, lambda p: _posterior_belief(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
@@ -311,9 +309,8 @@ def card_text(sections: Sequence[Section]) -> str:
     return "\n\n".join(blocks)
 
 
-# The same numbers for three audiences: a resident, an analyst, a data protection officer.
-#
-# Odds are given as people out of 1,000 (`frequencies`).
+# The same numbers for three audiences: a resident, an analyst, a data protection officer. Odds are
+# given as people out of 1,000.
 
 
 AUDIENCE_NAMES = ("resident", "analyst", "officer")
@@ -409,7 +406,6 @@ def print_words(meaning: Explanation, audience: str, verdict: Sufficiency | None
 
 
 # The two pictures of a plan or an ε: how sure anyone can become, and what the best test reaches.
-#
 # Which one comes first depends on the target: a target about rates is a point of the second.
 
 
@@ -420,6 +416,7 @@ RATES_TITLE = "How many of those who are in the best test recognises"
 def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Any]:
     """Both pictures of a plan, the target's own first."""
     from whosin.curves import tradeoff
+    from whosin.report.charts import belief_chart, rates_chart
 
     allowed = plan.target.points if isinstance(plan.target, Profile) else ()
     pictures = [
@@ -432,6 +429,7 @@ def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Any]:
 def process_chart(plan: ProcessPlan) -> Any:
     """What the best test reaches after all runs."""
     from whosin.curves import tradeoff
+    from whosin.report.charts import rates_chart
 
     title = f"What the best test reaches after {describe_runs(plan.process)}"
     return rates_chart(tradeoff(plan), title, promised_rates(plan.target))
@@ -448,6 +446,8 @@ def explanation_chart(
     band: tuple[Fraction, Fraction] | None = None,
 ) -> Any:
     """An ε in beliefs; in rates, where it is held against a target about them."""
+    from whosin.report.charts import belief_chart, rates_chart
+
     title = f"What {meaning.numbers} means"
     if verdict is not None and verdict.target.averages:
         return rates_chart(meaning.tests(), title, promised_rates(verdict.target))

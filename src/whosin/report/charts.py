@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from whosin.calibration.planning import ChainPlan
     from whosin.curves.curve import TradeOff
 
-# What a report may do in a browser: show itself, and nothing else.
-#
-# Contract: every HTML file of ours carries a Content-Security-Policy that allows no outside address
-# and no script but those that we put in, by their hashes; names that come from files go in as text,
-# or as a block of data in which nothing can end the block.
+# What a report may do in a browser: show itself, and nothing else. Every HTML file of ours carries
+# a Content-Security-Policy that allows no outside address and no script but those that we put in,
+# by their hashes; names that come from files go in as text, or as a block of data in which nothing
+# can end the block.
 
 
 DRAW_SCRIPT = """
@@ -83,9 +82,6 @@ def _drawing_code() -> str:
     if "</script" in script.lower() or "<!--" in script:
         raise AssertionError("the drawing code must not end its own element")
     return script
-
-
-# Charts that stand alone offline: HTML with the drawing code inside, SVG, or PNG.
 
 
 CHART_SUFFIXES = (".html", ".svg", ".png")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from whosin import beliefs
 from whosin.calibration.base import Target
-from whosin.calibration.plan import SCALE_HEADROOM
+from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
 from whosin.exact import Number, exact_fraction, exp_up, log_down, rational, round_down, round_up
@@ -18,8 +18,6 @@ from whosin.report.terminal import Curve, format_short
 
 if TYPE_CHECKING:
     from whosin.curves import TradeOff
-
-# What an ε means: for each prior belief the largest posterior, adversary by adversary.
 
 
 SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
@@ -124,8 +122,9 @@ def explain_epsilon(
         raise invalid_value("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
         raise invalid_value("delta", "at least 0 and below 1", float(delta))
-    if delta * SCALE_HEADROOM >= 1:
-        raise invalid_value("delta", "below 0.1: beyond that nothing is promised", float(delta))
+    if delta * FAILURE_FACTOR >= 1:
+        hint = "a larger one promises nothing"
+        raise invalid_value("delta", "below 0.1", float(delta), hint)
     if relation not in ("add-remove", "replace"):
         raise UnknownName("relation", relation, ("add-remove", "replace"))
     level = float(epsilon)
@@ -133,7 +132,7 @@ def explain_epsilon(
     def held(times: int) -> float:
         if times * level >= 700:
             return math.inf
-        return round_up(exp_up(times * epsilon) / (1 - 1 / SCALE_HEADROOM if delta else 1))
+        return round_up(exp_up(times * epsilon) / (1 - 1 / FAILURE_FACTOR if delta else 1))
 
     if relation == "add-remove":
         readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
@@ -152,7 +151,7 @@ def explain_epsilon(
         level,
         float(delta),
         relation,
-        min(1.0, float(delta * SCALE_HEADROOM)),
+        min(1.0, float(delta * FAILURE_FACTOR)),
         _prior_grid(band),
         tuple(readings),
         curve,
@@ -168,9 +167,6 @@ def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
     if low == high:
         return (low,)
     return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
-
-
-# Whether an ε, an (ε, δ) or a process is enough for a target, and which ε would be.
 
 
 @dataclass(frozen=True)
@@ -252,10 +248,19 @@ def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
     replaced = adversary.relation == "replace" and relation != "replace"
     times = adversary.group * (2 if replaced else 1)
     if adversary.relation != "replace" and relation == "replace":
-        raise invalid_value("target", "about someone who knows the size, with replace", "another")
+        raise InvalidInput(
+            "an ε under replace says nothing about someone who does not know the size",
+            field="target",
+            hint="state it under add-remove, or choose a target about someone who does",
+        )
     if delta and times > 1:
-        who = "people who replace each other" if replaced else "groups"
-        raise invalid_value("delta", f"0 here: this target compares {who}", float(delta))
+        who = "people who replace each other" if replaced else "groups of people"
+        raise InvalidInput(
+            f"this target compares {who}, of which a δ says nothing",
+            field="delta",
+            value=float(delta),
+            hint="leave δ out",
+        )
     return times
 
 
@@ -284,7 +289,7 @@ def _sufficient_beliefs(
 ) -> Sufficiency:
     """By the likelihood ratio: e^ε, or with a δ e^ε/(1 − 1/10), except with probability 10 δ."""
     allowed = target.ratio(adversary.low, adversary.high)
-    room = exact_fraction(1 - 1 / SCALE_HEADROOM) if delta else Fraction(1)
+    room = exact_fraction(1 - 1 / FAILURE_FACTOR) if delta else Fraction(1)
     held = exp_up(epsilon * times) / room
     most = _largest_epsilon(allowed, room, times)
     return Sufficiency(
@@ -294,7 +299,7 @@ def _sufficient_beliefs(
         round_up(held),
         float(allowed),
         most,
-        min(1.0, float(delta * SCALE_HEADROOM)),
+        min(1.0, float(delta * FAILURE_FACTOR)),
     )
 
 

@@ -33,9 +33,6 @@ from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, ro
 from whosin.report.terminal import columns_table
 from whosin.report.text import print_filled, print_sections
 
-# Association results as rows with the columns that geneticists know (PLINK's).
-
-
 Row = dict[str, str | int | float]
 
 EXACT_COLUMNS = ("F_A", "F_U", "CHISQ", "P", "OR")
@@ -77,7 +74,7 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
 
 
 def write_release(release: StudyRelease, path: Path) -> None:
-    """The published SNPs, tab-separated."""
+    """Write the published SNPs as a tab-separated file."""
     rows = release_rows(release)
     lines = [
         "\t".join(rows[0]),
@@ -119,9 +116,6 @@ def _plink_number(value: float) -> str:
 
 def _format_cell(value: str | int | float) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-# Pictures of association studies: Manhattan plots, the attack's power, recovery.
 
 
 GENOME_WIDE = 5e-8
@@ -327,9 +321,6 @@ def _thin_points(positions: Array, height: Array) -> Array:
     return np.sort(np.unique(cells, return_index=True)[1])
 
 
-# Association studies in the terminal: what was released, attacked, compared.
-
-
 RELATION_NAMES = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
@@ -409,7 +400,7 @@ def print_estimate(estimate: StudyCostEstimate) -> None:
 
 
 def print_release(release: StudyRelease) -> None:
-    """The card and the table."""
+    """Print a release: its card, and the table of SNPs."""
     console = Console(highlight=False)
     print_sections(estimate_card(release.estimate))
     console.print()
@@ -520,7 +511,7 @@ def promised_posterior(plan: Plan, prior: float) -> float:
 
 
 def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> None:
-    """Recovery in every setting."""
+    """Print how much of the true top came back, setting by setting."""
     console = Console(highlight=False)
     last = experiment.seed + experiment.studies - 1
     print_filled(
@@ -557,9 +548,6 @@ def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 def short_cell(value: str | int | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-# A release on one HTML page that needs nothing else: plot, table, card.
 
 
 def release_page(release: StudyRelease, path: Path) -> None:

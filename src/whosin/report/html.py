@@ -103,7 +103,7 @@ def html_heading(text: str) -> str:
 
 
 def html_sections(parts: Sequence[card.Section]) -> str:
-    """Sections of a card."""
+    """The sections of a card as HTML."""
     return "\n".join(
         f"<h3>{escape(part.title)}</h3>\n"
         + html_paragraphs(part)
@@ -113,7 +113,7 @@ def html_sections(parts: Sequence[card.Section]) -> str:
 
 
 def html_paragraphs(part: card.Section) -> str:
-    """A section without its title."""
+    """The sentences of a section as HTML, without its title."""
     return "\n".join(f"<p>{escape(each)}</p>" for each in part.lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,7 +18,6 @@ from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.inspection import InspectionFinding
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
 from whosin.report.budget import belief_lines, budget_state_card, cost_words, history_line
@@ -33,11 +32,13 @@ from whosin.report.table_views import (
 from whosin.report.terminal import point_words, print_table
 from whosin.report.text import print_sections, print_wrapped
 
-# The tables of an answer that has several, on a terminal.
-#
-# Contract: nothing is cut. A table of one column has a line for each cell; one of two columns is a
-# crosstab where that fits and a list where it does not; tables that would make the output long are
-# listed with their margins of error, and what saves them is said.
+if TYPE_CHECKING:
+    from whosin.release.inspection import InspectionFinding
+
+# The tables of an answer that has several, on a terminal. Nothing is cut. A table of one column has
+# a line for each cell; one of two columns is a crosstab where that fits and a list where it does
+# not; tables that would make the output long are listed with their margins of error, and what saves
+# them is said.
 
 
 MOST_CELLS, SOME_CELLS = 150, 60
@@ -128,15 +129,12 @@ def _row_mark(view: TableView, index: int) -> str:
     return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
 
 
-# Cost estimates and releases as text in a terminal.
-
-
 MOST_SHOWN = 30
 MOST_MEASURED = 8
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
-    """A cost estimate as plain data."""
+    """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
         "question": dict(estimate.charge.what),
@@ -351,9 +349,6 @@ def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
     for finding in findings:
         table.add_row(f"{finding.rows:,}", escape(finding.what))
     console.print(table)
-
-
-# The story of `whosin demo`, step by step.
 
 
 def print_demo(

@@ -19,10 +19,7 @@ from whosin.report.terminal import columns_table, print_table, rounding_side, se
 from whosin.report.text import print_filled, print_reasons
 from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
 from whosin.rules.published import PRIVATE_NOTE
-from whosin.rules.rule_plans import MOST_BASE, MOST_PEOPLE
-
-# Rules about counts, for people: what keeps a promise, for whom, and what it costs.
-
+from whosin.rules.rule_plans import MAX_ROUNDING_BASE, MAX_RULE_PEOPLE
 
 RULE_WORDS = {
     "suppress": "Suppress counts below {}",
@@ -77,8 +74,8 @@ def _no_rule(plan: RulePlan) -> str:
     """What was tried, where nothing keeps the promise."""
     if plan.kind == "population" and isinstance(plan.family, FixedProbability):
         return ALONE_SENTENCE
-    base = min(plan.people or MOST_BASE, MOST_BASE)
-    return NO_RULE_SENTENCES[plan.kind].format(base=base, population=MOST_PEOPLE)
+    base = min(plan.people or MAX_ROUNDING_BASE, MAX_ROUNDING_BASE)
+    return NO_RULE_SENTENCES[plan.kind].format(base=base, population=MAX_RULE_PEOPLE)
 
 
 def _people_text(plan: RulePlan) -> str:
@@ -118,16 +115,13 @@ def _print_remains(console: Console, plan: RulePlan) -> None:
 
 
 def _bracket_text(lower: float, upper: float) -> str:
-    """A bracket in words."""
+    """A failure bracket in words: one number where its ends agree."""
     if upper <= lower * (1 + 1e-6):
         return f"{upper:.3g}"
     most = format_figures(upper, 3, "up")
     return (
         f"between {format_figures(lower, 3, 'down')} and {most}" if lower > 0 else f"at most {most}"
     )
-
-
-# Charts about rules: how often a promise fails when people know more, and what a table tells.
 
 
 CHART_STEPS = 25
@@ -197,15 +191,12 @@ def posterior_chart(tables: Mapping[str, Publication], cell: tuple[int, int]) ->
     )
 
 
-# What a table would say of people, cell by cell, for whoever is about to publish it.
-
-
 MOST_ROWS = 30
 Labels = tuple[Sequence[str], Sequence[str]]
 
 
 def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) -> dict[str, Any]:
-    """The findings as plain data."""
+    """The findings as plain data, for JSON."""
     return {
         "private": True,
         "warning": PRIVATE_NOTE,
@@ -291,7 +282,7 @@ def finding_rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[
 
 
 def finding_notes(findings: Sequence[CellFinding], secret: str) -> list[str]:
-    """What the columns mean."""
+    """Notes under the table of findings: what its columns mean."""
     could = secret_words(secret).population
     result = [f"people: how many {could}. count: what fits everything that is shown."]
     if any(each.bound for each in findings if each.population):

@@ -22,15 +22,12 @@ from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import NAME, POINT
-from whosin.report.charts import CHART_COLOURS, rows_chart
 from whosin.report.terminal import check_writable
 
-# The tables of an answer that has several, as people read them.
-#
-# Contract: everything is taken from the answer itself, which was paid for: which columns name a
-# cell,
-# how far noise reaches, which cells are too noisy to read, and whether the totals agree. A further
-# table or column of an answer is shown without a change here.
+# The tables of an answer that has several, as people read them. Everything is taken from the answer
+# itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
+# noisy to read, and whether the totals agree. A further table or column of an answer is shown
+# without a change here.
 
 
 NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
@@ -221,9 +218,6 @@ def format_rounded(value: float, digits: int) -> str:
     return f"{round(float(value), digits) + 0.0:,.{digits}f}"
 
 
-# Answers as files: JSON with everything, CSV or Parquet with the numbers and their marks.
-
-
 ANSWER_SUFFIXES = (".json", ".csv", ".parquet")
 NOISY_COLUMN = "noisy"
 
@@ -318,13 +312,11 @@ def plain_name(title: str) -> str:
     return re.sub(r"[^\w-]+", "-", title).strip("-").lower() or "answer"
 
 
-# The tables of an answer that has several, in a report: one opened at a time, without a script.
-#
-# Contract: a report that stands alone has every table with its margins of error, as a crosstab with
-# shades where it has two columns, in both versions; what to show is chosen by radio buttons that
-# the
-# style sheet reads. Every cell has its number, so no shade says more than the text does. Each
-# table is in the file as CSV, all of them as one Parquet.
+# The tables of an answer that has several, in a report: one opened at a time, without a script. A
+# report that stands alone has every table with its margins of error, as a crosstab with shades
+# where it has two columns, in both versions; what to show is chosen by radio buttons that the style
+# sheet reads. Every cell has its number, so no shade says more than the text does. Each table is in
+# the file as CSV, all of them as one Parquet.
 
 
 MOST_CELLS = 40_000
@@ -512,9 +504,6 @@ def _file_link(name: str, kind: str, data: bytes) -> str:
     return f'<a download="{name}" href="data:{kind};base64,{inside}">{name}</a>'
 
 
-# Answers with error bars.
-
-
 ANSWER_CHARTS_MOST_CELLS = 40
 FEW_TICKS = 5
 LINE_LETTERS, WIDEST_LETTER, AROUND = 26, 7, 8
@@ -530,6 +519,8 @@ def answer_chart(answer: Answer) -> Any | None:
     if "low" not in answer.columns or not 2 <= len(answer.rows) <= ANSWER_CHARTS_MOST_CELLS:
         return None
     import altair
+
+    from whosin.report.charts import CHART_COLOURS, rows_chart
 
     keys = key_columns(answer)
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.families import Explicit, Family
 from whosin.plain_files import check_output
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from whosin.mechanisms import Channel
     from whosin.notions import Level, Notion
     from whosin.refinement import Comparison
-
-
-# Small charts for the terminal: of beliefs, and of what tests reach.
 
 
 WIDTH, HEIGHT, LEAST, MARGIN = 61, 16, 21, 7
@@ -99,10 +96,8 @@ def rates_plot(
     return "\n".join(lines)
 
 
-# Tables on terminals of any width.
-#
-# Contract: no number and no word is ever cut. Where a table would have to cut, its rows are printed
-# one after the other, a line per cell.
+# Tables on terminals of any width. No number and no word is ever cut. Where a table would have to
+# cut, its rows are printed one after the other, a line per cell.
 
 
 def columns_table(*names: str, right: Container[str] = ()) -> Table:
@@ -140,9 +135,6 @@ def print_table(console: Console, table: Table, lead: int = 1) -> None:
         for head, cell in zip(heads[lead:], row[lead:], strict=True):
             if cell:
                 console.print(f"  {head}: {cell}")
-
-
-# Numbers as people read them.
 
 
 FOUR_DIGIT_WIDTH = len("9,999")
@@ -187,7 +179,6 @@ def is_rounded(value: float | Fraction) -> bool:
 
 
 # Probabilities as people out of 1,000, with a picture in which each mark stands for ten of them.
-#
 # This is the form that was understood best in a study with 963 people (Nanayakkara et al. 2023).
 # Numbers are rounded towards the greater risk.
 
@@ -222,7 +213,7 @@ class Marks:
 
     @classmethod
     def of(cls, before: float, after: float, *when: str) -> Marks:
-        """The marks of two probabilities."""
+        """The marks for a probability before and one after."""
         numbers = per_hundred(before), max(per_hundred(before), per_hundred(after))
         return cls(*numbers, (when[0], when[1])) if when else cls(*numbers)
 
@@ -233,14 +224,13 @@ class Marks:
         return [row[start : start + LINE] for start in range(0, MARKS, LINE)]
 
     def words(self) -> str:
-        """What the marks mean."""
+        """A sentence that says what the marks mean."""
         first, then = self.when
         return f"Each mark is 10 people: {BEFORE} {first}, {BEFORE} and {AFTER} at most {then}."
 
 
-# What is secret about a person: being in the data, or a value where everyone is known to be in.
-#
-# The arithmetic is the same; only the words differ.
+# What is secret about a person: being in the data, or a value where everyone is known to be in. The
+# arithmetic is the same; only the words differ.
 
 
 @dataclass(frozen=True)
@@ -277,13 +267,10 @@ SECRET_WORDS = {
 
 
 def secret_words(secret: object, field: str = "secret") -> SecretWords:
-    """The words of a reading."""
+    """The words for what is secret: being in the data, or having a value."""
     if not isinstance(secret, str) or secret not in SECRET_WORDS:
         raise invalid_value(field, " or ".join(SECRET_WORDS), repr(secret))
     return SECRET_WORDS[secret]
-
-
-# Results as plain data, for JSON.
 
 
 OUTCOME_WORDS: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
@@ -364,14 +351,13 @@ def _spell_ratio(value: object) -> str | None:
     return str(value)
 
 
-# Files that reports are written to.
-
-
 def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
     """Refuse a file that could not be written, before any work is done or anything is spent."""
     if path.suffix.lower() not in endings:
         *first, last = endings
         raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
     if not path.parent.is_dir():
-        raise invalid_value(option, "in a folder that exists", str(path))
+        raise InvalidInput(
+            f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
+        )
     check_output(path, option)

@@ -19,7 +19,6 @@ from whosin.exact import Rounding, format_decimals, format_figures, format_typed
 from whosin.ledger import BudgetState, Entry
 from whosin.references import THEOREMS, Paper, Theorem
 from whosin.report import budget, card
-from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 from whosin.report.terminal import (
     belief_plot,
     columns_table,
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from whosin.notions import Level, Notion, Witness
     from whosin.refinement import Comparison
     from whosin.report.explanation import Explanation, Sufficiency
-
-
-# Levels, theorems and the demonstration as text in a terminal.
 
 
 def print_level(level: Level, notion: Notion, claim: Fraction | None = None) -> None:
@@ -210,13 +206,13 @@ def print_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) -> No
 
 def print_plan(plan: Plan) -> None:
     """A plan's card, its theorems and its chart."""
-    from whosin.curves import tradeoff as curve_of
+    from whosin.curves import tradeoff
 
     console = Console(highlight=False)
     print_sections(card.plan_card(plan))
     console.print()
     if plan.target.averages:
-        print(rates_plot(curve_of(plan), card.promised_rates(plan.target), console.width))
+        print(rates_plot(tradeoff(plan), card.promised_rates(plan.target), console.width))
     else:
         print(belief_plot(card.plan_curves(plan), card.belief_band(plan), console.width))
     print_reasons(console, plan.theorems)
@@ -239,7 +235,7 @@ def print_wrapped(line: str) -> None:
 
 
 def print_filled(text: str) -> None:
-    """Sentences, wrapped to the terminal."""
+    """Print sentences, wrapped to the width of the terminal."""
     console = Console(highlight=False)
     console.print(fill(text, console.width))
 
@@ -369,9 +365,6 @@ def print_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> No
     print_reasons(console, ("T14",))
 
 
-# Privacy against distortion: text and drawing.
-
-
 NOTION_TITLES = {
     "dp": "differential privacy",
     "identifiability": "identifiability",
@@ -411,7 +404,7 @@ def print_optimum(best: Optimum, spread: float, threshold: float | None) -> None
 
 
 def print_curves(curves: Curves) -> None:
-    """A table for each curve."""
+    """Print the points of each curve as a table."""
     console = Console(highlight=False)
     for notion, points in curves.points.items():
         console.print(f"[bold]{NOTION_TITLES[notion].capitalize()}[/bold]")
@@ -457,6 +450,8 @@ def distortion_chart(curves: Curves, title: str, mark: Optimum | None = None) ->
 
 def _chart_panel(curves: Curves, notions: list[str], axis: str, mark: Optimum | None) -> Any:
     import altair
+
+    from whosin.report.charts import CHART_COLOURS, colour_scale, rows_chart
 
     rows: list[dict[str, object]] = []
     dashed: list[dict[str, object]] = []

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
 from whosin.mechanisms.combinations import combine_rules
@@ -27,7 +27,7 @@ from whosin.mechanisms.count_rules import (
     Suppress,
 )
 from whosin.validation import (
-    MOST_PEOPLE,
+    MAX_POPULATION,
     read_list,
     read_path,
     read_whole,
@@ -94,9 +94,11 @@ def pattern_from_function(choose: Callable[[Any], Any], counts: Counts, nested: 
         chosen = np.asarray(choose(rows if nested else rows[0]))
         wanted = counts.shape[1:] if nested else counts.shape[2:]
         if chosen.shape != wanted or chosen.dtype != bool:
-            accepted = "a function that returns True or False for each cell of the population"
-            raise invalid_value(
-                "secondary", accepted, f"one that returned {shorten_value(chosen.tolist())}"
+            raise InvalidInput(
+                f"secondary returned {shorten_value(chosen.tolist())}",
+                field="secondary",
+                value=chosen.tolist(),
+                hint="return True or False for each cell of the population",
             )
         result[number] = chosen
     return result
@@ -109,7 +111,12 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
     """A procedure as it is spelled on the command line."""
     name, colon, zeros = text.strip().partition(":")
     if name != "next-smallest" or (colon and zeros not in ZERO_POLICIES):
-        raise invalid_value(field, PROCEDURE_FORMS, repr(text[:80]))
+        raise InvalidInput(
+            f"{field} {text[:80]!r} is not a procedure",
+            field=field,
+            value=text,
+            hint=f"write {PROCEDURE_FORMS}",
+        )
     return NextSmallest(zeros) if colon else NextSmallest()
 
 
@@ -121,8 +128,8 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 
 
 TOTAL_KINDS = ("counted", "exact", "added")
-MOST_CELLS = 10_000
-MOST_COUNTS = 100_000
+MAX_RULE_CELLS = 10_000
+MAX_POSSIBLE_COUNTS = 100_000
 """Counts that one number or mark may stand for."""
 
 
@@ -179,23 +186,39 @@ class Layout:
         table = _read_rows(given.cells if nested else [given.cells], name)
         rows, columns = len(frame), len(frame[0])
         extra = len(table) - rows, len(table[0]) - columns
-        if not rows * columns or rows * columns > MOST_CELLS:
-            raise invalid_value("population", f"1 to {MOST_CELLS:,} cells", rows * columns)
+        if not rows * columns or rows * columns > MAX_RULE_CELLS:
+            raise InvalidInput(
+                f"population has {rows * columns:,} cells",
+                field="population",
+                value=rows * columns,
+                hint=f"give 1 to {MAX_RULE_CELLS:,}",
+            )
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
-            accepted = f"{rows} × {columns} cells as in population, and at most one more for totals"
-            raise invalid_value(name, accepted, f"{len(table)} × {len(table[0])}")
+            raise InvalidInput(
+                f"{name} has {len(table)} × {len(table[0])} cells, and population {rows} × "
+                f"{columns}",
+                field=name,
+                value=(len(table), len(table[0])),
+                hint="a table may have one more row and column, for totals",
+            )
         if given.totals not in TOTAL_KINDS:
             raise invalid_value("totals", " or ".join(TOTAL_KINDS), shorten_value(given.totals))
         rule = None if given.rule is None else combine_rules(given.rule)
         if given.rule is not None and rule is None:
-            accepted = "a rule such as Suppress(5), or rules that post-process each other"
-            raise invalid_value("rule", accepted, shorten_value(given.rule))
-        if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
-            accepted = (
-                "exact, added or left out with a cell key: the key of a total is the sum of the "
-                "keys of its cells, so that its change is no draw of its own"
+            raise InvalidInput(
+                f"{shorten_value(given.rule)} is not a rule",
+                field="rule",
+                value=given.rule,
+                hint="give a rule such as Suppress(5), or several that post-process each other",
             )
-            raise invalid_value("totals", accepted, "counted")
+        if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
+            raise InvalidInput(
+                "totals of a cell key cannot be counted: the key of a total is the sum of the "
+                "keys of its cells, so that its change is no draw of its own",
+                field="totals",
+                value=given.totals,
+                hint="use exact or added, or leave the totals out",
+            )
         procedure = _read_procedure(given.secondary, rule)
         sizes = [
             _read_whole(cell, "population", position) for position, cell in _numbered_cells(frame)
@@ -242,16 +265,20 @@ class Layout:
         field = f"{self.name}{where}"
         if self.rule is None or (total and self.exact_totals):
             if value is not None and value > most:
-                raise invalid_value(field, f"at most {most}, the people that could be there", value)
+                raise invalid_value(field, f"at most {most}, the people who could be there", value)
             return None if value is None else {value: Fraction(1)}
         if value is None and self.secondary and not (total and self.procedure):
             return None
         output: Hashable = SUPPRESSED_LABEL if value is None else value
         reach, near = self.rule.reach, value or 0
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
-        if len(counts) > MOST_COUNTS:
-            accepted = f"one of at most {MOST_COUNTS:,} counts"
-            raise invalid_value(field, accepted, f"one that may stand for any of {len(counts):,}")
+        if len(counts) > MAX_POSSIBLE_COUNTS:
+            raise InvalidInput(
+                f"{field} may stand for any of {len(counts):,} counts, more than "
+                f"{MAX_POSSIBLE_COUNTS:,}",
+                field=field,
+                value=value,
+            )
         result = {}
         for count in counts:
             shares = (rational(p) for name, p in self.rule.spread(count) if name == output)
@@ -259,8 +286,12 @@ class Layout:
             if weight:
                 result[count] = weight
         if not result:
-            accepted = f"what the rule shows for a count of 0 to {most}"
-            raise invalid_value(field, accepted, "suppressed" if value is None else value)
+            raise InvalidInput(
+                f"{field} is {'suppressed' if value is None else value}, which the rule shows for "
+                f"no count of 0 to {most}",
+                field=field,
+                value=value,
+            )
         return result
 
     def hides(self, counts: Counts) -> Pattern:
@@ -286,8 +317,12 @@ class Layout:
                 rational(p) for name, p in self.rule.spread(count) if name == SUPPRESSED_LABEL
             ]
             if sum(shares) not in (0, 1):
-                accepted = "one that suppresses a count always or never, with a procedure"
-                raise invalid_value("rule", accepted, f"one with chance {sum(shares)} at {count}")
+                raise InvalidInput(
+                    "a procedure needs a rule that suppresses a count always or never, and this "
+                    f"one suppresses {count} with probability {sum(shares)}",
+                    field="rule",
+                    value=count,
+                )
             small.append(bool(sum(shares)))
         return np.asarray(np.array(small)[which.reshape(tables.shape)])
 
@@ -300,7 +335,12 @@ def _read_procedure(given: object, rule: Rule | None) -> Procedure | None:
         raise invalid_value("secondary", accepted, shorten_value(given))
     if isinstance(given, NextSmallest) and rule is None:
         accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
-        raise invalid_value("secondary", accepted, "no rule")
+        raise InvalidInput(
+            "a procedure needs the rule that suppresses small counts",
+            field="secondary",
+            value=given,
+            hint="give rule=Suppress(5), for example",
+        )
     return given
 
 
@@ -316,7 +356,11 @@ def _read_rows(value: object, field: str) -> list[tuple[Any, ...]]:
     accepted = "a list of rows, all of the same length"
     rows = [read_list(row, field, accepted) for row in read_list(value, field, accepted)]
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise invalid_value(field, accepted, "rows of " + ", ".join(str(len(r)) for r in rows[:8]))
+        raise InvalidInput(
+            f"{field} must be a list of rows, all of the same length",
+            field=field,
+            value=[len(row) for row in rows[:8]],
+        )
     return rows
 
 
@@ -325,7 +369,7 @@ def _numbered_cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int]
 
 
 def _read_whole(value: object, name: str, position: tuple[int, int]) -> int:
-    return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MOST_PEOPLE)
+    return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MAX_POPULATION)
 
 
 def _read_count(value: object, name: str, position: tuple[int, int]) -> int | None:
@@ -336,14 +380,20 @@ def cells_like(value: object, now: Layout, field: str) -> list[Any]:
     """The cells of a table of the population's shape."""
     rows = _read_rows(value if now.nested else [value], field)
     if (len(rows), len(rows[0])) != (now.rows, now.columns):
-        accepted = f"{now.rows} × {now.columns} cells, as in population"
-        raise invalid_value(field, accepted, f"{len(rows)} × {len(rows[0])}")
+        raise InvalidInput(
+            f"{field} has {len(rows)} × {len(rows[0])} cells, and population {now.rows} × "
+            f"{now.columns}",
+            field=field,
+            value=(len(rows), len(rows[0])),
+        )
     return [cell for row in rows for cell in row]
 
 
 def wholes_like(value: object, now: Layout, field: str) -> list[int]:
     with at(field):
-        return [read_whole(each, "cell", 0, MOST_PEOPLE) for each in cells_like(value, now, field)]
+        return [
+            read_whole(each, "cell", 0, MAX_POPULATION) for each in cells_like(value, now, field)
+        ]
 
 
 # Tables as offices publish them: a CSV file with labels in its first row and column.
@@ -353,7 +403,7 @@ def wholes_like(value: object, now: Layout, field: str) -> list[int]:
 # also names the threshold.
 
 
-MAX_FILE_BYTES = 16 << 20
+MAX_TABLE_BYTES = 16 << 20
 SUPPRESSION_MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
 _TOTAL_NAMES = re.compile(
     r"(?:grand )?(?:totals?|all|sum|gesamt|insgesamt|summe|ensemble|totale|totaal)"
@@ -385,7 +435,7 @@ def read_table(path: object, field: str, totals: bool = True) -> TableFile:
     """Read a table from a CSV file; as `parse_table`."""
     file = read_path(path, field)
     with at(file.name):
-        return parse_table(read_text(file, field, MAX_FILE_BYTES), field, totals)
+        return parse_table(read_text(file, field, MAX_TABLE_BYTES), field, totals)
 
 
 def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
@@ -396,11 +446,20 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     """
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
-        raise invalid_value(field, "a header and a row for each label", _table_size(len(rows)))
+        raise InvalidInput(
+            f"{field} has {_table_size(len(rows))}",
+            field=field,
+            value=len(rows),
+            hint="give a header, and a row for each label",
+        )
     header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
     for line, row in body.items():
         if len(row) != len(header):
-            raise invalid_value(f"line {line}", f"{len(header)} cells as the header", len(row))
+            raise InvalidInput(
+                f"line {line} has {len(row)} cells, and the header {len(header)}",
+                field=f"line {line}",
+                value=len(row),
+            )
     return _read_table(list(header[1:]), body, totals)
 
 
@@ -426,9 +485,18 @@ def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool
     for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
         twice = next((label for label in each if each.count(label) > 1), None)
         if twice is not None or not each:
-            raise invalid_value(what, "given once each", "none" if twice is None else repr(twice))
+            raise InvalidInput(
+                f"there are no {what}" if twice is None else f"{what} has {twice!r} twice",
+                field=what,
+                value=twice,
+            )
     if len(below) > 1:
-        raise invalid_value("marks of suppressed cells", "of one threshold", sorted(below))
+        raise InvalidInput(
+            f"cells are suppressed below different numbers: {sorted(below)}",
+            field="marks of suppressed cells",
+            value=sorted(below),
+            hint="use one threshold",
+        )
     return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
 
 
@@ -466,11 +534,17 @@ def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...
     columns = {label: index for index, label in enumerate(frame.columns)}
     for label in table.rows:
         if label not in rows:
-            raise invalid_value("population", "a row for each of the table", f"none for {label!r}")
+            raise InvalidInput(
+                f"population has no row {label!r}, which the table has",
+                field="population",
+                value=label,
+            )
     for label in table.columns:
         if label not in columns:
-            raise invalid_value(
-                "population", "a column for each of the table", f"none for {label!r}"
+            raise InvalidInput(
+                f"population has no column {label!r}, which the table has",
+                field="population",
+                value=label,
             )
     result = tuple(
         tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
@@ -488,8 +562,12 @@ def _check_totals(what: str, labels: tuple[str, ...], lines: tuple[tuple[int, ..
         return
     for label, line in zip(labels, lines, strict=True):
         if any(line) and [2 * size for size in line] == sums:
-            accepted = f"called total, first or last, if it is the sum of the other {what}s"
-            raise invalid_value(f"{what} {label!r}", accepted, "their sum in the population")
+            raise InvalidInput(
+                f"{what} {label!r} is the sum of the other {what}s in the population",
+                field=f"{what} {label!r}",
+                value=label,
+                hint="if it is their total, call it total and put it first or last",
+            )
 
 
 def make_publication(
@@ -504,8 +582,12 @@ def make_publication(
         rule = Suppress(table.below)
     limits = {each.below for each in _rule_parts(rule) if isinstance(each, Suppress)}
     if table.below is not None and table.below not in limits:
-        accepted = f"suppress={table.below}, as the marks <{table.below} in the table say"
-        raise invalid_value("rule", accepted, "another rule")
+        raise InvalidInput(
+            f"the table has the marks <{table.below}, and the rule suppresses other counts",
+            field="rule",
+            value=rule,
+            hint=f"use suppress={table.below}",
+        )
     return Publication(table.cells, align_population(table, frame), rule, totals, secondary)
 
 
@@ -516,7 +598,11 @@ def _rule_parts(rule: Rule | None) -> tuple[Rule | None, ...]:
 def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
     """Raises InvalidInput where two tables do not have the same cells."""
     if (earlier.rows, earlier.columns) != (table.rows, table.columns):
-        raise invalid_value(field, "a table with the same labels", "others")
+        raise InvalidInput(
+            f"{field} does not have the same labels as the table",
+            field=field,
+            value=(earlier.rows, earlier.columns),
+        )
 
 
 RULE_FORMS = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
@@ -533,8 +619,11 @@ def read_rule(text: str, files: bool = True) -> Rule:
         files: whether a cell key may name a file.
     """
     if not files and "cell-key" in text:
-        raise invalid_value(
-            "rule", "without a file here: the command reads cell keys", "a cell-key"
+        raise InvalidInput(
+            "a cell-key rule cannot name a file here",
+            field="rule",
+            value=text,
+            hint="use the command",
         )
     made = [_read_one(part) for part in _NEXT_RULE.split(text)]
     return made[0] if len(made) == 1 else RuleChain(tuple(made))
@@ -547,16 +636,29 @@ def _read_one(text: str) -> Rule:
     if name not in NUMBERED_RULES or not argument:
         meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
         hint = "" if meant in (None, name) else f"did you mean {meant!r}?"
-        raise invalid_value("rule", RULE_FORMS, repr(text[:80]), hint)
+        raise InvalidInput(
+            f"{shorten_value(text[:80])} is not a rule",
+            field="rule",
+            value=text,
+            hint=hint or f"write {RULE_FORMS}",
+        )
     number, colon, zeros = argument.partition(":")
     if not number.strip().isdecimal():
-        raise invalid_value(
-            "rule", f"{name}= with a whole number, as in {RULE_FORMS}", repr(text[:80])
+        raise InvalidInput(
+            f"the rule {shorten_value(text[:80])} needs a whole number",
+            field="rule",
+            value=text,
+            hint=f"write {RULE_FORMS}",
         )
     threshold = spelled_whole(number, "rule")
     with at("rule"):
         if name == "suppress" and colon:
             return Suppress(threshold, zeros)
         if colon:
-            raise invalid_value("rule", RULE_FORMS, repr(text[:80]))
+            raise InvalidInput(
+                f"{shorten_value(text[:80])} is not a rule",
+                field="rule",
+                value=text,
+                hint=f"write {RULE_FORMS}",
+            )
         return NUMBERED_RULES[name](threshold)

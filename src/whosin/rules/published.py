@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, Rational, probability
 from whosin.mechanisms import Mechanism
 from whosin.rules.publication import (
@@ -24,8 +24,8 @@ from whosin.rules.publication import (
     wholes_like,
 )
 from whosin.rules.table_sums import (
-    MAX_LINES,
-    MOST_BITS,
+    MAX_EXACT_GROUP_COUNTS,
+    MAX_RESULT_BITS,
     AlikePeople,
     InferredCount,
     Lines,
@@ -40,13 +40,13 @@ from whosin.validation import check_kind
 # What sums of counts say where it also matters which cells were suppressed: table by table (F23).
 #
 # Contract: every table of counts that fits the sums is made, and only those that are allowed are
-# summed over, in whole numbers. Where there are more than `MOST_TABLES`, bounds that hold for every
-# table which fits the sums.
+# summed over, in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold
+# for every table which fits the sums.
 
 
-MOST_TABLES = 300_000
+MAX_CANDIDATE_TABLES = 300_000
 """Tables that are made, at any step, before those that do not fit are left out."""
-AT_ONCE = 2_000_000
+CELL_BLOCK_SIZE = 2_000_000
 """Cells of all tables that are looked at together."""
 
 Allowed = Callable[[Lines], Pattern]
@@ -64,19 +64,21 @@ def infer_allowed(
     ends = count_ends(groups, seen)
     free = [g for g, (low, high) in enumerate(ends) if low < high]
     made = None
-    if all(ends[g][1] - ends[g][0] <= MAX_LINES for g in free):
+    if all(ends[g][1] - ends[g][0] <= MAX_EXACT_GROUP_COUNTS for g in free):
         made = _fitting_tables(ends, _elimination_order(free, seen), seen)
     if made is None:
         return [_bounded_count(each) for each in infer_counts(groups, seen, share=10)]
-    step = max(1, AT_ONCE // max(1, len(groups)))
+    step = max(1, CELL_BLOCK_SIZE // max(1, len(groups)))
     kept = []
     for start in range(0, len(made), step):
         lines = _whole_lines(made[start : start + step], ends, free)
         kept.append(made[start : start + step][allowed(lines)])
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
-        accepted = "cells that the procedure suppresses for some counts which fit"
-        raise invalid_value("published", accepted, "others")
+        raise InvalidInput(
+            "the procedure suppresses these cells for no counts that fit the published numbers",
+            field="published",
+        )
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
     for column, g in enumerate(free):
@@ -113,7 +115,7 @@ def _fitting_tables(
     done: set[int] = set()
     for g in order:
         low, high = ends[g]
-        if len(lines) * (high - low + 1) > MOST_TABLES:
+        if len(lines) * (high - low + 1) > MAX_CANDIDATE_TABLES:
             return None
         lines = np.repeat(lines, high - low + 1, axis=0)
         lines[:, columns[g]] = np.resize(np.arange(low, high + 1), len(lines))
@@ -168,7 +170,7 @@ def _mean_count(counts: Lines, weights: Array) -> InferredCount:
     np.add.at(sums, which.reshape(-1), weights)
     mean = Fraction(int(sum(sums * values.tolist())), int(sum(sums)))
     ends = int(values[0]), int(values[-1])
-    if mean.denominator.bit_length() > MOST_BITS:
+    if mean.denominator.bit_length() > MAX_RESULT_BITS:
         return InferredCount(*ends, float(mean), False)
     return InferredCount(*ends, mean, True)
 
@@ -291,15 +293,23 @@ def check_published(
             raise invalid_value(f"known_in{now.path(cell)}", f"at most {size}", count)
     then = None if before is None else Layout.read(before, "before")
     if then is not None and (then.rows, then.columns) != (now.rows, now.columns):
-        accepted = f"{now.rows} × {now.columns} cells, as in published"
-        raise invalid_value("before", accepted, f"{then.rows} × {then.columns}")
+        raise InvalidInput(
+            f"before has {then.rows} × {then.columns} cells, and published {now.rows} × "
+            f"{now.columns}",
+            field="before",
+            value=(then.rows, then.columns),
+        )
     if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
-        accepted = "left out with a cell key: the same people get the same change in both tables"
-        raise invalid_value("before", accepted, "an earlier table")
+        raise InvalidInput(
+            "two tables of a cell key cannot be compared: the same people get the same change in "
+            "both",
+            field="before",
+            hint="leave the earlier table out",
+        )
     groups, labels = _alike_groups(now, then, priors, known)
-    seen = _shown_sums(now, labels, NOW)
+    seen = _shown_sums(now, labels, GROUPS_NOW)
     if then is not None:
-        seen += _shown_sums(then, labels, THEN)
+        seen += _shown_sums(then, labels, GROUPS_BEFORE)
     if now.procedure is None and (then is None or then.procedure is None):
         counts = infer_counts(groups, seen)
     else:
@@ -312,7 +322,7 @@ def check_published(
 
 Label = tuple[int, str]
 """A cell's number, and which of its people."""
-NOW, THEN = ("all", "stayed", "joined"), ("stayed", "left")
+GROUPS_NOW, GROUPS_BEFORE = ("all", "stayed", "joined"), ("stayed", "left")
 
 
 def _alike_groups(
@@ -361,9 +371,9 @@ def _allowed_patterns(labels: list[Label], now: Layout, then: Layout | None) -> 
         return result
 
     def allowed(lines: Lines) -> Pattern:
-        fits = now.hides(cells(lines, now, NOW))
+        fits = now.hides(cells(lines, now, GROUPS_NOW))
         if then is not None:
-            fits &= then.hides(cells(lines, then, THEN))
+            fits &= then.hides(cells(lines, then, GROUPS_BEFORE))
         return fits
 
     return allowed

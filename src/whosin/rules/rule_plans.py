@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whosin.calibration import Target, calibrate
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array, Number, exact_fraction, read_ranged, round_down
 from whosin.families import AtMostKnown, Family, FixedProbability, Independent, Uninformed
 from whosin.mechanisms import Exact, Mechanism, RandomRound, Round, Suppress
@@ -48,20 +48,20 @@ from whosin.validation import check_kind, read_whole, shorten_result
 
 
 RULE_KINDS = ("suppress", "round", "random-round", "population")
-MOST_PEOPLE = 100_000
-HALF_OF = 1000
+MAX_RULE_PEOPLE = 100_000
+MAX_HALF_KNOWN_PEOPLE = 1000
 """Up to this many people the plan also says what happens if half of them are known."""
 FIRST_LOOK, SECOND_LOOK = 3, 25
 """How many crowds a search looks at before everything is looked at."""
-MOST_BASE = 100
+MAX_ROUNDING_BASE = 100
 """Larger bases are not tried."""
-MOST_TOGETHER = 64
+MAX_CHECKED_TOGETHER = 64
 """How many numbers of people are checked at once, at the most."""
 SPARSE_CHECKS = 24
 """How many numbers of people are looked at before all are checked."""
-MOST_LIKELY = 4_000
+MAX_CHECKED_LIKELY = 4_000
 """The same for how many may be in with one probability."""
-MOST_CHECKED_WORK = 1 << 33
+MAX_CHECKED_WORK = 1 << 33
 """Up to this much work, in others × known people × outputs, all numbers of people are checked."""
 
 
@@ -186,12 +186,18 @@ def plan_rule(
     failing = read_ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
     if target.averages or target.stated_epsilon is not None or not of_one_person:
-        raise invalid_value("target", "a posterior, a gamma or another bound on beliefs", target)
+        raise InvalidInput(
+            "a rule is planned for a posterior, a gamma or another bound on beliefs",
+            field="target",
+            value=target,
+        )
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
-        raise invalid_value("people", "given with a rule: how many could be in", "nothing")
+        raise InvalidInput(
+            "people is missing", field="people", hint="with a rule, say how many could be in"
+        )
     if people is not None:
-        read_whole(people, "people", least, MOST_PEOPLE)
+        read_whole(people, "people", least, MAX_RULE_PEOPLE)
         if isinstance(family, AtMostKnown) and family.k > people:
             raise invalid_value("known", f"at most the number of people, {people}", family.k)
     ratio = exact_fraction(target.ratio(*family.beliefs))
@@ -223,14 +229,17 @@ def plan_rule(
 
 def _check_family(family: Family) -> None:
     if isinstance(family, Independent):
-        raise invalid_value(
-            "known",
-            "given with a rule: no rule keeps a promise against someone who may know everyone else",
-            "nothing",
+        raise InvalidInput(
+            "known is missing: no rule keeps a promise against someone who may know everyone else",
+            field="known",
+            hint="say how many people they may know",
         )
     if not isinstance(family, AtMostKnown | FixedProbability | Uninformed):
         raise Unsupported(
-            "a rule is planned against at-most-known, fixed-probability or uninformed adversaries"
+            f"a rule cannot be planned against {family.symbol}",
+            field="family",
+            value=family,
+            hint="use at-most-known, fixed-probability or uninformed",
         )
 
 
@@ -282,7 +291,7 @@ class _Search:
         while people <= last:
             more = min(together, last + 1 - people) - 1
             if self.keeps(rule, people, more):
-                people, together = people + more + 1, min(2 * together, MOST_TOGETHER)
+                people, together = people + more + 1, min(2 * together, MAX_CHECKED_TOGETHER)
             elif more:
                 together = max(1, together // 4)
             else:
@@ -370,7 +379,7 @@ def _last_checked(search: _Search, people: int) -> int | None:
         # from some number on all of them hide enough, and those with fewer are among any people.
         alike = _Search(AtMostKnown(0, *family.beliefs), search.ratio, search.delta)
         enough = _smallest_population(alike)
-        return None if enough is None or enough > MOST_LIKELY else max(people, enough)
+        return None if enough is None or enough > MAX_CHECKED_LIKELY else max(people, enough)
     if search.keeps(Exact(), people):
         return people
     known = family.k if isinstance(family, AtMostKnown) else 0
@@ -378,10 +387,10 @@ def _last_checked(search: _Search, people: int) -> int | None:
 
     def is_little(last: int) -> bool:
         work = (last - people) * (known + 1) * last * (1 if is_one else last)
-        return work <= MOST_CHECKED_WORK
+        return work <= MAX_CHECKED_WORK
 
     most = people
-    while most < MOST_PEOPLE and is_little(2 * most):
+    while most < MAX_RULE_PEOPLE and is_little(2 * most):
         most *= 2
     enough = _smallest_population(search, people, most)
     return None if enough is None else enough - 1
@@ -422,7 +431,7 @@ def _smallest_base(
     """The first base that holds for all numbers of people up to the last."""
     numbers = _sample_people(search, people, last)
     first = numbers[0]
-    for base in range(2, min(people, MOST_BASE) + 1):
+    for base in range(2, min(people, MAX_ROUNDING_BASE) + 1):
         rule = make(base)
         refuted = next((n for n in numbers if not search.may_keep(rule, n, FIRST_LOOK)), None)
         if refuted is None:
@@ -433,7 +442,9 @@ def _smallest_base(
     return None
 
 
-def _smallest_population(search: _Search, least: int = 0, most: int = MOST_PEOPLE) -> int | None:
+def _smallest_population(
+    search: _Search, least: int = 0, most: int = MAX_RULE_PEOPLE
+) -> int | None:
     """The smallest population whose exact count keeps the promise, of at least and at most so many;
     doubling first, since large ones take long."""
     family = search.family
@@ -492,7 +503,7 @@ def _remaining_failures(
     all others."""
     low, high = family.beliefs
     known = family.k if isinstance(family, AtMostKnown) else 0
-    half = {people // 2} if people <= HALF_OF else set()  # which takes long for more
+    half = {people // 2} if people <= MAX_HALF_KNOWN_PEOPLE else set()  # which takes long for more
     more = sorted({min(max(2 * known, 1), people - 1), *half, people - 1})
     result: list[RemainingFailure] = []
     for number in more:
@@ -507,7 +518,7 @@ def _remaining_failures(
 # What a rule leaks to people who are uncertain of most others: exact profiles and brackets.
 
 
-BRACKETS_MOST_PEOPLE = 10_000_000
+MAX_BRACKETED_PEOPLE = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -578,5 +589,5 @@ def failure(rule: Mechanism, people: int, family: Family, ratio: object) -> Fail
 def _rule_cases(rule: Mechanism, people: int, family: Family) -> Cases:
     check_kind(rule, Mechanism, "rule", "a rule, or another mechanism on a count")  # type: ignore[type-abstract]
     check_kind(family, Family, "family", "a family of priors")  # type: ignore[type-abstract]
-    space = Subsets(read_whole(people, "people", 1, BRACKETS_MOST_PEOPLE))
+    space = Subsets(read_whole(people, "people", 1, MAX_BRACKETED_PEOPLE))
     return list_cases(rule, space, family, positive=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 
 # Sums over products of tables, one variable after another, and the weights of every variable.
@@ -26,7 +26,7 @@ from whosin.exact import Array
 
 
 Lines = npt.NDArray[np.int64]
-LARGEST_CODE = 2**62
+MAX_TABLE_CODE = 2**62
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _line_codes(lines: Lines) -> Lines:
     if not lines.size:
         return result
     spans = (lines.max(axis=0) - lines.min(axis=0) + 1).tolist()
-    if math.prod(spans) > LARGEST_CODE:
+    if math.prod(spans) > MAX_TABLE_CODE:
         return np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1)
     for column, (span, low) in enumerate(zip(spans, lines.min(axis=0), strict=True)):
         result = result * span + (lines[:, column] - low)
@@ -259,14 +259,14 @@ def _plain_weights(weights: Array) -> list[Any]:
 # for every table that fits.
 
 
-EXACT_LINES = 300_000
+MAX_EXACT_LINES = 300_000
 """Lines of all tables together up to which sums are in whole numbers."""
-MOST_LINES = 3_000_000
+MAX_TABLE_LINES = 3_000_000
 """Lines that one table may have."""
-MAX_LINES = 3_000
+MAX_EXACT_GROUP_COUNTS = 3_000
 """Counts that one group may have, beyond which weights are floats."""
-MOST_COUNTS = 200_000
-MOST_BITS = 4_000
+MAX_SUMMED_COUNTS = 200_000
+MAX_RESULT_BITS = 4_000
 """Bits of an exact result: nobody reads longer ones, which become floats."""
 
 Likely = Mapping[int, Fraction]
@@ -381,19 +381,21 @@ def count_ends(groups: Sequence[AlikePeople], seen: Sequence[ShownSum]) -> list[
 
 
 def _refuse_contradiction(where: str = "published") -> InvalidInput:
-    return invalid_value(where, "what some counts fit, with all the others", "a contradiction")
+    return InvalidInput(
+        f"{where} contradicts the other published numbers: no counts fit them all", field=where
+    )
 
 
 def count_weights(group: AlikePeople, low: int, high: int, sums: Sequence[Likely]) -> Array | None:
     """How likely the counts are, up to a factor: whole numbers, or logarithms where there are many;
     None where there are too many."""
     size, start, wide = group.size - group.known_in, low - group.known_in, high - low
-    if wide > MOST_COUNTS:
+    if wide > MAX_SUMMED_COUNTS:
         return None
     inside, outside = group.belief.numerator, group.belief.denominator - group.belief.numerator
     if not wide:
         weights: Array = np.array([1], dtype=object)
-    elif wide > MAX_LINES:
+    elif wide > MAX_EXACT_GROUP_COUNTS:
         counts = np.arange(start, start + wide + 1)
         weights = np.array([_log_binomial(size, int(count)) for count in counts])
         weights += counts * math.log(inside) + (size - counts) * math.log(outside)
@@ -491,10 +493,12 @@ def _infer_component(
             return bounds
         tables += made
         partial -= len(groups)
-    product = eliminate_variables(tables, MOST_LINES // share)
+    product = eliminate_variables(tables, MAX_TABLE_LINES // share)
     if product is None:
         return bounds
-    exact = product.lines <= EXACT_LINES and all(each.weights.dtype == object for each in tables)
+    exact = product.lines <= MAX_EXACT_LINES and all(
+        each.weights.dtype == object for each in tables
+    )
     shares, fits = variable_marginals(product, exact), variable_supports(product)
     if any(g not in fits for g in members):
         raise _refuse_contradiction()
@@ -518,7 +522,7 @@ def _sum_tables(
                 return None
             result.append(WeightedTable((name, g), *last))
             break
-        if len(so_far) * len(values[g]) > MOST_LINES:
+        if len(so_far) * len(values[g]) > MAX_TABLE_LINES:
             return None
         lines = np.stack(np.meshgrid(so_far, values[g], indexing="ij"), axis=-1).reshape(-1, 2)
         totals = lines.sum(axis=1)
@@ -534,7 +538,7 @@ def _sum_tables(
 
 def _last_pairs(one: Lines, other: Lines, likely: Likely) -> tuple[Lines, Array] | None:
     """The pairs whose sum is likely, with how likely it is; None where there are too many."""
-    if len(one) * len(likely) > MOST_LINES:
+    if len(one) * len(likely) > MAX_TABLE_LINES:
         return None
     totals = np.fromiter(likely, np.int64)
     left, kinds = np.repeat(one, len(totals)), np.tile(np.arange(len(totals)), len(one))
@@ -551,6 +555,6 @@ def _inferred_count(
     if not exact:
         return InferredCount(*fits, float(top / total), False)
     mean = Fraction(int(top), int(total))
-    if mean.denominator.bit_length() > MOST_BITS:
+    if mean.denominator.bit_length() > MAX_RESULT_BITS:
         return InferredCount(*fits, float(mean), False)
     return InferredCount(*fits, mean, True)

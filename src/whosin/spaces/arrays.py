@@ -139,13 +139,13 @@ class Underflow(Exception):
 MIN_LIKELIHOOD = 2.0**-900
 """Sums of probabilities below this, relative to the largest likelihood of their output, may have
 lost terms: those are below 2^−1022, and there may be many."""
-MEMORY_SHARE = 0.5
+EXPONENT_SHARE = 0.5
 """The part of a type's range of exponents that entries may use; the rest is for products."""
 
 
 def smallest_float(dtype: Any) -> Any:
     """The least positive number of a float type that a search may meet."""
-    return np.ldexp(dtype.type(1), int(np.finfo(dtype).minexp * MEMORY_SHARE))
+    return np.ldexp(dtype.type(1), int(np.finfo(dtype).minexp * EXPONENT_SHARE))
 
 
 def is_narrow(array: Array) -> bool:
@@ -208,8 +208,9 @@ def scaled_products(weights: Array, array: Array) -> tuple[Array, Array]:
             rows = np.array([numbers[w] for w in weights], dtype=dtype)
             return rows, array.astype(dtype, copy=False)
     raise Unsupported(
-        f"a probability of about 2^{lowest} under this prior is below the smallest number there "
-        "is; give very unlikely worlds more probability, or none"
+        f"a probability of about 2^{lowest} under this prior is below the smallest float",
+        field="prior",
+        hint="give very unlikely worlds more probability, or none",
     )
 
 
@@ -235,7 +236,9 @@ def widest_exp(exponents: Array) -> Array:
             return np.asarray(np.exp(exponents.astype(dtype, copy=False)))
     raise Unsupported(
         f"the noise is too small for the range of the statistic: a likelihood of e^{lowest:.4g} "
-        "is below the smallest number there is; use a larger scale or fewer entities"
+        "is below the smallest float",
+        field="scale",
+        hint="use a larger scale or fewer entities",
     )
 
 
@@ -244,7 +247,7 @@ def widest_exp(exponents: Array) -> Array:
 
 CGROUP_MEMBERSHIPS = Path("/proc/self/cgroup")
 CGROUP_FOLDER = Path("/sys/fs/cgroup")
-ALWAYS_BYTES = 256 << 20  # what work may take on any machine: nobody is asked about less
+ALWAYS_ALLOWED_BYTES = 256 << 20  # what work may take on any machine: nobody is asked about less
 
 
 def available_memory() -> int:
@@ -253,7 +256,7 @@ def available_memory() -> int:
     import psutil
 
     free = min([int(psutil.virtual_memory().available), *_cgroup_limits()])
-    return max(free * 4 // 5, ALWAYS_BYTES)
+    return max(free * 4 // 5, ALWAYS_ALLOWED_BYTES)
 
 
 def _cgroup_limits() -> list[int]:
@@ -300,7 +303,7 @@ def require_memory(what: str, needed: int, fits: str | Callable[[int], str] | No
     Args:
         fits: what would fit, or what says so when it is told the bytes that are free.
     """
-    if needed <= ALWAYS_BYTES or needed <= (limit := available_memory()):
+    if needed <= ALWAYS_ALLOWED_BYTES or needed <= (limit := available_memory()):
         return
     said = fits(limit) if callable(fits) else fits
     raise TooLarge(what, needed, limit, said or "use a structured mechanism or fewer worlds")

@@ -123,9 +123,9 @@ class Lattice(ABC):
 # entities class numbers are world numbers.
 
 
-SMALL_CLASSES = 1 << 18
+MAX_GATHERED_COMPARISONS = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
-MAX_CACHED_LENGTH = 1 << 13
+GATHER_BLOCK_ENTRIES = 1 << 13
 """How many entries are gathered at a time: the system would have to provide larger arrays anew each
 time."""
 
@@ -199,10 +199,10 @@ class CountLattice(Lattice):
         return array.reshape(-1, self.lengths[kind], self.strides[kind] * array.shape[1])
 
     def additions(self, array: Array) -> Iterator[Addition]:
-        if array.size * len(self.kinds) <= SMALL_CLASSES:
+        if array.size * len(self.kinds) <= MAX_GATHERED_COMPARISONS:
             # A few gathers that stay in the cache are faster than a view for each kind.
             kinds, below, above = self._steps
-            rows = max(1, MAX_CACHED_LENGTH // array.shape[1])
+            rows = max(1, GATHER_BLOCK_ENTRIES // array.shape[1])
             for start in range(0, len(kinds), rows):
                 yield Addition(
                     array.take(above[start : start + rows], axis=0),
@@ -481,8 +481,8 @@ def binomial_rows(length: int, beta: Any) -> Array:
 # by Bernstein's inequality.
 
 
-WIDTH, MORE = 9, 60
-BLOCK_PEOPLE = 48
+CUT_DEVIATIONS, CUT_MARGIN_PEOPLE = 9, 60
+MIN_CUT_PEOPLE = 48
 """Binomials of fewer than this many are never cut off."""
 CUT_WEIGHT = 1e-15
 """A bound on all the probability that is cut off."""
@@ -501,8 +501,8 @@ def binomial(count: int, belief: float) -> tuple[int, Array]:
     size 10^5 for 10^4 people, would not be as accurate.
     """
     middle, spread = count * belief, math.sqrt(count * belief * (1 - belief))
-    first = max(0, math.floor(middle - WIDTH * spread - MORE))
-    last = min(count, math.ceil(middle + WIDTH * spread + MORE))
+    first = max(0, math.floor(middle - CUT_DEVIATIONS * spread - CUT_MARGIN_PEOPLE))
+    last = min(count, math.ceil(middle + CUT_DEVIATIONS * spread + CUT_MARGIN_PEOPLE))
     mode = min(max(math.floor((count + 1) * belief), first), last)
     up, down = np.arange(mode, last), np.arange(mode, first, -1)
     rise = np.cumprod((count - up) * belief / ((up + 1) * (1 - belief)))

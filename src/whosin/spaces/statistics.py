@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
@@ -37,7 +37,11 @@ class Statistic(ABC):
 
     def weights(self, space: Records) -> list[Centre]:
         """On records: the vector that a row adds to the statistic, for each value of the row."""
-        raise Unsupported(f"{type(self).__name__} is a statistic of entities, not of records")
+        raise Unsupported(
+            f"{type(self).__name__} is a statistic of sets of entities, not of records",
+            field="statistic",
+            hint="use Count, Sum or Histogram",
+        )
 
     def record_centres(self, space: Records) -> list[Centre]:
         """Its value on each table of records, in world order."""
@@ -90,8 +94,10 @@ class Sum(Statistic):
         numbers = range(space.values) if self.values is None else self.values
         listed = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
         if not listed or len(numbers) != space.values:
-            raise invalid_value(
-                "values", f"{space.values} numbers, one for each value", repr(self.values)
+            raise InvalidInput(
+                f"values must have {space.values} numbers, one for each value of a row",
+                field="values",
+                value=self.values,
             )
         return [(rational(number, "values"),) for number in numbers]
 
@@ -120,7 +126,12 @@ class Histogram(Statistic):
     def weights(self, space: Records) -> list[Centre]:
         cells = list(range(space.values)) if self.cells is None else list(self.cells)
         if len(cells) != space.values:
-            raise invalid_value("cells", f"{space.values} names, one for each value", len(cells))
+            raise InvalidInput(
+                f"cells has {len(cells)} names for {space.values} values of a row",
+                field="cells",
+                value=self.cells,
+                hint="give each value the name of its cell",
+            )
         names = list(dict.fromkeys(cells))
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
@@ -173,7 +184,11 @@ class WorldFunction(Statistic):
             entries = value if isinstance(value, Iterable) else (value,)
             centres.append(tuple(rational(entry, "statistic") for entry in entries))
         if len({len(centre) for centre in centres}) > 1:
-            raise invalid_value("statistic", "a vector of one length in every world", "several")
+            raise InvalidInput(
+                "statistic returns vectors of different lengths for different worlds",
+                field="statistic",
+                value=sorted({len(centre) for centre in centres}),
+            )
         return centres
 
 
@@ -219,15 +234,23 @@ def centre_distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any
 
 def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
     if values is None:
-        raise invalid_value(field, "given, one entry for each entity", "none")
+        raise InvalidInput(
+            f"{field} is missing", field=field, hint="give one entry for each entity"
+        )
     if isinstance(values, Mapping):
         missing = [entity for entity in space.entities if entity not in values]
         if missing:
-            raise invalid_value(field, "one entry for each entity", f"none for {missing[0]!r}")
+            raise InvalidInput(
+                f"{field} has no entry for {missing[0]!r}", field=field, value=missing[0]
+            )
         return [values[entity] for entity in space.entities]
     listed = list(values)
     if len(listed) != space.size:
-        raise invalid_value(field, f"{space.size} entries, one for each entity", f"{len(listed)}")
+        raise InvalidInput(
+            f"{field} has {len(listed)} entries for {space.size} entities",
+            field=field,
+            value=len(listed),
+        )
     return listed
 
 
@@ -236,7 +259,10 @@ def _lattice_by_key(
 ) -> CountLattice:
     """Entities of equal key are a kind; kinds in the order of appearance, `first` leading."""
     if len(keys) != space.size:
-        raise Unsupported("one key for each entity is needed")
+        raise Unsupported(
+            f"{len(keys)} keys do not fit {space.size} entities",
+            hint="give one key for each entity",
+        )
     kinds: dict[Hashable, list[int]] = {first: []} if first in keys else {}
     for entity, key in enumerate(keys):
         kinds.setdefault(key, []).append(entity)

@@ -6,16 +6,16 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
-from whosin.validation import read_list, read_whole
+from whosin.validation import read_list, read_whole, shorten_value
 
 # The subset model of Li et al. 2013, section 3.1: a world is a set T of entities.
 #
 # Contract, which never changes: world number T has bit i set exactly when entity i is present.
 
 
-MAX_WORLDS = 10_000_000
+MAX_ENTITIES = 10_000_000
 
 
 @dataclass(frozen=True, init=False)
@@ -32,18 +32,32 @@ class Subsets:
         if isinstance(entities, bool) or not isinstance(entities, int | Iterable):
             raise invalid_value("entities", "a count or a list of names", repr(entities))
         if isinstance(entities, int):
-            if not 1 <= entities <= MAX_WORLDS:
-                raise invalid_value("entities", f"at least 1 and at most {MAX_WORLDS:,}", entities)
+            if not 1 <= entities <= MAX_ENTITIES:
+                raise invalid_value(
+                    "entities", f"at least 1 and at most {MAX_ENTITIES:,}", f"{entities:,}"
+                )
             names: tuple[Hashable, ...] = tuple(range(entities))
         else:
             names = tuple(entities)
             if not all(isinstance(name, Hashable) for name in names):
-                raise invalid_value("entities", "names or numbers", "something else")
+                raise InvalidInput(
+                    "entities has a name that cannot be hashed",
+                    field="entities",
+                    value=names,
+                    hint="use text, numbers or tuples",
+                )
             if not names:
-                raise invalid_value("entities", "a list of at least one name", "an empty one")
+                raise InvalidInput(
+                    "entities is an empty list",
+                    field="entities",
+                    value=names,
+                    hint="name at least one entity",
+                )
             if len(set(names)) != len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise invalid_value("entities", "distinct names", f"{twice!r} more than once")
+                raise InvalidInput(
+                    f"entities has {twice!r} more than once", field="entities", value=twice
+                )
         object.__setattr__(self, "entities", names)
 
     @property
@@ -61,7 +75,11 @@ class Subsets:
         try:
             return self.entities.index(entity)
         except ValueError:
-            raise invalid_value("entity", "one of the space's entities", repr(entity)) from None
+            raise InvalidInput(
+                f"{shorten_value(entity)} is not an entity of this space",
+                field="entity",
+                value=entity,
+            ) from None
 
     def index(self, present: Iterable[Hashable]) -> int:
         """The number of the world in which exactly these entities are present."""
@@ -88,7 +106,7 @@ class Subsets:
 # of `itertools.product(range(m), repeat=n)`.
 
 
-RECORDS_MOST = 1_000_000
+MAX_RECORD_ROWS = 1_000_000
 """Rows, and values of a row: beyond it not even the number of worlds can be written."""
 
 
@@ -102,7 +120,7 @@ class Records:
     def __post_init__(self) -> None:
         for field, least in (("rows", 1), ("values", 2)):
             object.__setattr__(
-                self, field, read_whole(getattr(self, field), field, least, RECORDS_MOST)
+                self, field, read_whole(getattr(self, field), field, least, MAX_RECORD_ROWS)
             )
 
     @property

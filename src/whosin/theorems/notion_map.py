@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whosin import families as f
-from whosin.errors import NoImplication, invalid_value
+from whosin.errors import InvalidInput, NoImplication, invalid_value
 from whosin.exact import Number
 from whosin.notions import (
     DifferentialIdentifiability,
@@ -206,7 +206,7 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
     if not isinstance(to, Notion):
         raise invalid_value("to", "a notion of privacy", shorten_value(to))
     if not isinstance(source, Notion):
-        raise invalid_value("level", "one that a notion measured", "one without a notion")
+        raise InvalidInput("level was not measured by a notion", field="level", value=level)
     if space is not None and not isinstance(space, Subsets | Records):
         raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     start, end = _map_ends(level, source.canonical(), to.canonical(), space)
@@ -295,16 +295,15 @@ def _map_ends(
 
 
 def _no_implication(start: MapNode, end: MapNode, space: Space | None) -> NoImplication:
-    words = f"no implication is known from {start.notion!r} to {end.notion!r}"
+    message = f"no implication is known from {start.notion!r} to {end.notion!r}"
     reason = None if start.records or end.records else find_counterexample(start.notion, end.notion)
     if start.records != end.records:
         reason = "one is about the values of rows, the other about who is in"
     if reason is not None:
-        return NoImplication(f"{words}: {reason}", reason)
-    priors = [p for each in (start, end) for p in each.notion.priors]
+        return NoImplication(f"{message}: {reason}", reason)
+    priors, hint = [p for each in (start, end) for p in each.notion.priors], ""
     if space is None and any(steps.needs_space(prior) for prior in priors):
-        words += "; say the space, as in convert(level, to, Records(rows, values))"
+        hint = "say the space, as in convert(level, to, Records(rows, values))"
     elif priors:
-        words += "; the theorems need a prior of full support, a possible default, or rows that "
-        words += "are independent"
-    return NoImplication(words, None)
+        hint = "the theorems need a prior of full support, a possible default, or independent rows"
+    return NoImplication(message, None, hint)

@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from whosin import beliefs
-from whosin.errors import WhosinError, invalid_value
+from whosin.errors import InvalidInput, WhosinError, invalid_value
 from whosin.exact import (
     BALL_BITS,
-    LARGEST_EXPONENT,
+    MAX_FLOAT_EXPONENT,
     Number,
     ball,
     ball_ratio_upper,
@@ -87,7 +87,7 @@ def bounded_from_identifiability(rho: Number) -> float:
 @check_numbers
 def identifiability_from_bounded(epsilon: Number) -> float:
     """T9, the other way: ε-BDP ⇔ (1/(1+e^−ε), 2)-DI."""
-    if check_range(epsilon, "epsilon", "at least 0") >= LARGEST_EXPONENT:
+    if check_range(epsilon, "epsilon", "at least 0") >= MAX_FLOAT_EXPONENT:
         return 1.0
     odds = exp_up(epsilon)
     return round_up(odds / (1 + odds))
@@ -102,7 +102,7 @@ def sampled_from_sampling(growth: Number, beta: Number) -> Number:
     """
     check_range(beta, "beta", "strictly between 0 and 1")
     if growth < 1:
-        raise invalid_value("growth", "e^ε, at least 1", growth)
+        raise invalid_value("growth", "at least 1, as e^ε is", growth)
     if growth == math.inf:
         return math.inf
     return max(growth, (growth - 1 + beta) / (beta * growth))
@@ -127,7 +127,7 @@ def mixed(*gammas: Number) -> Number:
     p Pr[A1∈S] and (1−p) Pr[A2∈S] (erratum E7). The theorem stands.
     """
     if not gammas:
-        raise invalid_value("gammas", "at least one", "none")
+        raise InvalidInput("gammas is empty", field="gammas", hint="give the γ of each part")
     return max(_read_gamma(gamma) for gamma in gammas)
 
 
@@ -218,7 +218,7 @@ dp_from_identifiability = identifiability_from_dp
 # What is returned is rounded up: no level is understated.
 
 
-MAX_VALUES = 300
+SATURATED_EPSILON = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""
 
 
@@ -235,7 +235,9 @@ def bayesian_from_membership(gamma: Number) -> float:
 def semantic_from_dp(epsilon: Number) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
     return (
-        _tanh_up(check_range(epsilon, "epsilon", "at least 0") / 2) if epsilon < MAX_VALUES else 1.0
+        _tanh_up(check_range(epsilon, "epsilon", "at least 0") / 2)
+        if epsilon < SATURATED_EPSILON
+        else 1.0
     )
 
 
@@ -249,7 +251,7 @@ def dp_from_semantic(level: Number) -> float:
 @check_numbers
 def semantic_from_dp_as_published(epsilon: Number) -> float:
     """Zhao17 Theorems 1, 2: e^(2ε) − 1, which says nothing from ε = 0.35 on."""
-    if check_range(epsilon, "epsilon", "at least 0") > MAX_VALUES:
+    if check_range(epsilon, "epsilon", "at least 0") > SATURATED_EPSILON:
         return math.inf
     return _round_ball_up(lambda e: (2 * e).expm1(), epsilon)
 
@@ -284,7 +286,7 @@ def _round_ball_up(function: Callable[[Any], Any], value: Number) -> float:
 # docs/theory/numbers.md.
 
 
-INFORMATION_LARGEST = 700
+MAX_INFORMATION_EPSILON = 700
 
 
 def membership_from_identifiability(
@@ -301,8 +303,12 @@ def membership_from_identifiability(
     check_range(read_real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in read_list(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
-        raise invalid_value("beliefs", "strictly between 0 and 1, one for each person", beliefs)
-    if epsilon >= INFORMATION_LARGEST:
+        raise InvalidInput(
+            "beliefs must have a number strictly between 0 and 1 for each person",
+            field="beliefs",
+            value=beliefs,
+        )
+    if epsilon >= MAX_INFORMATION_EPSILON:
         return math.inf
     odds = exp_up(epsilon)
     sides = [p if positive else 1 - p for p in people]
@@ -393,7 +399,12 @@ def build_coupling(
     if read_whole(entity, "entity", 0) >= space.size:
         raise invalid_value("entity", f"from 0 to {space.size - 1}", entity)
     if not 0 < prior.belief(space, entity) < 1:
-        raise invalid_value("entity", "uncertain under the prior", space.entities[entity])
+        raise InvalidInput(
+            f"the prior is certain about {shorten_value(space.entities[entity])}",
+            field="entity",
+            value=space.entities[entity],
+            hint="choose an entity with a belief strictly between 0 and 1",
+        )
     without, with_it = _conditional_worlds(prior, space, entity)
     source, sink = ("source", World()), ("sink", World())
     room: dict[Node, dict[Node, Fraction]] = {source: {}, sink: {}}

@@ -15,7 +15,7 @@ from whosin import families as f
 from whosin.beliefs import ratio_for_gamma, sides
 from whosin.errors import Unsupported
 from whosin.exact import (
-    LARGEST_EXPONENT,
+    MAX_FLOAT_EXPONENT,
     Array,
     Number,
     exp_up,
@@ -85,7 +85,7 @@ def same_level(level: Exact) -> Exact:
 
 def exp_level(epsilon: Exact) -> Exact:
     """Return e^ε as a γ, rounded up."""
-    return exp_up(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
+    return exp_up(epsilon) if epsilon < MAX_FLOAT_EXPONENT else math.inf
 
 
 def gamma_of_ratio(ratio: Number, low: Fraction, high: Fraction) -> Number:
@@ -262,7 +262,7 @@ def _negative_sample(ratio: Exact, share: Fraction) -> Number:
 # space; others are written out, for which they need one. `None` means: not without the space.
 
 
-MAX_WORLDS = 1 << 16
+MAX_PRIOR_WORLDS = 1 << 16
 """Tables of more worlds are not written out: no theorem is used rather than a slow one."""
 RECORD_PRIORS_HALF = Fraction(1, 2)
 Rows = tuple[tuple[Fraction, ...], ...]
@@ -380,7 +380,7 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
 @lru_cache(maxsize=64)
 def written_out(prior: Prior, space: Space | None) -> Array | None:
     """The probability of each table, exactly, where it can be written out."""
-    if not isinstance(space, Records) or space.worlds > MAX_WORLDS:
+    if not isinstance(space, Records) or space.worlds > MAX_PRIOR_WORLDS:
         return None
     if isinstance(prior, priors.PriorSet):
         return None

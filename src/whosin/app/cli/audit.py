@@ -1,158 +1,170 @@
-"""`whosin audit`: attack a mechanism, a training, scores or synthetic data, with bounds that hold.
+"""`whosin audit`: attack what claims to be private, with bounds that hold.
 
-`command` has the options and the exit codes, `claims` what is attacked, and one file each form of
-the command: `worlds`, `files`, `training`, `synthetic`.
+Six sub-commands, one for each thing that can be attacked: a function, samples drawn elsewhere,
+scores of a model, one run with many canaries, a training, a synthetic table. Each has its own few
+options; those that all share arrive as one `AuditOptions`. A gate never passes by accident: where
+the evidence could not have refuted the claim, whatever leaks, the claim is undecided (exit 4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.app.cli.audit_subjects import (
-    Claim,
     Inputs,
-    Loaded,
-    Training,
-    audit_function,
-    audit_samples,
-    audit_training,
+    Subject,
+    TrainingOptions,
     find_subject,
-    load_target,
-    read_claim,
-    read_drawn,
+    find_training,
+    read_flags,
+    read_runs,
     read_samples,
-    why_undecided,
 )
-from whosin.app.cli.options import Draw, Json, print_json
+from whosin.app.cli.options import Draw, Json, print_json, progress_bar
 from whosin.app.cli.user_code import user_code
-from whosin.errors import at, invalid_value
+from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from whosin.app.cli.audit_subjects import Subject
-    from whosin.audit import SyntheticAudit
+    from whosin.audit import Audit, AuditBounds, CurveRun
+    from whosin.calibration import Plan
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Attack what claims to be private, and bound its leakage from below.\n\n"
+    "The bound holds with the stated confidence. A claim (--at-most, --against) is refuted "
+    "(exit 1, with a witness) or not refuted (exit 0), which is no proof of privacy; it is "
+    "undecided (exit 4) where the evidence could not have refuted it, whatever leaks.",
+)
+Seed = Annotated[int | None, typer.Option(help="For a repeatable run.")]
+FloatBits = Annotated[
+    bool,
+    typer.Option(
+        "--float-bits/--no-float-bits", help="Whether an observer sees the bits of floats."
+    ),
+]
 
 
-# Scores from files: of members and others, of one run, or a folder with a file for each run.
-#
-# Contract: cells are private: none is quoted. A column `person` joins the canaries of one person.
+@dataclass(frozen=True)
+class Claim:
+    """(ε, δ), by itself or of a plan; ε is None where nothing is claimed."""
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    plan: Plan | None = None
+
+    def restate(self, relation: str) -> Claim:
+        """What a plan claims for the neighbours that an audit is about. A person is replaced by
+        removing one and adding another: twice the ε, and δ (1 + e^ε).
+
+        Raises:
+            InvalidInput: the plan is for replacing a person, and says nothing about adding one.
+        """
+        from whosin.exact import exp_up, rational, round_up
+
+        if self.plan is None or self.epsilon is None or self.plan.relation == relation:
+            return self
+        if relation == "add-remove":
+            message = "--against is a plan for replacing a person; this audit adds or removes one"
+            raise InvalidInput(message, field="--against", value=self.plan.relation)
+        growth = 1 + exp_up(rational(min(self.epsilon, 700.0)))
+        delta = min(1 - 2**-40, round_up(rational(self.delta) * growth))
+        return replace(self, epsilon=2 * self.epsilon, delta=float(delta))
 
 
-FLAG_WORDS = dict.fromkeys(("1", "1.0", "true", "yes"), True)
-FLAG_WORDS |= dict.fromkeys(("0", "0.0", "false", "no"), False)
-PERSON_COLUMN = "person"
+def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> Claim:
+    """The claim that the options state."""
+    from whosin.calibration import Plan
+    from whosin.exact import read_ranged
+
+    if against is not None:
+        for option, value in (("--at-most", epsilon), ("--delta", delta)):
+            if value is not None:
+                message = f"{option} and --against are two claims"
+                raise InvalidInput(message, field=option, value=value, hint="leave one out")
+        plan = Plan.load(against)
+        return Claim(plan.epsilon, plan.dp_delta, plan)
+    if epsilon is None:
+        if delta is not None:
+            hint = "add --at-most"
+            raise InvalidInput(
+                "--delta alone claims nothing", field="--delta", value=delta, hint=hint
+            )
+        return Claim()
+    claim = read_ranged(epsilon, "--at-most", "at least 0")
+    granted = read_ranged(delta or 0, "--delta", "at least 0 and below 1")
+    return Claim(float(claim), float(granted))
 
 
-def audit_scores_file(path: Path, confidence: object, delta: float) -> Any:
-    """The audit of a file with the columns member and score."""
-    from whosin import audit as room
+@dataclass(frozen=True)
+class AuditOptions:
+    """What every audit is told: the claim, the confidence, and how to show the result."""
 
-    flags, values, _people = read_flags(path, "member")
-    return room.scores(values[flags], values[~flags], confidence, delta=delta)
-
-
-def audit_run_file(
-    path: Path,
-    confidence: object,
-    delta: float,
-    rate: str | None,
-    *,
-    known: bool = False,
-    gaussian: bool = False,
-) -> Any:
-    """The audit of a file with the columns included and score, or of a folder of these files."""
-    from whosin import audit as room
-    from whosin.exact import rational
-
-    coins = rational("0.5" if rate is None else rate, "--rate")
-    flags, values, people = read_runs(path)
-    terms: dict[str, Any] = {"rate": coins, "known_rate": known, "people": people}
-    if gaussian:
-        return room.curve_run(flags, values, confidence, **terms)
-    return room.one_run(flags, values, confidence, delta, **terms)
+    claim: Claim
+    confidence: Fraction
+    prior: float
+    save: Path | None
+    json: bool
 
 
-def read_runs(path: Path) -> tuple[Any, Any, Any]:
-    """All runs of a folder together, or the one of a file: flags, scores, people."""
-    import numpy as np
+def read_options(
+    at_most: Annotated[
+        str | None,
+        typer.Option(help="A claim to attack, an ε: exit 1 if it is refuted, 4 if undecided."),
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
+    ] = None,
+    confidence: Annotated[str, typer.Option(help="With which the bounds hold.")] = "0.95",
+    prior: Annotated[str, typer.Option(help="The prior belief to show a posterior for.")] = "0.5",
+    save: Draw = None,
+    json: Json = False,
+) -> AuditOptions:
+    """The options that all sub-commands share."""
+    from whosin.exact import probability, rational
+    from whosin.report import charts
 
-    if not path.is_dir():
-        return read_flags(path, "included")
-    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-    others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
-    if others or not files:
-        accepted = "a CSV file, or a folder of CSV files and nothing else"
-        raise invalid_value("--one-run", accepted, others[0] if others else "an empty folder")
-    parts = [read_flags(file, "included") for file in files]
-    named = {people is not None for _flags, _values, people in parts}
-    if len(named) > 1:
-        raise invalid_value(
-            "--one-run", f"the column {PERSON_COLUMN} in all files or in none", "both"
-        )
-    people = None
-    if named == {True}:  # who is in two runs has two coins
-        people = np.array([f"{run}/{who}" for run, part in enumerate(parts) for who in part[2]])
-    flags, values = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
-    return flags, values, people
-
-
-def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
-    """A 0/1 column, scores, and people where there is a column of them."""
-    import numpy as np
-
-    from whosin.documents import MOST_STUDY, read_csv, read_number
-
-    table = read_csv(path, MOST_STUDY, (flag, "score"))
-    places = [table.header.index(name) for name in (flag, "score")]
-    flags, values = [], []
-    for line, row in zip(table.lines, table.rows, strict=True):
-        where = f"in line {line} of {path.name}"
-        member, score = (row[column] for column in places)
-        if member.lower() not in FLAG_WORDS:
-            raise invalid_value(f"{flag} {where}", "1 or 0", _cell_kind(member))
-        value = read_number(score, table.separator)
-        if value is None:
-            raise invalid_value(f"score {where}", "a number such as 0.5", _cell_kind(score))
-        flags.append(FLAG_WORDS[member.lower()])
-        values.append(value)
-    people = None
-    if PERSON_COLUMN in table.header:
-        people = np.array([row[table.header.index(PERSON_COLUMN)] for row in table.rows])
-    return np.array(flags, dtype=bool), np.array(values, dtype=float), people
+    if save is not None:
+        charts.check_path(save)
+    belief = float(probability(prior, "--prior"))
+    claim = read_claim(at_most, delta, against)
+    return AuditOptions(claim, rational(confidence, "--confidence"), belief, save, json)
 
 
-def _cell_kind(cell: str) -> str:
-    return "something else" if cell else "nothing"
+def share_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the parameters of `read_options`; it gets what they say as `options`."""
+    own = signature(command, eval_str=True).parameters.values()
+    shared = signature(read_options, eval_str=True).parameters.values()
+
+    def call(**given: Any) -> None:
+        chosen = {each.name: given.pop(each.name) for each in shared}
+        command(**given, options=read_options(**chosen))
+
+    every = [*(each for each in own if each.name != "options"), *shared]
+    listed = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in every]
+    call.__signature__ = Signature(listed)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in listed}
+    call.__doc__, call.__name__ = command.__doc__, command.__name__
+    return call
 
 
-# The form `whosin audit --synthetic train.csv holdout.csv synthetic.csv`: three tables.
-#
-# Contract: cells are private: none is quoted. All three have the same columns, in any order.
-
-
-def audit_synthetic_files(
-    paths: tuple[Path, Path, Path], confidence: object, claim: Claim, seed: int | None
-) -> SyntheticAudit:
-    """The audit of three files."""
-    from whosin import audit as room
-    from whosin.documents import MOST_STUDY, columns_like, read_csv
-
-    with at("--synthetic"):
-        files = [read_csv(path, MOST_STUDY) for path in paths]
-        first = files[0]
-        train, holdout, made = (columns_like(each, first.header, first.name) for each in files)
-    return room.synthetic_table(train, holdout, made, confidence, delta=claim.delta, seed=seed)
-
-
-# The options of `whosin audit`, which of its forms they ask for, and what it exits with.
-
-
-def audit(  # noqa: C901 (six forms of one command)
+@app.command("function")
+@share_options
+def audit_function(
+    options: AuditOptions,
     target: Annotated[
         str | None,
-        typer.Argument(help="module:function, path/file.py:function, or a channel file (.json)."),
+        typer.Argument(
+            help="module:function, path/file.py:function, or a channel file (.json); left out, "
+            "the noise of the plan given by --against."
+        ),
     ] = None,
     with_: Annotated[
         str | None, typer.Option("--with", help="The input with someone's data: 1, [1, 0, 1], …")
@@ -172,268 +184,329 @@ def audit(  # noqa: C901 (six forms of one command)
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
     ] = None,
-    drawn_with: Annotated[
-        Path | None,
-        typer.Option(help="Audit samples: a file of outputs with (.csv, .txt, .jsonl, .npy) …"),
-    ] = None,
-    drawn_without: Annotated[
-        Path | None, typer.Option(help="… and one of as many outputs without, drawn afresh.")
-    ] = None,
-    repeats: Annotated[
-        bool,
-        typer.Option("--repeats", help="With --drawn-with: unrounded floats may come again."),
-    ] = False,
-    scores: Annotated[
-        Path | None, typer.Option(help="Audit a model: CSV with the columns member and score.")
-    ] = None,
-    one_run: Annotated[
-        Path | None,
-        typer.Option(
-            help="Audit one run: CSV with the columns included and score (and person, where one "
-            "has several canaries); or a folder with one file for each run."
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(help="With --one-run: the probability of each inclusion (default 0.5)."),
-    ] = None,
-    known_rate: Annotated[
-        bool, typer.Option("--known-rate", help="With --one-run: you tossed these coins.")
-    ] = False,
-    gaussian: Annotated[
-        bool,
-        typer.Option("--gaussian", help="With --one-run: bound μ; --at-most is then a μ."),
-    ] = False,
-    rows: Annotated[
-        str | None,
-        typer.Option(help="Audit a training, fit(rows): a CSV file or module:function."),
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="With --rows and a CSV file: the column to predict.")
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(help="With a fit: module:function, score(model, rows).")
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="With a fit: trainings to attack (default 1).")
-    ] = None,
-    shadows: Annotated[
-        int | None, typer.Option(help="With a fit: trainings to learn from (default 8).")
-    ] = None,
-    canaries: Annotated[
-        int | None, typer.Option(help="With a fit: rows that have a coin (default all).")
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="Of canaries: rows, mislabelled or outlying.")
-    ] = None,
-    synthetic: Annotated[
-        tuple[Path, Path, Path] | None,
-        typer.Option(help="Audit a synthetic table: CSV files train, holdout and synthetic."),
-    ] = None,
-    state: Annotated[
-        Path | None, typer.Option(help="With a fit: keep coins and scores here, and resume.")
-    ] = None,
     samples: Annotated[
-        str, typer.Option(help="Draws of each world, all stages together.")
+        str, typer.Option(help="Draws of each input, all stages together.")
     ] = "100000",
-    confidence: Annotated[str, typer.Option(help="With which the bounds hold.")] = "0.95",
-    at_most: Annotated[
-        str | None, typer.Option(help="A claim to attack, an ε: exit 1 when it is refuted.")
-    ] = None,
-    delta: Annotated[str | None, typer.Option(help="The δ of that claim.")] = None,
     stop: Annotated[
         bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
     ] = False,
     timing: Annotated[
-        bool,
-        typer.Option("--timing", help="With a function: the time of each call tells, too."),
+        bool, typer.Option("--timing", help="An observer sees how long each call takes.")
     ] = False,
-    float_bits: Annotated[
-        bool,
-        typer.Option(
-            "--float-bits/--no-float-bits",
-            help="With a function or --drawn-with: whether the bits of floats tell, too.",
-        ),
-    ] = True,
-    against: Annotated[
-        Path | None, typer.Option(help="Or the claim of a plan (whosin plan --json > plan.json).")
-    ] = None,
-    prior: Annotated[str, typer.Option(help="The prior belief to show a posterior for.")] = "0.5",
-    seed: Annotated[int | None, typer.Option(help="For a repeatable run.")] = None,
-    save: Draw = None,
-    json: Json = False,
+    float_bits: FloatBits = True,
+    seed: Seed = None,
 ) -> None:
-    """Attack a function that claims to be private, and bound its leakage from below.
+    """Attack a function on neighbouring inputs.
 
     The function is m(input, size, rng) and returns `size` outputs, or one draw a call, m(input,
     rng) or m(input). Outputs may be anything, exceptions too. An event is sought on some of the
-    samples and counted on the others, so the bound holds at the stated confidence. A claim is
-    refuted (exit 1, with the event as a witness) or not refuted (exit 0), which is no proof of
-    privacy; exit 4 (undecided) where nothing
-    could be learnt, or the evidence could not have refuted the claim whatever leaks.
-    What the function prints goes to standard error.
-
-    With --rows (or where its module has `rows`) the function is fit(rows), and its training is
-    attacked: coins decide who is in, shadow models learn what is usual, guesses are counted.
+    draws and counted on the others. What the function prints goes to standard error.
     """
-    from whosin.exact import probability, rational
+    inputs = Inputs(with_, without, queries, relation, pairs)
+    claim = options.claim
+    if stop and (claim.epsilon is None or with_ is None):
+        message = "--stop needs a claim, --with and --without"
+        raise InvalidInput(message, field="--stop", hint="add --at-most, for example")
+    if target is None and claim.plan is None:
+        message = "there is nothing to audit"
+        hint = "name module:function, file.py:function or a channel file, or a plan by --against"
+        raise InvalidInput(message, field="target", hint=hint)
+    terms: dict[str, Any] = {"seed": seed, "timing": timing, "float_bits": float_bits}
+    if stop:
+        terms["stop_at"] = claim.epsilon
+    with user_code():
+        subject = find_subject(target, entities, claim.plan)
+        bounds = _attack_function(subject, inputs, read_samples(samples), options, terms)
+    exact = subject.exact_levels(bounds.with_, bounds.without)
+    _finish(bounds, subject.name, options, seed=seed, exact=exact)
+
+
+def _attack_function(
+    subject: Subject, inputs: Inputs, samples: int, options: AuditOptions, terms: dict[str, Any]
+) -> Audit:
+    """The audit of a function, with a progress bar."""
+    from whosin import audit as room
+
+    claim = options.claim
+    if claim.epsilon is not None:
+        room.check_claim(claim.epsilon, samples, options.confidence, claim.delta)
+    inputs.check(bool(subject.pairs))
+    with progress_bar() as bar:
+        task = bar.add_task("drawing", total=samples)
+        terms |= {"delta": claim.delta, "progress": lambda count: bar.advance(task, count)}
+        both = inputs.read_pair()
+        if both is not None:
+            return room.two_worlds(subject.mechanism, *both, samples, options.confidence, **terms)
+        pairs = inputs.list_pairs(subject, claim.plan)
+        return room.search(subject.mechanism, pairs, samples, options.confidence, **terms)
+
+
+@app.command("samples")
+@share_options
+def audit_samples(
+    options: AuditOptions,
+    with_: Annotated[
+        Path, typer.Argument(metavar="WITH", help="Outputs with: .csv, .txt, .jsonl or .npy.")
+    ],
+    without: Annotated[Path, typer.Argument(metavar="WITHOUT", help="As many outputs without.")],
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Unrounded floats may come again.")
+    ] = False,
+    float_bits: FloatBits = True,
+    seed: Seed = None,
+) -> None:
+    """Attack a mechanism by two files of outputs that were drawn elsewhere.
+
+    One file for each of two neighbouring inputs. The draws must be independent; what is plainly
+    not is refused. Some choose an event, the others are counted.
+    """
+    from whosin import audit as room
+
+    claim = options.claim
+    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "repeats": repeats}
+    terms |= {"float_bits": float_bits, "claim": claim.epsilon}
+    bounds = room.samples(with_, without, options.confidence, **terms)
+    _finish(bounds, "the sampled mechanism", options, seed=seed)
+
+
+@app.command("scores")
+@share_options
+def audit_scores(
+    options: AuditOptions,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV with the columns member and score.")
+    ],
+) -> None:
+    """Attack a model by scores of its members and of others like them.
+
+    The bound is about replacing one person by another: a claim for adding or removing one allows
+    2ε.
+    """
+    from whosin import audit as room
+
+    options = replace(options, claim=options.claim.restate("replace"))
+    flags, values, _people = read_flags(file, "member")
+    bounds = room.scores(
+        values[flags], values[~flags], options.confidence, delta=options.claim.delta
+    )
+    _finish(bounds, "the model", options)
+
+
+@app.command("run")
+@share_options
+def audit_run(
+    options: AuditOptions,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV with the columns included and score (and person, where one has several "
+            "canaries); or a folder with one file for each run.",
+        ),
+    ],
+    rate: Annotated[str, typer.Option(help="The probability of each inclusion.")] = "0.5",
+    known_rate: Annotated[
+        bool, typer.Option("--known-rate", help="You drew the inclusion bits at this rate.")
+    ] = False,
+    gaussian: Annotated[
+        bool, typer.Option("--gaussian", help="Bound μ; --at-most is then a μ.")
+    ] = False,
+) -> None:
+    """Attack one training run with many canaries, each included at random.
+
+    The bound is about adding or removing one person.
+    """
+    from whosin import audit as room
+    from whosin.exact import rational
+
+    options = replace(options, claim=options.claim.restate("add-remove"))
+    share = rational(rate, "--rate")
+    flags, values, people = read_runs(file)
+    terms: dict[str, Any] = {"rate": share, "known_rate": known_rate, "people": people}
+    if gaussian:
+        _finish_curve(room.curve_run(flags, values, options.confidence, **terms), options)
+        return
+    bounds = room.one_run(flags, values, options.confidence, options.claim.delta, **terms)
+    _finish(bounds, "the model", options)
+
+
+@app.command("training")
+@share_options
+def audit_training(
+    options: AuditOptions,
+    fit: Annotated[
+        str,
+        typer.Argument(metavar="FIT", help="fit(rows), as module:function or file.py:function."),
+    ],
+    rows: Annotated[
+        str | None,
+        typer.Option(help="A CSV file or module:function; left out, `rows` of the same module."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="With a CSV file of rows: the column to predict.")
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(help="module:function, score(model, rows); else `score` of the same module."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Trainings to attack.")] = 1,
+    shadows: Annotated[int, typer.Option(help="Trainings to learn from.")] = 8,
+    canaries: Annotated[
+        int | None, typer.Option(help="How many rows are included at random; left out, all.")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="Of canaries: rows, mislabelled or outlying.")] = "rows",
+    state: Annotated[
+        Path | None, typer.Option(help="Keep inclusion bits and scores here, and resume.")
+    ] = None,
+    seed: Seed = None,
+) -> None:
+    """Attack a training: include rows at random, fit, and guess who was in.
+
+    What fit returns decides: a model is asked for scores, a table is attacked as synthetic data.
+    Shadow models learn which scores are usual. The bound is about adding or removing one person.
+    """
+    from whosin import audit as room
+
+    options = replace(options, claim=options.claim.restate("add-remove"))
+    with user_code(), progress_bar() as bar:
+        named, data, scoring = find_training(fit, TrainingOptions(rows, label, score))
+        task = bar.add_task("training", total=runs + shadows)
+        bounds = room.training(
+            named,
+            data,
+            scoring,
+            runs=runs,
+            shadows=shadows,
+            canaries=canaries,
+            kind=kind,
+            confidence=options.confidence,
+            delta=options.claim.delta,
+            state=state,
+            seed=seed,
+            progress=lambda count: bar.advance(task, count),
+        )
+    _finish(bounds, fit, options, seed=seed)
+
+
+@app.command("synthetic")
+@share_options
+def audit_synthetic(
+    options: AuditOptions,
+    train: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="CSV: the rows behind the synthetic table.")
+    ],
+    holdout: Annotated[
+        Path, typer.Argument(metavar="HOLDOUT", help="CSV: other rows of the same population.")
+    ],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="CSV: the table; all have the same columns.")
+    ],
+    seed: Seed = None,
+) -> None:
+    """Attack a synthetic table by the rows behind it and by others like them.
+
+    The bound is about replacing one person by another: a claim for adding or removing one allows
+    2ε. Singling out, linkability and inference are measured besides.
+    """
+    from whosin import audit as room
+    from whosin.documents import MAX_STUDY_BYTES, columns_like, read_csv
+
+    options = replace(options, claim=options.claim.restate("replace"))
+    files = [read_csv(path, MAX_STUDY_BYTES) for path in (train, holdout, synthetic)]
+    first = files[0]
+    rows, others, made = (columns_like(each, first.header, first.name) for each in files)
+    terms: dict[str, Any] = {"delta": options.claim.delta, "seed": seed}
+    bounds = room.synthetic(rows, others, made, options.confidence, **terms)
+    _finish(bounds, "the synthetic table", options, seed=seed)
+
+
+def _finish(
+    bounds: AuditBounds,
+    name: str,
+    options: AuditOptions,
+    *,
+    exact: dict[str, float] | None = None,
+    **about: object,
+) -> None:
+    """Show the bounds, and exit by what they say of the claim."""
     from whosin.report import audit as report
     from whosin.report import charts
 
-    if save is not None:
-        charts.check_path(save)
-    belief = float(probability(prior, "--prior"))
-    claim = read_claim(at_most, delta, against)
-    level = rational(confidence, "--confidence")
-    inputs = Inputs(with_, without, queries, relation, pairs)
-    training = Training(rows, score, label, runs, shadows, canaries, kind, state)
-    drawn = read_drawn(drawn_with, drawn_without)
-    form = _audit_form(target, scores, one_run, synthetic, drawn, claim)
-    loaded: Loaded | None = None
-    if form == WORLDS and target is not None:
-        with user_code():
-            loaded = load_target(target)
-        form = FIT if loaded is not None and loaded.is_fit(training) else WORLDS
-    _check_options(form, inputs, training, entities, rate, known_rate, gaussian)
-    if stop and (form != WORLDS or claim.epsilon is None or with_ is None):
-        raise invalid_value("--stop", "given with a claim, --with and --without", "without")
-    for option, given, form_of in (("--timing", timing, WORLDS), ("--repeats", repeats, DRAWN)):
-        if given and form != form_of:
-            raise invalid_value(option, f"given with {form_of}", "without")
-    if not float_bits and form not in (WORLDS, DRAWN):
-        raise invalid_value("--no-float-bits", f"given with {WORLDS} or {DRAWN}", "without")
-    if form in (SCORES, SYNTHETIC, ONE_RUN, FIT):
-        claim = claim.restate("add-remove" if form in (ONE_RUN, FIT) else "replace")
-    subject: Subject | None = None
-    bounds: Any
-    if form == DRAWN and drawn is not None:
-        bounds = audit_samples(drawn, level, claim, seed, repeats, float_bits)
-    elif form == SCORES:
-        bounds = audit_scores_file(scores, level, claim.delta)  # type: ignore[arg-type]
-    elif form == ONE_RUN:
-        terms = {"known": known_rate, "gaussian": gaussian}
-        bounds = audit_run_file(one_run, level, claim.delta, rate, **terms)  # type: ignore[arg-type]
-        if gaussian:
-            _finish_curve(bounds, claim, json)
-            return
-    elif synthetic is not None:
-        bounds = audit_synthetic_files(synthetic, level, claim, seed)
-    elif form == FIT and loaded is not None:
-        with user_code():
-            bounds = audit_training(loaded, training, level, claim, seed)
-    else:
-        with user_code():
-            named = None if loaded is None else loaded.named
-            subject = find_subject(target, entities, claim.plan, named)
-            size = read_samples(samples)
-            seen = stop, timing, float_bits
-            bounds = audit_function(subject, inputs, size, level, claim, seed, *seen)
+    claim, prior = options.claim, options.prior
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
-    reason = why_undecided(bounds, claim) if refuted is False else None
-    data = bounds.to_dict() | {"prior": belief, "posterior": bounds.posterior(belief), "seed": seed}
-    if claim.epsilon is not None:
-        data |= {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
-    if subject is not None and subject.channel is not None:
-        pair = subject.exact(bounds.with_, bounds.without)
-        data["exact"] = {"pair": pair, "epsilon": subject.level()}
-    if json:
-        print_json(data)
+    reason = explain_undecided(bounds, claim) if refuted is False else None
+    if options.json:
+        data = bounds.to_dict() | {"prior": prior, "posterior": bounds.posterior(prior)} | about
+        if claim.epsilon is not None:
+            data |= {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
+        print_json(data if exact is None else data | {"exact": exact})
     else:
-        named = {
-            FIT: target,
-            SYNTHETIC: "the synthetic table",
-            DRAWN: "the sampled mechanism",
-        }
-        name = subject.name if subject else named.get(form, "the model")
-        report.print_audit(
-            bounds,
-            str(name),
-            claim.epsilon,
-            refuted,
-            belief,
-            claim.plan,
-            exact=data.get("exact"),
-            undecided=reason,
-        )
-    if save is not None:
-        charts.save_chart(report.audit_chart(bounds, claim.epsilon), save)
-    if refuted:
-        raise typer.Exit(1)
-    if reason is not None:
-        raise typer.Exit(4)
+        terms: dict[str, Any] = {"exact": exact, "undecided": reason}
+        report.print_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
+    if options.save is not None:
+        charts.save_chart(report.audit_chart(bounds, claim.epsilon), options.save)
+    _exit_with_verdict(refuted, reason)
 
 
-SCORES, ONE_RUN, SYNTHETIC = "--scores", "--one-run", "--synthetic"
-FIT, WORLDS, DRAWN = "a fit", "a function", "--drawn-with"
-
-
-def _audit_form(
-    target: str | None,
-    scores: Path | None,
-    one_run: Path | None,
-    synthetic: object,
-    drawn: object,
-    claim: Claim,
-) -> str:
-    """What is to be audited: exactly one thing."""
-    files = {SCORES: scores, ONE_RUN: one_run, SYNTHETIC: synthetic, DRAWN: drawn}
-    given = [form for form, path in files.items() if path is not None]
-    alone = target is not None or (claim.plan is not None and not given)
-    if len(given) + alone != 1:
-        accepted = (
-            "one of module:function, --scores, --one-run, --synthetic, --drawn-with and "
-            "--drawn-without, or --against with a plan alone"
-        )
-        several = given or target is not None
-        raise invalid_value("what to audit", accepted, "several" if several else "nothing")
-    return given[0] if given else WORLDS
-
-
-def _check_options(
-    form: str,
-    inputs: Inputs,
-    training: Training,
-    entities: int | None,
-    rate: str | None,
-    known: bool,
-    gaussian: bool,
-) -> None:
-    """Refuse options of another form."""
-    flags = {"--known-rate": known or None, "--gaussian": gaussian or None, "--rate": rate}
-    for option, value in flags.items():
-        if value is not None and form != ONE_RUN:
-            raise invalid_value(option, "given with --one-run", value)
-    if form != WORLDS:
-        words = {"with_": "--with"}
-        given = {words.get(name, f"--{name}"): value for name, value in vars(inputs).items()}
-        for option, value in (given | {"--entities": entities}).items():
-            if value is not None:
-                names = {FIT: "a fit", SYNTHETIC: SYNTHETIC, DRAWN: "drawn samples"}
-                what = names.get(form, "scores")
-                raise invalid_value(option, f"left out with {what}", value)
-    if form != FIT:
-        for option, given_value in training.given().items():
-            raise invalid_value(option, "given with a function fit and its --rows", given_value)
-
-
-def _finish_curve(run: Any, claim: Claim, json: bool) -> None:
-    """Print a bound on μ, and exit by what it says of a claim."""
+def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
+    """Show a bound on μ, and exit by what it says of the claim."""
     from whosin.audit import GaussianCurve
     from whosin.report import audit as report
 
+    claim = options.claim
     if claim.plan is not None or claim.delta:
         option = "--against" if claim.plan is not None else "--delta"
-        raise invalid_value(option, "left out with --gaussian", claim.delta)
+        raise InvalidInput(
+            f"{option} says nothing about μ", field=option, hint="leave out --gaussian"
+        )
+    if options.save is not None:
+        message = "--gaussian draws no chart"
+        raise InvalidInput(
+            message, field="--save", value=options.save.name, hint="leave out --save"
+        )
     refuted = None if claim.epsilon is None else run.refutes(GaussianCurve(claim.epsilon))
-    reason = "nothing could be learnt" if refuted is False and run.blind else None
-    if refuted is False and not run.blind and not run.could_refute(GaussianCurve(claim.epsilon)):  # type: ignore[arg-type]
-        reason = f"{run.canaries:,} coins could not refute it, whatever leaks"
-    if json:
+    reason = None
+    if refuted is False and claim.epsilon is not None:
+        if run.blind:
+            reason = "nothing could be learnt"
+        elif not run.could_refute(GaussianCurve(claim.epsilon)):
+            reason = f"{run.canaries:,} inclusion bits could not refute it, whatever leaks"
+    if options.json:
         told = {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
         print_json(run.to_dict() | (told if claim.epsilon is not None else {}))
     else:
         report.print_curve_run(run, claim.epsilon, refuted, reason)
+    _exit_with_verdict(refuted, reason)
+
+
+def _exit_with_verdict(refuted: bool | None, reason: str | None) -> None:
     if refuted:
         raise typer.Exit(1)
     if reason is not None:
         raise typer.Exit(4)
+
+
+def explain_undecided(bounds: AuditBounds, claim: Claim) -> str | None:
+    """Why this audit could not have refuted its claim, if that is so."""
+    from whosin.audit import Audit, OneRun, Scores, SyntheticAudit, TrainingAudit, most_scores
+    from whosin.exact import format_decimals
+
+    if getattr(bounds, "blind", False):
+        return "nothing could be learnt"
+    if claim.epsilon is None:
+        return None
+    run = bounds.run if isinstance(bounds, TrainingAudit) else bounds
+    if isinstance(run, Audit) and not run.could_refute(claim.epsilon):
+        draws = run.counts[0].trials
+        return f"{draws:,} counted draws could not refute ε = {claim.epsilon:g}, whatever leaks"
+    if isinstance(run, OneRun):
+        evidence, most = f"{run.canaries:,} inclusion bits", run.most
+    elif isinstance(run, Scores | SyntheticAudit):
+        told = run.membership if isinstance(run, SyntheticAudit) else run
+        evidence = f"{len(told.members) + len(told.non_members):,} scores"
+        most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)
+    else:
+        return None
+    if most > claim.epsilon:
+        return None
+    return f"{evidence} could show no more than ε = {format_decimals(most, 2, 'up')}"

@@ -1,5 +1,8 @@
-"""What `whosin audit` attacks: a function, a channel, a plan's noise or a training, and the claim
-to refute.
+"""What `whosin audit` attacks, as its arguments name it.
+
+A function of the user's, a finite mechanism of ours (drawn row by row, and shown with its exact
+level), the noise of a plan, a training, or files of scores. Cells of files are private: no message
+quotes one.
 """
 
 from __future__ import annotations
@@ -8,32 +11,24 @@ import ast
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from whosin.app.cli.options import progress_bar
-from whosin.app.cli.user_code import load_object
-from whosin.errors import Unsupported, at, invalid_value
+from whosin.app.cli.user_code import load_object, load_with_module
+from whosin.errors import InvalidInput, UnknownName, Unsupported, at, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from whosin.audit import Audit, InputPair, ModelAudit
+    from whosin.audit import InputPair
     from whosin.calibration import Plan
     from whosin.mechanisms import Channel
 
-
-# What `whosin audit` is pointed at: a function of the user's, a channel or mechanism of ours, or
-# the noise of a plan.
-#
-# Contract: our own finite mechanisms are sampled row by row and come with their exact level, to
-# compare with the audit's bound. `named_objects` finds functions.
-
-
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
+"""Pairs of neighbours of a channel that are searched; with more, the user names one."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +45,12 @@ class Subject:
     pairs: tuple[InputPair, ...] = ()
     channel: Channel | None = None
 
-    def exact(self, with_: object, without: object) -> float | None:
-        """The exact largest |ln ratio| between two worlds of a channel of ours."""
+    def exact_levels(self, with_: object, without: object) -> dict[str, float] | None:
+        """The exact ε of a mechanism of ours: of this pair, and over all neighbouring inputs."""
         import numpy as np
+
+        from whosin.notions import DifferentialPrivacy
+        from whosin.spaces import Records
 
         if self.channel is None:
             return None
@@ -61,43 +59,48 @@ class Subject:
         )
         some = (first > 0) | (second > 0)
         with np.errstate(divide="ignore"):
-            return float(np.abs(np.log(first[some]) - np.log(second[some])).max())
-
-    def level(self) -> float | None:
-        """The exact ε over all neighbouring worlds."""
-        from whosin.notions import DifferentialPrivacy
-        from whosin.spaces import Records
-
-        if self.channel is None:
-            return None
+            pair = float(np.abs(np.log(first[some]) - np.log(second[some])).max())
         relation = "replace" if isinstance(self.channel.space, Records) else "add-remove"
-        return float(DifferentialPrivacy(relation).measure(self.channel).value)
+        return {
+            "pair": pair,
+            "epsilon": float(DifferentialPrivacy(relation).measure(self.channel).value),
+        }
 
 
-def load_subject(target: str, entities: int | None, loaded: Any = None) -> Subject:
-    """Read `module:function`, `path/file.py:function` or a channel file.
+def find_subject(target: str | None, entities: int | None, plan: Plan | None) -> Subject:
+    """What is attacked: a function, a mechanism of ours, or the noise of a plan."""
+    if target is None:
+        assert plan is not None
+        return plan_subject(plan)
+    return load_subject(target, entities)
 
-    Args:
-        loaded: what the target names, where it was loaded before.
-    """
+
+def load_subject(target: str, entities: int | None) -> Subject:
+    """Read `module:function`, `path/file.py:function` or a channel file."""
     from whosin.mechanisms import Channel, Mechanism
     from whosin.spaces import Subsets
 
     if target.endswith(".json"):
         if entities is not None:
-            raise invalid_value("--entities", "left out with a channel file", entities)
+            message = "a channel file says itself how many people there are"
+            hint = "leave out --entities"
+            raise InvalidInput(message, field="--entities", value=entities, hint=hint)
         return channel_subject(Channel.load(target), target)
-    result = load_object(target) if loaded is None else loaded
+    result = load_object(target)
     if isinstance(result, Mechanism):
         space = None if entities is None else Subsets(entities)
         if space is None and not isinstance(result, Channel):
-            raise invalid_value("--entities", "given for a mechanism of whosin", "nothing")
+            message = f"{target} is a mechanism of whosin"
+            hint = "say by --entities how many people there are"
+            raise InvalidInput(message, field="--entities", hint=hint)
         return channel_subject(result.channel(space), target)
     if entities is not None:
-        raise invalid_value("--entities", "left out with a function", entities)
+        message = "--entities is for a mechanism of whosin, and this is a function"
+        raise InvalidInput(message, field="--entities", value=entities)
     if not callable(result):
-        accepted = "a function m(input, size, rng), or a mechanism of whosin"
-        raise invalid_value(target, accepted, type(result).__name__)
+        kind = type(result).__name__
+        message = f"{target} must be a function m(input, size, rng) or a mechanism, not {kind}"
+        raise InvalidInput(message, field="target", value=kind)
     return Subject(result, target)
 
 
@@ -118,7 +121,7 @@ def _neighbour_pairs(channel: Channel) -> list[InputPair]:
     space = channel.space
     result: list[InputPair] = []
     for number in range(space.worlds):
-        if len(result) > MOST_PAIRS:
+        if len(result) > MAX_PAIRS:
             return []  # too many to try all: the user names a pair
         if isinstance(space, Subsets):
             for index, who in enumerate(space.entities):
@@ -142,8 +145,9 @@ def plan_subject(plan: Plan) -> Subject:
     from whosin.audit import InputPair
 
     if plan.noise is None or plan.query is None or plan.noise.kind not in ("laplace", "gaussian"):
-        got = "none" if plan.noise is None else plan.noise.kind
-        raise invalid_value("noise of the plan", "laplace or gaussian, or a function to audit", got)
+        got = "no noise" if plan.noise is None else f"{plan.noise.kind} noise"
+        message = f"the plan has {got}, which no sampler of ours draws"
+        raise InvalidInput(message, field="target", value=got, hint="name a function to audit")
     kind, scale = plan.noise.kind, plan.noise.scale
     sampler = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
     sensitivity = math.ceil(plan.query.l1_sensitivity(plan.relation))
@@ -158,8 +162,6 @@ def plan_subject(plan: Plan) -> Subject:
 
 def read_input(text: str, field: str) -> object:
     """An input from the command line: a number, a list (as an array), a word, a literal."""
-    import numpy as np
-
     try:
         read = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -174,99 +176,9 @@ def read_input(text: str, field: str) -> object:
     return read
 
 
-# The claim that an audit attacks, and whether the audit could have refuted it at all.
-#
-# Contract: a gate never passes by accident. Where the evidence could not have refuted the claim,
-# whatever leaks, it is undecided.
-
-
-@dataclass(frozen=True)
-class Claim:
-    """(ε, δ), by itself or of a plan; ε is None where nothing is claimed."""
-
-    epsilon: float | None = None
-    delta: float = 0.0
-    plan: Plan | None = None
-
-    def restate(self, relation: str) -> Claim:
-        """What a plan claims for the neighbours that an audit is about. A person is replaced by
-        removing one and adding another: twice the ε, and δ (1 + e^ε).
-
-        Raises:
-            InvalidInput: the plan is for replacing a person, and says nothing about adding one.
-        """
-        from whosin.exact import exp_up, rational, round_up
-
-        if self.plan is None or self.epsilon is None or self.plan.relation == relation:
-            return self
-        if relation == "add-remove":
-            accepted = "a plan for adding or removing a person, because coins decide who is in"
-            raise invalid_value("--against", accepted, "one for replacing a person")
-        growth = 1 + exp_up(rational(min(self.epsilon, 700.0)))
-        delta = min(1 - 2**-40, round_up(rational(self.delta) * growth))
-        return replace(self, epsilon=2 * self.epsilon, delta=float(delta))
-
-
-def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> Claim:
-    """The claim that the options state."""
-    from whosin.calibration import Plan
-    from whosin.exact import read_ranged
-
-    if against is not None:
-        for option, value in (("--at-most", epsilon), ("--delta", delta)):
-            if value is not None:
-                raise invalid_value(option, "left out with --against", value)
-        plan = Plan.load(against)
-        return Claim(plan.epsilon, plan.dp_delta, plan)
-    if epsilon is None:
-        if delta is not None:
-            raise invalid_value("--delta", "given with --at-most", delta)
-        return Claim()
-    claim = read_ranged(epsilon, "--at-most", "at least 0")
-    granted = read_ranged(delta or 0, "--delta", "at least 0 and below 1")
-    return Claim(float(claim), float(granted))
-
-
-def why_undecided(bounds: Any, claim: Claim) -> str | None:
-    """Why this audit could not have refuted its claim, if that is so."""
-    from whosin.audit import (
-        Audit,
-        ModelAudit,
-        OneRun,
-        Scores,
-        SyntheticAudit,
-        most_scores,
-    )
-    from whosin.exact import format_decimals
-
-    if getattr(bounds, "blind", False):
-        return "nothing could be learnt"
-    run = bounds.run if isinstance(bounds, ModelAudit) else bounds
-    if claim.epsilon is not None and isinstance(run, OneRun):
-        most = run.most
-        if most <= claim.epsilon:
-            return (
-                f"{run.canaries:,} coins could show no more than ε = "
-                f"{format_decimals(most, 2, 'up')}"
-            )
-    if claim.epsilon is not None and isinstance(run, Audit) and not run.could_refute(claim.epsilon):
-        trials = run.counts[0].trials
-        return f"{trials:,} counted draws could not refute ε = {claim.epsilon:g}, whatever leaks"
-    if claim.epsilon is not None and isinstance(run, Scores | SyntheticAudit):
-        told = run.membership if isinstance(run, SyntheticAudit) else run
-        most = most_scores(len(told.members), len(told.non_members), told.confidence, claim.delta)
-        if most <= claim.epsilon:
-            scores = len(told.members) + len(told.non_members)
-            return f"{scores:,} scores could show no more than ε = {format_decimals(most, 2, 'up')}"
-    return None
-
-
-# The form `whosin audit module:function`: two worlds, or a search over pairs of them.
-
-
 @dataclass(frozen=True)
 class Inputs:
-    """Which inputs are tried, as options say it."""
+    """Which neighbouring inputs are tried, as options say it."""
 
     with_: str | None = None
     without: str | None = None
@@ -275,19 +187,49 @@ class Inputs:
     pairs: str | None = None
 
     def check(self, known: bool) -> None:
-        """Refuse none, and several ways at once."""
+        """Refuse several ways to name inputs at once, and none unless the subject knows its own."""
         if (self.with_ is None) != (self.without is None):
             first = self.with_ is None
             missing, other = ("--with", "--without") if first else ("--without", "--with")
-            raise invalid_value(missing, f"given with {other}", "nothing")
-        ways = [self.with_ is not None, self.queries is not None, self.pairs is not None]
-        if sum(ways) > 1 or (sum(ways) == 0 and not known):
-            accepted = "given in one way: by --with and --without, by --queries, or by --pairs"
-            raise invalid_value("inputs", accepted, "none" if not sum(ways) else "several")
+            message = f"{other} needs {missing}, the neighbouring input"
+            raise InvalidInput(message, field=missing)
+        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
+        if sum(given) > 1 or (sum(given) == 0 and not known):
+            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
+            hint = "give --with and --without, or --queries, or --pairs"
+            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
         if self.queries is not None and self.queries < 1:
             raise invalid_value("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
-            raise invalid_value("--relation", "given with --queries", self.relation)
+            message = "--relation is about vectors of queries"
+            raise InvalidInput(
+                message, field="--relation", value=self.relation, hint="add --queries"
+            )
+
+    def read_pair(self) -> tuple[object, object] | None:
+        """The two inputs, where they are given."""
+        import numpy as np
+
+        if self.with_ is None or self.without is None:
+            return None
+        with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
+        if np.array_equal(with_, without):  # type: ignore[arg-type]
+            raise InvalidInput("--with and --without are the same input", field="--without")
+        return with_, without
+
+    def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
+        """The pairs to search: by pattern, by the user's function, or the subject's own."""
+        from whosin import audit
+
+        if self.queries is not None:
+            known = "add-remove" if plan is None else plan.relation
+            relation = self.relation or known
+            if plan is not None and (relation, known) == ("replace", "add-remove"):
+                message = "the plan is about adding or removing a person"
+                hint = "leave out --relation"
+                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
+            return audit.neighbouring_vectors(self.queries, relation)
+        return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
 
 
 def read_samples(text: str) -> int:
@@ -305,195 +247,121 @@ def read_samples(text: str) -> int:
     return int(number)
 
 
-def find_subject(
-    target: str | None, entities: int | None, plan: Plan | None, loaded: Any = None
-) -> Subject:
-    """What is attacked: a function, a channel of ours, or the noise of a plan."""
-
-    if target is None:
-        assert plan is not None
-        return plan_subject(plan)
-    return load_subject(target, entities, loaded)
-
-
-def audit_function(
-    subject: Subject,
-    inputs: Inputs,
-    samples: int,
-    confidence: object,
-    claim: Claim,
-    seed: int | None,
-    stop: bool = False,
-    timing: bool = False,
-    float_bits: bool = True,
-) -> Audit:
-    """The audit of a function, with a bar."""
-    import numpy as np
-
-    from whosin import audit as room
-
-    if claim.epsilon is not None:
-        room.check_claim(claim.epsilon, samples, confidence, claim.delta)
-    inputs.check(bool(subject.pairs))
-
-    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "timing": timing}
-    terms["float_bits"] = float_bits
-    with progress_bar() as bar:
-        task = bar.add_task("drawing", total=samples)
-        terms["progress"] = lambda count: bar.advance(task, count)
-        if inputs.with_ is not None and inputs.without is not None:
-            both: tuple[Any, Any] = (
-                read_input(inputs.with_, "--with"),
-                read_input(inputs.without, "--without"),
-            )
-            if np.array_equal(*both):
-                raise invalid_value("--without", "another input than --with", "the same")
-            if stop:
-                terms["stop_at"] = claim.epsilon
-            return room.two_worlds(subject.mechanism, *both, samples, confidence, **terms)
-        tried: Any = subject.pairs
-        if inputs.queries is not None:
-            known = "add-remove" if claim.plan is None else claim.plan.relation
-            relation = inputs.relation or known
-            if claim.plan is not None and (relation, known) == ("replace", "add-remove"):
-                raise invalid_value("--relation", "left out, or that of the plan", relation)
-            tried = room.neighbouring_vectors(inputs.queries, relation)
-        elif inputs.pairs is not None:
-            tried = _load_pairs(inputs.pairs)
-        return room.search(subject.mechanism, tried, samples, confidence, **terms)
-
-
-def read_drawn(with_: Path | None, without: Path | None) -> tuple[Path, Path] | None:
-    """Two files of samples, or none."""
-    if with_ is None or without is None:
-        if with_ is not without:
-            names = ("--drawn-with", "--drawn-without")
-            missing, other = names if with_ is None else names[::-1]
-            raise invalid_value(missing, f"given with {other}", "nothing")
-        return None
-    return with_, without
-
-
-def audit_samples(
-    drawn: tuple[Path, Path],
-    confidence: object,
-    claim: Claim,
-    seed: int | None,
-    repeats: bool = False,
-    float_bits: bool = True,
-) -> Audit:
-    """The audit of two files of samples: too few to refute the claim are refused."""
-    from whosin import audit as room
-
-    terms: dict[str, Any] = {"delta": claim.delta, "seed": seed, "repeats": repeats}
-    terms["float_bits"] = float_bits
-    return room.two_samples(*drawn, confidence, **terms, claim=claim.epsilon)
-
-
 def _load_pairs(name: str) -> Any:
-    from whosin.app.cli import user_code
-
-    pairs = user_code.load_object(name)
+    pairs = load_object(name)
     if not callable(pairs):
         return pairs
     try:
         return list(pairs())
     except (Exception, SystemExit) as error:
-        accepted = "a function without parameters that yields (with, without) pairs"
-        raise invalid_value("--pairs", accepted, f"{type(error).__name__}: {error}") from error
-
-
-# The form `whosin audit train.py:fit`: a training, by coins, shadow models and canaries.
-#
-# Contract: the function's module has `score(model, rows)`, unless models have a known method, and
-# `rows` (or a function of that name), unless `--rows` names a CSV file or another function. What
-# fit
-# returns decides: a model is asked for scores, a table is attacked as synthetic data.
+        message = f"{name} failed with {type(error).__name__}: {error}"
+        hint = "it must be a function without parameters that yields (with, without) pairs"
+        raise InvalidInput(message, field="--pairs", value=name, hint=hint) from error
 
 
 @dataclass(frozen=True)
-class Training:
-    """Options of this form; None where an option was left out."""
+class TrainingOptions:
+    """Where rows and scores of a training come from; None where an option was left out."""
 
     rows: str | None = None
-    score: str | None = None
     label: str | None = None
-    runs: int | None = None
-    shadows: int | None = None
-    canaries: int | None = None
-    kind: str | None = None
-    state: Path | None = None
-
-    def given(self) -> dict[str, object]:
-        """What was given, by option."""
-        return {f"--{name}": value for name, value in vars(self).items() if value is not None}
+    score: str | None = None
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """What a target names, and the module that has it."""
-
-    named: Any
-    module: ModuleType
-
-    def is_fit(self, options: Training) -> bool:
-        """Whether it is a fit: rows are named, or its module has some."""
-        return options.rows is not None or hasattr(self.module, "rows")
-
-
-def load_target(target: str) -> Loaded | None:
-    """What a target names; None for a channel file."""
-    from whosin.app.cli import user_code
-
-    return None if target.endswith(".json") else Loaded(*user_code.load_with_module(target))
-
-
-def audit_training(
-    loaded: Loaded, options: Training, confidence: object, claim: Claim, seed: int | None
-) -> ModelAudit:
-    """The audit of a fit, with a bar."""
-    from whosin import audit as room
-    from whosin.app.cli import user_code
-
-    score = getattr(loaded.module, "score", None)
+def find_training(fit: str, options: TrainingOptions) -> tuple[Any, Any, Any]:
+    """The fit, its rows, and the score where there is one: named, or of the module of the fit."""
+    named, module = load_with_module(fit)
+    score = getattr(module, "score", None)
     if options.score is not None:
-        score = user_code.load_object(options.score)
-    rows = _load_rows(options, loaded.module)
-    chosen = {name: getattr(options, name) for name in ("runs", "shadows", "canaries", "kind")}
-    terms: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    terms |= {"confidence": confidence, "delta": claim.delta, "state": options.state, "seed": seed}
-    with progress_bar() as bar:
-        task = bar.add_task("training", total=terms.get("runs", 1) + terms.get("shadows", 8))
-        terms["progress"] = lambda count: bar.advance(task, count)
-        return room.model(loaded.named, rows, score, **terms)
+        score = load_object(options.score)
+    return named, _load_rows(options, module), score
 
 
-def _load_rows(options: Training, module: Any) -> Any:
-    from whosin.app.cli import user_code
-
-    if options.rows is None:
-        rows = module.rows
-    elif options.rows.endswith(".csv"):
+def _load_rows(options: TrainingOptions, module: ModuleType) -> Any:
+    if options.rows is not None and options.rows.endswith(".csv"):
         return _load_table(Path(options.rows), options.label)
-    else:
-        rows = user_code.load_object(options.rows)
     if options.label is not None:
-        raise invalid_value("--label", "given with --rows and a CSV file", options.label)
+        message = "--label is for rows from a CSV file"
+        raise InvalidInput(message, field="--label", value=options.label, hint="add --rows x.csv")
+    if options.rows is not None:
+        rows = load_object(options.rows)
+    elif hasattr(module, "rows"):
+        rows = module.rows
+    else:
+        message = f"{module.__name__} has no rows to train on"
+        hint = "define rows in it, or name them by --rows"
+        raise InvalidInput(message, field="--rows", hint=hint)
     return rows() if callable(rows) else rows
 
 
 def _load_table(path: Path, label: str | None) -> Any:
     """A frame, or (frame, labels)."""
-    from whosin.documents import MOST_STUDY, read_csv
+    from whosin.documents import MAX_STUDY_BYTES, read_csv
 
     require_extras("frames")
     import pandas
 
     with at("--rows"):
-        table = read_csv(path, MOST_STUDY)
+        table = read_csv(path, MAX_STUDY_BYTES)
     frame = pandas.DataFrame({name: table.column(name) for name in table.header})
     if label is None:
         return frame
     if label not in table.header:
-        raise invalid_value("--label", f"a column of {path.name}", label)
+        raise UnknownName("--label", label, table.header)
     return frame.drop(columns=label), frame[label]
+
+
+FLAG_WORDS = dict.fromkeys(("1", "1.0", "true", "yes"), True)
+FLAG_WORDS |= dict.fromkeys(("0", "0.0", "false", "no"), False)
+PERSON_COLUMN = "person"
+
+
+def read_runs(path: Path) -> tuple[Any, Any, Any]:
+    """All runs of a folder together, or the one of a file: flags, scores, people."""
+    import numpy as np
+
+    if not path.is_dir():
+        return read_flags(path, "included")
+    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    others = [file.name for file in files if file.is_dir() or file.suffix.lower() != ".csv"]
+    if others or not files:
+        message = f"{path.name} is an empty folder"
+        if others:
+            message = f"{path.name} holds {others[0]}, and may hold CSV files alone"
+        raise InvalidInput(message, field="file", value=others[0] if others else path.name)
+    parts = [read_flags(file, "included") for file in files]
+    named = {people is not None for _flags, _values, people in parts}
+    if len(named) > 1:
+        message = f"some files of {path.name} have the column {PERSON_COLUMN} and some have not"
+        raise InvalidInput(message, field="file", value=path.name)
+    people = None
+    if named == {True}:  # who is in two runs has two inclusion bits
+        people = np.array([f"{run}/{who}" for run, part in enumerate(parts) for who in part[2]])
+    flags, values = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
+    return flags, values, people
+
+
+def read_flags(path: Path, flag: str) -> tuple[Any, Any, Any]:
+    """A 0/1 column, scores, and people where there is a column of them."""
+    import numpy as np
+
+    from whosin.documents import MAX_STUDY_BYTES, read_csv, read_number
+
+    table = read_csv(path, MAX_STUDY_BYTES, (flag, "score"))
+    places = [table.header.index(name) for name in (flag, "score")]
+    flags, values = [], []
+    for line, row in zip(table.lines, table.rows, strict=True):
+        where = f"in line {line} of {path.name}"
+        member, score = (row[column] for column in places)
+        if member.lower() not in FLAG_WORDS:
+            raise InvalidInput(f"{flag} must be 1 or 0 {where}", field=flag, value=line)
+        value = read_number(score, table.separator)
+        if value is None:
+            message = f"score must be a number such as 0.5 {where}"
+            raise InvalidInput(message, field="score", value=line)
+        flags.append(FLAG_WORDS[member.lower()])
+        values.append(value)
+    people = None
+    if PERSON_COLUMN in table.header:
+        people = np.array([row[table.header.index(PERSON_COLUMN)] for row in table.rows])
+    return np.array(flags, dtype=bool), np.array(values, dtype=float), people

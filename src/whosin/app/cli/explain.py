@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, add_options, print_result
-from whosin.errors import UnknownName, WhosinError, invalid_value
+from whosin.app.cli.options import Draw, Json, add_options, print_result, refuse_options
+from whosin.errors import InvalidInput, UnknownName, WhosinError, invalid_value
 
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
     from whosin.curves import TradeOff
     from whosin.report.explanation import Sufficiency
-
-
-# `whosin explain`: what an ε means for beliefs.
 
 
 MOST_NOISE = 1_000_000
@@ -92,12 +89,16 @@ def explain(
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        raise invalid_value("--epsilon", "given, or --from, or --multiplier", "nothing")
+        hint = "give --epsilon, --multiplier or --from"
+        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
     for option in given[1:]:
-        _check_only_with(given[0], option, {option: sources[option]})
-    _check_only_with(given[0], "--multiplier", {"--sample-rate": sample_rate, "--steps": steps})
-    _check_only_with(given[0], "--epsilon", {"--relation": relation})
-    _check_only_with(given[0], "--from", {"--max-rows": None if max_rows == 1 else max_rows})
+        refuse_options({option: sources[option]}, given[0])
+    if multiplier is None:
+        refuse_options({"--sample-rate": sample_rate, "--steps": steps}, given[0])
+    if epsilon is None:
+        refuse_options({"--relation": relation}, given[0])
+    if from_ is None:
+        refuse_options({"--max-rows": None if max_rows == 1 else max_rows}, given[0])
     if from_ is not None:
         source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
@@ -154,13 +155,22 @@ def _explain_process(
             "--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier
         )
     if delta is None:
-        raise invalid_value("--delta", "given with --multiplier", "nothing")
+        raise InvalidInput(
+            "noise in steps has an ε for each δ",
+            field="--delta",
+            hint="choose one, for example --delta 1e-6",
+        )
     process = read_process(noise, sample_rate, steps)
     failing = read_ranged(delta, "--delta", "strictly between 0 and 1")
     curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
     level = max(each.epsilon(failing) for each in curves)
     if level == math.inf:
-        raise invalid_value("--delta", "one at which the process has an ε", delta)
+        raise InvalidInput(
+            f"this noise has no finite ε at a δ of {delta}",
+            field="--delta",
+            value=delta,
+            hint="choose a larger one",
+        )
     return _Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
@@ -171,15 +181,18 @@ def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: 
     from whosin.errors import at
     from whosin.exact import rational
 
-    with at("--from"):
-        with user_code():
-            value = load_object(target, "what it names")
-            if isfunction(value):
-                value = _call_function(value)
-            guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
-            known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
-        if guarantee.epsilon == float("inf"):
-            raise invalid_value("delta", "given with --delta: the tool states ρ alone", "nothing")
+    with at("--from"), user_code():
+        value = load_object(target, "what it names")
+        if isfunction(value):
+            value = _call_function(value)
+        guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
+        known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
+    if guarantee.epsilon == float("inf"):
+        raise InvalidInput(
+            "the tool states ρ alone, which has an ε for each δ",
+            field="--delta",
+            hint="choose one, for example --delta 1e-6",
+        )
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return _Source(*numbers, guarantee, known)
 
@@ -188,16 +201,20 @@ def _call_function(function: Any) -> Any:
     """What a function without arguments returns; whatever goes wrong is one message."""
     needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
     if needed:
-        got = f"one that needs {', '.join(needed)}"
-        raise invalid_value("from", "an object, or a function without arguments", got)
+        raise InvalidInput(
+            f"the function needs arguments: {', '.join(needed)}",
+            field="--from",
+            hint="name an object, or a function without arguments",
+        )
     try:
         return function()
     except WhosinError:
         raise
     except Exception as error:
         words = " ".join(str(error).split())[:200]
-        got = f"{type(error).__name__}: {words}"
-        raise invalid_value("from", "a function that returns an object", got) from error
+        raise InvalidInput(
+            f"the function raised {type(error).__name__}: {words}", field="--from"
+        ) from error
 
 
 def _is_needed(parameter: Parameter) -> bool:
@@ -222,12 +239,6 @@ def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) 
         raise
 
 
-def _check_only_with(given: str, source: str, options: Mapping[str, object]) -> None:
-    for option, value in options.items():
-        if value is not None and given != source:
-            raise invalid_value(option, f"left out with {given}", value)
-
-
 def _debit_ledger(
     stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
 ) -> None:
@@ -238,15 +249,16 @@ def _debit_ledger(
         return
     if stated is None or ledger is None or dataset is None or title is None:
         missing = "--from" if stated is None else next(key for key in named if not named[key])
-        raise invalid_value(missing, "given too: a debit needs it", "nothing")
+        raise InvalidInput(
+            f"a debit needs {missing} too",
+            field=missing,
+            hint="give --from, --ledger, --dataset and --title together",
+        )
     from whosin.bridges import debit_guarantee
     from whosin.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
         debit_guarantee(opened, dataset, stated, title)
-
-
-# `whosin notions`: the map of notions and the theorems between them.
 
 
 def notions(save: Draw = None, json: Json = False) -> None:
@@ -261,9 +273,6 @@ def notions(save: Draw = None, json: Json = False) -> None:
     print_result(json, data, text.print_map)
     if save is not None:
         charts.save_chart(charts.notion_chart(), save)
-
-
-# `whosin cite`: the papers and theorems that guarantees rest on.
 
 
 def cite(

@@ -19,17 +19,15 @@ from whosin.app.cli.options import (
     print_result,
     print_warning,
     progress_bar,
+    refuse_options,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
 from whosin.plain_files import check_output
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
     from whosin.gwas.release import StudyCostEstimate, StudyRelease
-
-
-# What the commands share: options, the plan of a release, progress.
 
 
 StudyPath = Annotated[
@@ -70,9 +68,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     with progress_bar() as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-# `whosin gwas attack`: how well a known genome can be placed among the cases.
 
 
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
@@ -135,9 +130,6 @@ def _snp_numbers(most: int) -> list[int]:
     return [size for size in steps if size < most] + [most]
 
 
-# `whosin gwas count`: exact counts and statistics, for the curator.
-
-
 def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
@@ -195,9 +187,6 @@ def count(
     print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)
 
 
-# `whosin gwas experiment`: what bounding priors buys, and where it buys nothing.
-
-
 def experiment(
     gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
     top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
@@ -249,9 +238,6 @@ def experiment(
     if save is not None:
         title = "How much of the true top comes back"
         charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
-
-
-# `whosin gwas release`: the most associated SNPs, published privately and paid for.
 
 
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
@@ -310,8 +296,12 @@ def release(
     plan = plan_study(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
-        accepted = "asked for by --top or by --snps, one of the two"
-        raise invalid_value("SNPs", accepted, "neither" if top is None else "both")
+        raise InvalidInput(
+            "no SNPs are asked for" if top is None else "--top and --snps cannot be given together",
+            field="--top" if top is None else "--snps",
+            value=snps,
+            hint="give --top for the most associated ones, or --snps for those you name",
+        )
     chosen_by = _chi_square_threshold(threshold, significance)
     asked = Question(top, relation, score, numbers, chosen_by, named)
     with progress("counting") as tell:
@@ -338,12 +328,10 @@ def release(
 
 
 def _check_files(files: list[Path]) -> None:
+    from whosin.report.terminal import check_writable
+
     for path in files:
-        if path.suffix not in (".tsv", ".html"):
-            raise invalid_value("--save", "a file ending in .tsv or .html", path.name)
-        if not path.parent.is_dir():
-            raise invalid_value("--save", "in a folder that exists", str(path))
-        check_output(path, "--save")
+        check_writable(path, "--save", (".tsv", ".html"))
         if path.suffix == ".html":
             require_extras("charts")
 
@@ -357,8 +345,7 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 
     if significance is None:
         return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
-    if threshold is not None:
-        raise invalid_value("--threshold", "left out beside --significance", threshold)
+    refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
         raise invalid_value("--significance", "a p-value above 0 and below 1", significance)
@@ -390,9 +377,6 @@ def _estimate_data(
     return data
 
 
-# `whosin gwas simulate`: a study to try things on.
-
-
 def simulate(
     out: Annotated[Path, typer.Argument(help="Writes OUT.bed, OUT.bim and OUT.fam.")],
     cases: Annotated[int, typer.Option(help="How many cases.")] = 1000,
@@ -415,13 +399,19 @@ def simulate(
     made = Simulation(cases, controls, snps, causal, odds_ratio, seed=seed)
     base = study_prefix(out)
     if not base.resolve().parent.is_dir():
-        raise invalid_value("OUT", "in a folder that exists", str(out))
+        raise InvalidInput(
+            f"there is no folder {base.parent}", field="OUT", value=str(out), hint="make it first"
+        )
     for path in study_files(base):
         check_output(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
-        accepted = "a study that is not there yet (--overwrite replaces it)"
-        raise invalid_value("OUT", accepted, ", ".join(there))
+        raise InvalidInput(
+            f"{', '.join(there)} exists already",
+            field="OUT",
+            value=str(out),
+            hint="choose another name, or replace it with --overwrite",
+        )
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
-from whosin.errors import BrokenHistory, invalid_value
-from whosin.plain_files import check_output, write_file
+from whosin.errors import BrokenHistory, InvalidInput
+from whosin.plain_files import write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
@@ -56,13 +56,26 @@ def create(
 
     read_name(dataset, "dataset")
     if plan is not None and target:
-        raise invalid_value("budget", "given by --plan or by a target, one of the two", "both")
+        raise InvalidInput(
+            f"--plan and --{next(iter(target))} both state a budget",
+            field="--plan",
+            value=plan.name,
+            hint="leave one of them out",
+        )
     if plan is None and not target and scenario is None:
-        raise invalid_value("budget", "given by --plan or a target, such as --posterior", "nothing")
+        raise InvalidInput(
+            f"dataset {dataset!r} needs a budget",
+            field="--plan",
+            hint="give --plan FILE, or a target such as --posterior 0.6 with --prior 0.1",
+        )
     if adversary and not target:
         owner = "--plan" if plan is not None else "--scenario"
-        words = " and ".join(f"--{word}" for word in adversary)
-        raise invalid_value(words, f"left out with {owner}, which has its own", "it")
+        words = [f"--{word}" for word in adversary]
+        raise InvalidInput(
+            f"{' and '.join(words)} cannot be given with {owner}, which has its own adversary",
+            field=words[0],
+            hint="state a target too, or leave it out",
+        )
     loaded = None if scenario is None else _load_scenario(scenario)
     registration = None if loaded is None else _register_scenario(loaded)
     if plan is not None:
@@ -121,7 +134,9 @@ def verify(
     from whosin.report.budget import check_lines
 
     if head is not None and dataset is None:
-        raise invalid_value("--head", "given with one dataset", "all datasets")
+        raise InvalidInput(
+            "--head is the end of one dataset's history", field="--head", hint="name the dataset"
+        )
     checks, broken = [], []
     with _open_ledger(ledger) as opened:
         try:
@@ -155,11 +170,10 @@ def export(
 ) -> None:
     """Write the whole history, as JSON or CSV, for an archive or an auditor."""
     from whosin.report.budget import csv_text, datasets_data, json_text
+    from whosin.report.terminal import check_writable
 
     if save is not None:
-        if save.suffix not in (".json", ".csv"):
-            raise invalid_value("--save", "a file ending in .json or .csv", save.name)
-        check_output(save, "--save")
+        check_writable(save, "--save", (".json", ".csv"))
     with _open_ledger(ledger) as opened:
         records = [opened.record(name)[:2] for name in _dataset_names(opened, dataset)]
     if save is not None:

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli import (
-    audit,
-    check,
-    explain,
-    gwas,
-    ledger,
-    plan,
-    release,
-    serve,
-    tradeoff,
-    verify,
-)
 from whosin.app.cli.options import Json, error_option, option_name, print_json
 from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
     Interrupted,
+    InvalidInput,
     MechanismFailed,
     MissingExtra,
     ScanFailed,
     StoreFailed,
     WhosinError,
-    invalid_value,
 )
 from whosin.extras import require_extras
 
-# Options that take one value and were given twice: refused, since one would be lost.
-
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
-    """Refuse an option of the command (or of the subcommand named) that is given more than once;
-    otherwise its options by their names."""
+    """The options of the command, or of the subcommand named, by their names.
+
+    One that takes one value and is given twice is refused, since one of the two would be lost.
+    """
     words = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     while words and hasattr(command, "commands"):
         word = words.pop(0)
@@ -54,11 +43,10 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
             continue
         given = [word for word in words if word.partition("=")[0] in names]
         if len(given) > 1:
-            raise invalid_value(names[0], "given once", f"{len(given)} times")
+            raise InvalidInput(
+                f"{names[0]} is given {len(given)} times", field=names[0], hint="give it once"
+            )
     return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
-
-
-# `whosin demo`: the main job, on a hospital made up on the spot.
 
 
 def demo(
@@ -74,7 +62,12 @@ def demo(
             _tell_story(Path(folder), json=json, kept=False)
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise invalid_value("--keep", "a new or empty folder", keep.name)
+        raise InvalidInput(
+            f"{keep.name} is there already, and not an empty folder",
+            field="--keep",
+            value=keep.name,
+            hint="choose a new one",
+        )
     _tell_story(keep, json=json, kept=True)
 
 
@@ -108,45 +101,49 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     print("whosin release demo/hospital.toml --dry-run   and the same with your own table")
 
 
-# Entry point of the `whosin` command.
-#
-# Contract: exit 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing
-# environment; 4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one
-# line, without a traceback.
-
-
-OLD_SPELLINGS = {
-    "--cells": "--groups",
-    "--claims-delta": "--delta",
-    "--claims-epsilon": "--at-most",
+COMMANDS = {
+    "plan": "plan:plan",
+    "explain": "explain:explain",
+    "verify": "verify:verify",
+    "notions": "explain:notions",
+    "distortion": "distortion:distortion",
+    "release": "release:release",
+    "sql": "release:sql",
+    "inspect": "release:inspect",
+    "rules": "rules:app",
+    "ledger": "ledger:app",
+    "audit": "audit:app",
+    "gwas": "gwas:app",
+    "serve": "serve:serve",
+    "demo": "main:demo",
+    "cite": "explain:cite",
 }
-"""Options that were called differently in earlier versions."""
-
-app = typer.Typer(
-    name="whosin",
-    help="How sure can anyone be that you are in the data?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("plan")(plan.plan)
-app.command("explain")(explain.explain)
-app.command("verify")(verify.verify)
-app.command("notions")(explain.notions)
-app.command("tradeoff")(tradeoff.tradeoff)
-app.command("release")(release.release)
-app.command("sql")(release.sql)
-app.add_typer(check.app, name="check")
-app.add_typer(release.app, name="table")
-app.add_typer(ledger.app, name="ledger")
-app.command("audit")(audit.audit)
-app.add_typer(gwas.app, name="gwas")
-app.command("serve")(serve.serve)
-app.command("demo")(demo)
-app.command("cite")(explain.cite)
+"""Where each command is: a module of this package, and a function or several commands in it."""
 
 
-@app.callback(invoke_without_command=True)
+HELP_OPTIONS = ["-h", "--help"]
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command with these of its commands; others are neither imported nor known to it."""
+    app = typer.Typer(
+        name="whosin",
+        help="How sure can anyone be that you are in the data?",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": HELP_OPTIONS},
+    )
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"whosin.app.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    app.callback(invoke_without_command=True)(_options)
+    return app
+
+
 def _options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
     if version:
         from importlib.metadata import version as installed
@@ -160,29 +157,55 @@ READER_GONE = 141
 for a claim may have been refuted."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit code for each kind of error)
-    """Run the command and return its exit code."""
+EXIT_CODES: tuple[tuple[type[WhosinError], int], ...] = (
+    (Interrupted, 130),
+    (BrokenHistory, 1),
+    (BudgetRefused, 1),
+    (MechanismFailed, 3),
+    (MissingExtra, 3),
+    (ScanFailed, 3),
+    (StoreFailed, 3),
+)
+"""By kind of error; every other one is wrong input."""
+WRONG_INPUT = 2
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command; an error of ours is at the option that it is about.
+
+    Raises:
+        WhosinError: the command refuses, or fails.
+    """
     options: dict[str, str] = {}
-    words: list[str] = []
     try:
-        command = _command()
-        words = [
-            _current_option(word) for word in (sys.argv[1:] if arguments is None else arguments)
-        ]
+        words = list(arguments)
+        command = _command(words[0] if words and words[0] in COMMANDS else None)
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
+    except WhosinError as error:
+        error.path = option_name(error.path, options) or error_option(error, options, arguments)
+        raise
+
+
+def exit_code(error: WhosinError) -> int:
+    """The exit code of an error."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), WRONG_INPUT)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    That is 0; 1 when a claim fails; 2 for a wrong call or wrong input; 3 for a failing environment;
+    4 when a claim is undecided (`verify --at-most`). Messages go to standard error, one line,
+    without a traceback.
+    """
+    try:
+        return run_command(sys.argv[1:] if arguments is None else arguments)
     except (typer.Abort, KeyboardInterrupt):
         return _print_failure("interrupted", 130)
-    except Interrupted as error:
-        return _print_failure(str(error), 130)
-    except (BrokenHistory, BudgetRefused) as error:
-        return _print_failure(str(error), 1)
-    except (MechanismFailed, MissingExtra, ScanFailed, StoreFailed) as error:
-        return _print_failure(str(error), 3)
     except WhosinError as error:
-        error.path = option_name(error.path, options) or error_option(error, options, words)
-        return _print_failure(str(error), 2)
+        return _print_failure(str(error), exit_code(error))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         return _print_failure(
             f"{error.filename}: {(error.strerror or 'cannot be read').lower()}", 2
@@ -209,15 +232,41 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: C901 (an exit 
 
 
 @cache
-def _command() -> Any:
-    """The command, made once in a process: this takes some 70 ms."""
-    return typer.main.get_command(app)
+def _command(name: str | None) -> Any:
+    """The command with one of its commands, or with all of them: this takes some 70 ms."""
+    result = typer.main.get_command(make_app(COMMANDS if name is None else [name]))
+    _take_plain_values(result)
+    return result
 
 
-def _current_option(word: str) -> str:
-    """A word of the command line, with an option's present name in place of an old one."""
-    name, equals, value = word.partition("=")
-    return OLD_SPELLINGS.get(name, name) + equals + value
+class _PlainValue:
+    """An option's value, where it is a text, a path that can be read, or not given: Typer 0.29
+    would import pydantic for it, and make a model of each option. It gets all the others."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if kind is str and isinstance(value, str):
+            return value
+        readable = isinstance(value, str) and (
+            os.access(value, os.R_OK) or not os.path.lexists(value)
+        )
+        if kind is Path and readable:
+            return Path(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _take_plain_values(command: Any) -> None:
+    """Let the options of a command, and of the commands in it, take plain values as they are."""
+    asked = command.get_help_option(typer.Context(command, help_option_names=HELP_OPTIONS))
+    for option in (*command.params, asked):
+        # Where Typer has another shape than that of 0.29, it is left as it is.
+        if getattr(option, "_runtime_param", True) is None and hasattr(option, "type_descriptor"):
+            option._runtime_param = _PlainValue()
+    for each in getattr(command, "commands", {}).values():
+        _take_plain_values(each)
 
 
 def _print_failure(message: str, code: int) -> int:

@@ -14,21 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from whosin import vocabulary
+from whosin.errors import InvalidInput
 from whosin.vocabulary import Word
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 
-# Options that several commands share.
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
-
-
-# What commands print: one JSON object on standard output, or words; progress beside it.
 
 
 def plain_json(value: object) -> Any:
@@ -47,7 +42,7 @@ def plain_json(value: object) -> Any:
 
 
 def print_warning(message: str) -> None:
-    """A line on standard error."""
+    """Print a warning as one line on standard error."""
     print(f"whosin: warning: {message}", file=sys.stderr)
 
 
@@ -79,11 +74,10 @@ def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=hidden)
 
 
-# The words of `vocabulary` as options, the same for every command that takes them.
-#
-# Contract: a command decorated with `add_options("target", "adversary")` has an option for each
-# word and gets two mappings, `target` and `adversary`, of the words that were said;
-# `calibration.planning` reads them. Errors at a path are shown as the option that they are about.
+# The words of `vocabulary` as options, the same for every command that takes them. A command
+# decorated with `add_options("target", "adversary")` has an option for each word and gets two
+# mappings, `target` and `adversary`, of the words that were said; `calibration.planning` reads
+# them. Errors at a path are shown as the option that they are about.
 
 
 OPTION_SECTIONS = {
@@ -126,6 +120,18 @@ def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comm
     return decorate
 
 
+def refuse_options(given: Mapping[str, object], beside: str) -> None:
+    """Refuse the first of these options that was given: it has no meaning beside another one."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{option} cannot be given with {beside}",
+                field=option,
+                value=value,
+                hint="leave one of them out",
+            )
+
+
 def option_name(path: str, options: Mapping[str, str]) -> str:
     """The option of a path such as adversary.prior, where a command has one; else the path."""
     section, _, word = path.partition(".")
@@ -135,7 +141,8 @@ def option_name(path: str, options: Mapping[str, str]) -> str:
 
 def error_option(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
     """The option that an error's field is called by, where it was given; else nothing."""
-    option = options.get(str(getattr(error, "field", "")).replace("_", "-"), "")
+    name = str(getattr(error, "field", "")).replace("_", "-").replace(" ", "-")
+    option = options.get(name, "")
     said = {word.partition("=")[0] for word in given}
     return option if option.startswith("--") and option in said else ""
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, add_options, print_result, print_warning
+from whosin.app.cli.options import (
+    Draw,
+    Json,
+    add_options,
+    print_result,
+    print_warning,
+    refuse_options,
+)
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError, invalid_value
 
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @add_options("target", "adversary")
-def plan(  # noqa: C901 (three forms of one command)
+def plan(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
     query: Annotated[
@@ -43,31 +50,13 @@ def plan(  # noqa: C901 (three forms of one command)
     chain: Annotated[
         Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
     ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead of noise a rule: suppress, round, random-round or population; with "
-            "--known, --prior, --delta and --people."
-        ),
-    ] = None,
-    zeros: Annotated[
-        str, typer.Option(help="With --rule suppress: whether a count of 0 is shown or hidden.")
-    ] = "shown",
-    secret: Annotated[
-        str,
-        typer.Option(
-            help="With --rule: membership (who is in), or attribute (who of --people, all known to "
-            "be in, has the value that is counted)."
-        ),
-    ] = "membership",
     save: Draw = None,
     json: Json = False,
 ) -> None:
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
     With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
-    of a query over rows that depend on each other. With --rule it finds the smallest threshold,
-    base or population that keeps the promise, and what noise for the same promise would cost.
+    of a query over rows that depend on each other.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
@@ -79,22 +68,9 @@ def plan(  # noqa: C901 (three forms of one command)
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     people = adversary.get("people")
-    if zeros != "shown" and rule != "suppress":
-        raise invalid_value("--zeros", "given with --rule suppress", zeros)
-    if secret != "membership" and rule is None:
-        raise invalid_value("--secret", "given with --rule", secret)
-    if rule is not None:
-        unused = {"--query": query, "--chain": chain, "--steps": steps, "--save": save}
-        for option, value in (unused | {"--sample-rate": sample_rate}).items():
-            if value is not None:
-                raise invalid_value(option, "left out with --rule", value)
-        _plan_rule(rule, wanted, family, target.get("delta"), people, zeros, secret, json=json)
-        return
     if chain is not None:
         unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
-        for option, value in (unused | {"--sample-rate": sample_rate}).items():
-            if value is not None:
-                raise invalid_value(option, "left out with --chain", value)
+        refuse_options(unused | {"--sample-rate": sample_rate}, "--chain")
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
     if max_groups < 1:
@@ -115,7 +91,12 @@ def plan(  # noqa: C901 (three forms of one command)
             "with a δ of that size someone may well be exposed"
         )
     if noise != "gaussian" and sample_rate is None and steps is None:
-        raise invalid_value("--noise", "given with --steps or --sample-rate", noise)
+        raise InvalidInput(
+            f"--noise {noise} is for a process, and a single query has the noise of its plan",
+            field="--noise",
+            value=noise,
+            hint="add --steps or --sample-rate, or leave it out",
+        )
     if sample_rate is not None or steps is not None:
         process = read_process(noise, sample_rate, steps)
         _plan_process(wanted, process, family, float(failing), save, json=json)
@@ -127,39 +108,6 @@ def plan(  # noqa: C901 (three forms of one command)
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
         charts.save_chart(plan_charts(planned, title)[0], save)
-
-
-def _plan_rule(
-    rule: str,
-    target: Target,
-    family: Family,
-    delta: object,
-    people: int | None,
-    zeros: str,
-    secret: str,
-    *,
-    json: bool,
-) -> None:
-    """The smallest threshold, base or population (F21, F22)."""
-    from rich.console import Console
-
-    from whosin import rules
-    from whosin.report.rules import print_rule_plan
-    from whosin.report.terminal import secret_words
-
-    secret_words(secret, "--secret")
-    if delta is None:
-        accepted = "given with --rule: how likely the promise may fail"
-        raise invalid_value("--delta", accepted, "nothing")
-    try:
-        with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
-            planned = rules.plan_rule(rule, target, family, delta, people, zeros)
-    except InvalidInput as error:
-        paths = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
-        paths["rule"] = "--rule"
-        error.path = paths.get(error.field, error.path)
-        raise
-    print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
@@ -208,7 +156,7 @@ def _plan_chain(
     from whosin.notions.reading import chain_file
     from whosin.report import charts, text
 
-    series = chain_file(read_object(path, path.name, "a chain file, in JSON"), query)
+    series = chain_file(read_object(path, path.name), query)
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):

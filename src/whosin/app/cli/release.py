@@ -1,6 +1,4 @@
-"""`whosin release`, `whosin sql` and `whosin table check`: answers from a scenario, and the
-curator's look at it.
-"""
+"""`whosin release`, `whosin sql` and `whosin inspect`: answers from a scenario, and its table."""
 
 from __future__ import annotations
 
@@ -27,9 +25,6 @@ from whosin.errors import EmptyLedger, Interrupted, InvalidInput
 if TYPE_CHECKING:
     from whosin.release import Release
     from whosin.release.scenario import Scenario
-
-
-# `whosin release`: answer the questions of a scenario, each debited before it is shown.
 
 
 class StoppedWriting(OSError):
@@ -83,9 +78,10 @@ def release(
 
 def check_paths(save: Path | None, report: Path | None) -> None:
     """Whether answers and report can be written there."""
-    from whosin.report import table_views
+    if save is not None:
+        from whosin.report import table_views
 
-    table_views.check_path(save)
+        table_views.check_path(save)
     if report is not None:
         from whosin.report import html
 
@@ -202,19 +198,7 @@ def _run_release(
     return answered
 
 
-# `whosin table check`: the curator's private look at a table before a release.
-
-
-app = typer.Typer(help="Look at a table before a release.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Look at a table before a release."""
-
-
-@app.command()
-def check(scenario: ScenarioFile, json: Json = False) -> None:
+def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
     from whosin.release.inspection import CURATOR_NOTE, check_table
     from whosin.release.scenario import load_scenario
@@ -227,9 +211,6 @@ def check(scenario: ScenarioFile, json: Json = False) -> None:
     figures = [vars(finding) for finding in findings]
     data = {"private": True, "warning": CURATOR_NOTE, "findings": figures}
     print_result(json, data, print_findings, CURATOR_NOTE, findings)
-
-
-# `whosin sql`: ask in SQL what a scenario would ask, under its promise and its budget.
 
 
 def sql(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from whosin.app.cli.options import Json, print_result
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -122,8 +122,11 @@ def _make_settings(
         Ledger(where).dispose()
     local, known = is_loopback(host), read_users(users)
     if not local and not known:
-        raise invalid_value(
-            "--host", "this machine, until users have tokens (whosin serve --add-user NAME)", host
+        raise InvalidInput(
+            f"anyone who can reach {host} could use this page, since no user has a token yet",
+            field="--host",
+            value=host,
+            hint="make one first with whosin serve --add-user NAME",
         )
     opens = register if register is not None else local and not known
     return Settings(folder, where, users, names, not local or bool(known), opens)

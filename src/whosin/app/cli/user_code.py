@@ -12,14 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, shorten
 
-# Code of other people's, run inside the command.
-#
-# Contract: whatever it prints, by Python or below it, goes to standard error, so that standard
-# output
-# holds the command's own result and nothing else; and `sys.exit` or `os._exit` in it is a failing
-# environment, never the command's own exit.
+# Code of other people's, run inside the command. Whatever it prints, by Python or below it, goes to
+# standard error, so that standard output holds the command's own result and nothing else; and
+# `sys.exit` or `os._exit` in it is a failing environment, never the command's own exit.
 
 
 @contextmanager
@@ -75,11 +72,9 @@ def _redirect_output() -> int | None:
     return kept
 
 
-# Objects of other people's that a command names: module:name, or file.py:name.
-#
-# Contract: a module is looked for in the current folder and in PYTHONPATH; whatever goes wrong
-# while
-# loading becomes one message.
+# Objects of other people's that a command names: module:name, or file.py:name. A module is looked
+# for in the current folder and in PYTHONPATH; whatever goes wrong while loading becomes one
+# message.
 
 
 def load_object(target: str, what: str = "what to audit") -> Any:
@@ -95,8 +90,12 @@ def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, Mod
     """
     source, colon, name = target.rpartition(":")
     if not colon or not source or not name:
-        accepted = "module:function, path/to/file.py:function or a channel file (.json)"
-        raise invalid_value(what, accepted, repr(target))
+        raise InvalidInput(
+            f"{shorten(repr(target))} names no function",
+            field=what,
+            value=target,
+            hint="write module:function, path/to/file.py:function or a channel file (.json)",
+        )
     module = (
         _import_file(Path(source), what) if source.endswith(".py") else _import_module(source, what)
     )
@@ -115,26 +114,31 @@ def _import_module(name: str, what: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name + ".").startswith(error.name + "."):
-            accepted = "a module of the current folder or of PYTHONPATH"
-            raise invalid_value(what, accepted, repr(name)) from None
-        raise _import_error(name, error) from error
+            raise InvalidInput(
+                f"there is no module {shorten(repr(name))} in this folder or on PYTHONPATH",
+                field=what,
+                value=name,
+            ) from None
+        raise _import_error(name, what, error) from error
     except (Exception, SystemExit) as error:
-        raise _import_error(name, error) from error
+        raise _import_error(name, what, error) from error
 
 
 def _import_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise invalid_value(what, "a Python file that exists", str(path))
+        raise InvalidInput(
+            f"there is no file {shorten(path)}", field=what, value=str(path), hint="see its path"
+        )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise _import_error(str(path), error) from error
+        raise _import_error(str(path), what, error) from error
     return module
 
 
-def _import_error(name: str, error: BaseException) -> InvalidInput:
-    words = " ".join(str(error).split())[:200]
-    return invalid_value(name, "importable", f"{type(error).__name__}: {words}")
+def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
+    words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return InvalidInput(f"{name} cannot be imported: {words}", field=what, value=name)

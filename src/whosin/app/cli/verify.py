@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, add_options, print_result
+from whosin.app.cli.options import Json, add_options, print_result, refuse_options
 from whosin.documents import read_object
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from whosin.mechanisms import Mechanism
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 REFUTED, UNDECIDED = 1, 4
 """Exit codes of a claim; 2 and 3 are for wrong calls and failing environments."""
-_ACCEPTED_FILES = "a channel, chain or block file, in JSON"
 
 
 @add_options("notion_words", "mechanism_words")
@@ -86,25 +85,36 @@ def verify(
 
     if simulated_from is not None:
         named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
-        _left_out({**named, **notion_words, **mechanism_words}, "left out with --simulated-from")
+        refuse_options(_spell_options(named, notion_words, mechanism_words), "--simulated-from")
         _compare_channels(file, simulated_from, json)
         return
-    document = None if file is None else read_object(file, file.name, _ACCEPTED_FILES)
+    document = None if file is None else read_object(file, file.name)
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        _left_out(named, "left out with a chain or block file")
+        refuse_options(_spell_options(named), "a chain or block file")
         measured, subject, space = structured
     else:
         measured = read_notion(notion or "membership", notion_words)
     claim = None if at_most is None else rational(at_most, "--at-most")
     failing = rational(delta, "--delta") if delta is not None else Fraction(0)
     if failing and not isinstance(measured, PositiveMembership):
-        raise invalid_value("--delta", "left out unless membership or nmp is measured", delta)
+        raise InvalidInput(
+            f"--delta is for membership and nmp, and {notion or 'this notion'} is measured here",
+            field="--delta",
+            value=delta,
+            hint="leave it out",
+        )
     if (file is None) == (mechanism is None):
-        got = "neither" if file is None else "both"
-        accepted = "a channel file (.json) or --mechanism, one of the two"
-        raise invalid_value("what to verify", accepted, got)
+        both = file is not None
+        raise InvalidInput(
+            "FILE and --mechanism cannot be given together"
+            if both
+            else "nothing to verify is given",
+            field="--mechanism" if both else "FILE",
+            value=mechanism,
+            hint="give a channel file (.json), or a mechanism such as --mechanism exact",
+        )
     if structured is not None:
         level = measured.measure(subject, space)
     elif document is not None:
@@ -123,10 +133,8 @@ def verify(
             raise typer.Exit(code)
 
 
-def _left_out(named: Mapping[str, Any], accepted: str) -> None:
-    for option, value in named.items():
-        if value is not None:
-            raise invalid_value(f"--{option}", accepted, value)
+def _spell_options(*given: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"--{word}": value for words in given for word, value in words.items()}
 
 
 def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
@@ -137,7 +145,11 @@ def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     from whosin.report.terminal import comparison_data
 
     if file is None:
-        raise invalid_value("FILE", "given: the channel that is to be simulated", "nothing")
+        raise InvalidInput(
+            "FILE is missing, the channel that is to be simulated",
+            field="FILE",
+            hint="write whosin verify FILE --simulated-from OTHER",
+        )
     source, target = Channel.load(other), Channel.load(file)
     result = simulates(source, target)
     data = comparison_data(result, source, target)
@@ -166,4 +178,9 @@ def _read_space(entities: int | None, rows: int | None, values: int | None) -> S
         return Subsets(entities)
     if entities is None and rows is not None and values is not None:
         return Records(rows, values)
-    raise invalid_value("--entities", "given, or --rows and --values for records", "not that")
+    raise InvalidInput(
+        "a built-in mechanism needs the size of the data",
+        field="--entities",
+        value=entities,
+        hint="give either --entities, or --rows and --values for records",
+    )

@@ -28,11 +28,9 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import RegisteredTable
 from whosin.plain_files import check_plain, replace_file
 
-# Users of a shared server: each has a token, and only a digest of it is kept.
-#
-# Contract: a token has 256 random bits, so a plain SHA-256 cannot be searched; it is shown once.
-# The
-# file is readable by its owner only, and is replaced in one step.
+# Users of a shared server: each has a token, and only a digest of it is kept. A token has 256
+# random bits, so a plain SHA-256 cannot be searched; it is shown once. The file is readable by its
+# owner only, and is replaced in one step.
 
 
 LONGEST_NAME = 100
@@ -49,7 +47,12 @@ def add_user(path: Path, name: str, curator: bool = False) -> str:
     if len(name) > LONGEST_NAME:
         raise invalid_value("--add-user", f"a name of at most {LONGEST_NAME} letters", repr(name))
     if not path.parent.is_dir():
-        raise invalid_value("--users", "a file in an existing folder", path.name)
+        raise InvalidInput(
+            f"there is no folder for {path.name}",
+            field="--users",
+            value=path.name,
+            hint="make it first",
+        )
     check_plain(path, "--users")
     known = read_users(path)
     token = secrets.token_urlsafe(32)
@@ -64,7 +67,9 @@ def remove_user(path: Path, name: str) -> None:
     known = read_users(path)
     name = name if name in known else read_name(name, "--remove-user")
     if name not in known:
-        raise invalid_value("--remove-user", "a user of this server", repr(name[:LONGEST_NAME]))
+        raise InvalidInput(
+            f"{path.name} has no user {name[:LONGEST_NAME]!r}", field="--remove-user", value=name
+        )
     del known[name]
     _write_users(path, known, read_curators(path))
 
@@ -99,7 +104,7 @@ def _refuse_damaged(path: Path) -> StoreFailed:
 
 
 def find_user(users: dict[str, str], token: str | None) -> str | None:
-    """Whose token it is."""
+    """The user whose token this is; nobody for an unknown one."""
     if not token:
         return None
     own, result = token_digest(token), None
@@ -120,15 +125,12 @@ def _write_users(path: Path, known: dict[str, str], curators: set[str]) -> None:
     replace_file(path, text, "--users")
 
 
-# Who may use a server: tokens, the sessions of browsers, and failed logins.
-#
-# Contract: whether a token is needed is decided when the server starts, and can only become
-# stricter:
-# a file of users that is emptied, deleted or damaged later lets nobody in. A browser holds the
-# number
-# of a session, not the token; logging out, a new token and the removal of the user all end it.
-# Failed logins are counted by address and make unknown tokens from it wait; a token that has been
-# used before is not held up by others at its address. Everything kept here is bounded.
+# Who may use a server: tokens, the sessions of browsers, and failed logins. Whether a token is
+# needed is decided when the server starts, and can only become stricter: a file of users that is
+# emptied, deleted or damaged later lets nobody in. A browser holds the number of a session, not the
+# token; logging out, a new token and the removal of the user all end it. Failed logins are counted
+# by address and make unknown tokens from it wait; a token that has been used before is not held up
+# by others at its address. Everything kept here is bounded.
 
 
 COOKIE_NAME = "whosin-session"
@@ -274,9 +276,6 @@ def _session_cookie(headers: Headers) -> str | None:
     return None if cookie is None or not cookie.value else cookie.value
 
 
-# What a server serves, to whom, and how much it takes.
-
-
 BYTES_PER_MEGABYTE = 1 << 20
 LARGEST_BODY = 2 * BYTES_PER_MEGABYTE
 """Bytes of a JSON request, at most."""
@@ -320,14 +319,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-# Who asks, and what they may see and decide.
-#
-# Contract: where nobody needs a token, whoever is there is the curator. On a server with users,
-# those
-# whom the file of users names as curators decide (open budgets, bring files, amend) and see all
-# requests. Anyone else asks what a curator has registered, and sees and continues their own
-# requests
-# only: those of others look as if there were none.
+# Who asks, and what they may see and decide. Where nobody needs a token, whoever is there is the
+# curator. On a server with users, those whom the file of users names as curators decide (open
+# budgets, bring files, amend) and see all requests. Anyone else asks what a curator has registered,
+# and sees and continues their own requests only: those of others look as if there were none.
 
 
 NAME_DIGITS = 12
@@ -393,13 +388,13 @@ def has_ledger(settings: Settings) -> bool:
 
 
 def server_settings(request: Request) -> Settings:
-    """What this server serves."""
+    """The settings of the server that a request came to."""
     settings: Settings = request.app.state.settings
     return settings
 
 
 def request_visitor(request: Request) -> Visitor:
-    """Who makes a request."""
+    """The visitor who makes a request, by the user that the guard found."""
     name = getattr(request.state, "user", None)
     if not getattr(request.state, "login", False):
         return Visitor(name)

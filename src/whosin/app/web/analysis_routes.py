@@ -22,10 +22,10 @@ from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
 from whosin.beliefs import format_percent
 from whosin.calibration import Plan
-from whosin.curves import tradeoff as curve_of
+from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
-from whosin.errors import WhosinError, at, invalid_value
+from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
 from whosin.exact import format_decimals, rational
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
@@ -52,9 +52,6 @@ from whosin.rules.publication import (
 from whosin.rules.published import PRIVATE_NOTE
 from whosin.spaces import Records
 from whosin.theorems.notion_map import EDGE_REASONS, NOTION_BARRIERS, NOTION_EDGES
-
-# `/api/plan`: from an adversary and a target to what that needs, in numbers and in words.
-
 
 plan_router = APIRouter(tags=["plan"], route_class=BoundedRoute)
 CURVE_POINTS = 101
@@ -123,7 +120,7 @@ def _count_views(plan: Plan) -> dict[str, CountView]:
 
 
 def _rates_view(plan: Plan) -> RatesView:
-    curve, promised = curve_of(plan), report_card.promised_rates(plan.target)
+    curve, promised = tradeoff(plan), report_card.promised_rates(plan.target)
     return RatesView(
         points=[(fpr, float(curve.tpr(fpr))) for fpr in rates_drawn(curve)],
         promise=None if promised is None else (float(promised[0]), float(promised[1])),
@@ -131,13 +128,11 @@ def _rates_view(plan: Plan) -> RatesView:
     )
 
 
-# `/api/verify`: the exact leakage of a channel, with the case that proves it.
-
-
 verify_router = APIRouter(tags=["verify"], route_class=BoundedRoute)
 MOST_ENTRIES = 1 << 14
 MOST_UNCERTAIN = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
+USE_VERIFY = "whosin verify takes larger ones"
 
 
 class Measured(BaseModel):
@@ -186,23 +181,34 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
     if size > MOST_ENTRIES:
-        raise invalid_value("probabilities", f"at most {MOST_ENTRIES:,} of them here", f"{size:,}")
+        raise InvalidInput(
+            f"the channel has {size:,} probabilities, and the page takes at most {MOST_ENTRIES:,}",
+            field="probabilities",
+            value=size,
+            hint=USE_VERIFY,
+        )
     space = result.get("space")
     if isinstance(space, dict):
         for key in ("entities", "rows", "values"):
             number = space.get(key)
             number = len(number) if isinstance(number, list | dict | str) else number
             if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
-                raise invalid_value(key, "a small number here", number)
+                raise InvalidInput(
+                    f"the page takes no channel whose {key} are {number}",
+                    field=key,
+                    value=number,
+                    hint=USE_VERIFY,
+                )
     if getattr(getattr(notion, "family", None), "hides_others", False):
         worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
         if worlds > most or size > most * 8:
-            accepted = f"at most {most} worlds and {most * 8} probabilities here"
-            raise invalid_value("channel", accepted, f"{worlds} and {size}")
+            raise InvalidInput(
+                f"the channel has {worlds} worlds and {size} probabilities, and against these "
+                f"adversaries the page takes at most {most} and {most * 8}",
+                field="channel",
+                hint=USE_VERIFY,
+            )
     return Channel.from_dict(result)
-
-
-# `/api/notions`: the map of notions and the theorems between them.
 
 
 notions_router = APIRouter(tags=["notions"], route_class=BoundedRoute)
@@ -231,12 +237,10 @@ def notion_map() -> NotionMap:
     )
 
 
-# `/api/tradeoff`: privacy against distortion.
-
-
-distortion_router = APIRouter(tags=["trade-off"], route_class=BoundedRoute)
+distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
 MOST_VARIABLES = 1000
-TRADEOFF_POINTS = 9
+USE_DISTORTION = "whosin distortion takes more"
+DISTORTION_POINTS = 9
 DISTORTION_KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
 
 
@@ -249,14 +253,14 @@ class CurveList(BaseModel):
     skipped: dict[str, str]
 
 
-@distortion_router.post("/api/tradeoff")
+@distortion_router.post("/api/distortion")
 @quick_route
-def trade_off(body: DistortionBody) -> CurveList:
+def distortion_curves(body: DistortionBody) -> CurveList:
     """The least number of changed rows at each level of privacy, for rows of one distribution."""
     _check_size(body.rows, body.values)
     with at("prior"):
         space = Records(body.rows, body.values)
-        result = curves(space, _read_prior(body), NOTION_NAMES, TRADEOFF_POINTS)
+        result = curves(space, _read_prior(body), NOTION_NAMES, DISTORTION_POINTS)
     return CurveList(
         rows=space.rows,
         values=space.values,
@@ -275,12 +279,13 @@ def _check_size(rows: int, values: int) -> None:
     """One variable a type (F14): these are solved in about a second."""
     with at("values"):
         if not 2 <= values <= 6:
-            raise invalid_value("values", "from 2 to 6 here", values)
+            raise invalid_value("values", "from 2 to 6", values, hint=USE_DISTORTION)
     most = max(
         n for n in range(1, 40) if math.comb(n + values**2 - 1, values**2 - 1) <= MOST_VARIABLES
     )
     if not 1 <= rows <= most:
-        raise invalid_value("rows", f"from 1 to {most} here, with {values} values", rows)
+        accepted = f"from 1 to {most} where a row has {values} values"
+        raise invalid_value("rows", accepted, rows, hint=USE_DISTORTION)
 
 
 def _read_prior(body: DistortionBody) -> Prior:
@@ -288,17 +293,20 @@ def _read_prior(body: DistortionBody) -> Prior:
         return Uniform()
     row = [part.strip() for part in body.prior.split(",")]
     if len(row) != body.values:
-        accepted = f"uniform, or {body.values} probabilities with commas between them"
-        raise invalid_value("prior", accepted, repr(body.prior))
+        raise InvalidInput(
+            f"prior {shorten(body.prior)} does not fit rows of {body.values} values",
+            field="prior",
+            value=body.prior,
+            hint="write uniform, or one probability for each value, with commas between them",
+        )
     return Independent([row] * body.rows)
 
 
-# `/api/published`: what a table would say of people, before it is published.
-#
-# Contract: it works on the numbers in the request alone; no file of the server is read.
+# `/api/rules/check`: what a table would say of people, before it is published. It works on the
+# numbers in the request alone; no file of the server is read.
 
 
-rules_router = APIRouter(tags=["published"], route_class=BoundedRoute)
+rules_router = APIRouter(tags=["rules"], route_class=BoundedRoute)
 
 
 class PublishedFindings(BaseModel):
@@ -311,13 +319,18 @@ class PublishedFindings(BaseModel):
     notes: list[str]
 
 
-@rules_router.post("/api/published")
+@rules_router.post("/api/rules/check")
 @quick_route
 def published_table(body: RuleCheckBody) -> PublishedFindings:
     """How sure anyone could become of each person, and which suppressed cells can be worked out."""
     secret_words(body.secret)
     if (body.before is None) != (body.population_before is None):
-        raise invalid_value("before", "given with population_before", "one without the other")
+        missing = "before" if body.before is None else "population_before"
+        raise InvalidInput(
+            f"{missing} is missing",
+            field=missing,
+            hint="an earlier table comes with its population",
+        )
     rule = read_rule(body.rule, files=False) if body.rule else None
     with at("published"):
         table = parse_table(body.published, "table")

@@ -15,15 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.exceptions import HTTPException as exceptions_HTTPException
 
 from whosin import documents, errors, vocabulary
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 from whosin.isolation import kind_and_line
 from whosin.vocabulary import Word
 
-# JSON bodies, bounded before anything is made of them.
-#
-# Contract: a body is read as every JSON file is (`documents`: depth, digits, distinct keys), has a
-# bounded number of entries, and holds no half of a letter (a lone surrogate), which no file or
-# database could hold. Whatever is wrong is one sentence.
+# JSON bodies, bounded before anything is made of them. A body is read as every JSON file is
+# (`documents`: depth, digits, distinct keys), has a bounded number of entries, and holds no half of
+# a letter (a lone surrogate), which no file or database could hold. Whatever is wrong is one
+# sentence.
 
 
 MOST_ENTRIES = 200_000
@@ -63,10 +62,10 @@ def read_body(body: bytes) -> Any:
         text = body.decode("utf-8")
         # Commas inside of texts are counted too: there are at most as many entries.
         if text.count(",") > MOST_ENTRIES:
-            raise invalid_value("the body", f"JSON with at most {MOST_ENTRIES:,} entries", "more")
+            raise InvalidInput(f"the body has more than {MOST_ENTRIES:,} entries")
         result = documents.parse_json(text, "the body")
         if _count_keys(result) > MOST_KEYS:
-            raise invalid_value("the body", f"JSON with at most {MOST_KEYS:,} keys", "more")
+            raise InvalidInput(f"the body has more than {MOST_KEYS:,} keys")
         return result
     except UnicodeError:
         raise HTTPException(
@@ -86,9 +85,6 @@ def _count_keys(value: Any) -> int:
         inner += [part for each in objects for part in each.values()]
         level = [part for part in inner if isinstance(part, dict | list)]
     return count
-
-
-# Bodies of requests: the same keys as a scenario file, with bounds on what a server takes.
 
 
 Text = Annotated[str, Field(max_length=100)]
@@ -199,7 +195,7 @@ class SqlBody(InspectionBody):
 
 
 class PlanBody(Body):
-    """An adversary and a target."""
+    """An adversary and a target, to be planned for."""
 
     adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
     target: TargetBody  # type: ignore[valid-type]
@@ -224,7 +220,7 @@ class ReleaseBody(Body):
 
 
 class TextBody(Body):
-    """A file's text."""
+    """The text of a scenario file."""
 
     text: str = Field(max_length=1_000_000)
 
@@ -250,7 +246,7 @@ class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
 
 
 class DistortionBody(Body):
-    """Rows of one distribution."""
+    """Rows of one distribution, whose distortion curves are wanted."""
 
     rows: Whole
     values: Whole = 2
@@ -261,7 +257,7 @@ Csv = Annotated[str, Field(max_length=300_000)]
 
 
 class RuleCheckBody(Body):
-    """A table as it would be published, as `whosin check table` takes it."""
+    """A table as it would be published, as `whosin rules check` takes it."""
 
     published: Csv = Field(description="The table as it would be shown (CSV)")
     population: Csv = Field(description="How many people could be in each cell (CSV)")
@@ -278,16 +274,17 @@ class RuleCheckBody(Body):
 
 
 class TokenBody(Body):
-    """A user's token."""
+    """A user's token, to begin a session with."""
 
     token: str = Field(max_length=200)
 
 
 class Problem(BaseModel):
-    """What went wrong, and in which field of the request."""
+    """What is wrong, in which field of the request, and what to do, which ends the message."""
 
     field: str | None
     message: str
+    hint: str | None
 
 
 class Refusal(BaseModel):
@@ -301,11 +298,9 @@ def body_data(body: BaseModel) -> dict[str, Any]:
     return body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
-# What is wrong with the shape of a request, as one sentence.
-#
-# Contract: every complaint of the framework becomes (field, "field must be …, not …") in the words
-# of
-# `whosin.errors`. What came is named by its kind only, since it can be long.
+# What is wrong with the shape of a request, as one sentence. Every complaint of the framework
+# becomes (field, "field must be …, not …") in the words of `whosin.errors`. What came is named by
+# its kind only, since it can be long.
 
 
 JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
@@ -325,8 +320,8 @@ ACCEPTED_SHAPES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda limits: f"at least {limits['ge']}",
     "less_than_equal": lambda limits: f"at most {limits['le']}",
     "list_type": lambda _: "a list",
-    "too_short": lambda limits: f"at least {limits['min_length']} of them",
-    "too_long": lambda limits: f"at most {limits['max_length']} of them",
+    "too_short": lambda limits: f"a list of at least {limits['min_length']}",
+    "too_long": lambda limits: f"at most {limits['max_length']} in all",
     "dict_type": lambda _: "an object with keys",
     "model_type": lambda _: "an object with keys",
     "model_attributes_type": lambda _: "an object with keys",
@@ -346,7 +341,7 @@ def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | N
     kind, limits = str(first["type"]), first.get("ctx", {})
     path = [part for part in first["loc"] if part not in ("body", "query")]
     if kind == "json_invalid":
-        return None, f"the body must be JSON; it is not, from character {path[0]} on"
+        return None, f"the body is not JSON from character {path[0]} on"
     if not path:
         sent = first.get("input")
         got = "" if sent is None or isinstance(sent, bytes) else f", not {_json_kind(sent)}"
@@ -360,9 +355,9 @@ def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | N
     spelled = path[-1] in SPELLED_KINDS and kind != "extra_forbidden"
     field = ".".join(map(str, path[:-1] if spelled else path))
     if kind == "missing":
-        return field, f"{field} must be given"
+        return field, f"{field} is missing"
     if kind == "extra_forbidden":
-        return field, f"{field[:120]} must be left out: there is no such key"
+        return field, f"there is no key {field[:120]}"
     if spelled:
         accepted = 'a finite number, or a short text that spells one, such as "0.6"'
     else:
@@ -386,18 +381,17 @@ def describe_refusal(error: exceptions_HTTPException) -> str:
 
 def _json_kind(value: object) -> str:
     if value is None:
-        return "nothing"
+        return "null"
     if isinstance(value, float):
         return "a number" if abs(value) < float("inf") else "a number that is not finite"
     if isinstance(value, str) and len(value) > 40:
         return f"a text of {len(value):,} letters"
-    return JSON_KINDS.get(type(value), "something else")
+    return JSON_KINDS.get(type(value), "a value of another kind")
 
 
-# From errors to what a page may show.
-#
-# Contract: `{"error": {"field": …, "message": …}}` and a fitting status. Messages are those of
-# `whosin.errors`, which quote no row. For anything else only its kind is logged, never its words.
+# Every refusal is `{"error": {"field": …, "message": …, "hint": …}}` with a fitting status. The
+# messages are those of `whosin.errors`, which quote no row. Of any other error only the kind is
+# logged, never its words.
 
 
 ERROR_STATUS: tuple[tuple[type[errors.WhosinError], int], ...] = (
@@ -417,14 +411,19 @@ INTERNAL_ERROR = "internal error, please report it; nothing about the data is sh
 class RequestRefused(Exception):
     """A request that is refused before the library sees it."""
 
-    def __init__(self, status: int, message: str, field: str | None = None) -> None:
+    def __init__(self, status: int, message: str, field: str | None = None, hint: str = "") -> None:
         super().__init__(message)
-        self.status, self.field = status, field
+        self.status, self.field, self.hint = status, field, hint
+
+    def __str__(self) -> str:
+        """What is wrong, and what to do."""
+        message = super().__str__()
+        return f"{message}; {self.hint}" if self.hint else message
 
 
-def refusal_body(field: str | None, message: str) -> dict[str, Any]:
-    """The one shape of all refusals."""
-    return {"error": {"field": field, "message": message}}
+def refusal_body(field: str | None, message: str, hint: str = "") -> dict[str, Any]:
+    """The one shape of all refusals; the message ends with the hint."""
+    return {"error": {"field": field, "message": message, "hint": hint or None}}
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -437,8 +436,9 @@ def install_handlers(app: FastAPI) -> None:
             log_line(f"internal error: {unexpected}")
             return JSONResponse(refusal_body(None, INTERNAL_ERROR), 500)
         status = next((code for kind, code in ERROR_STATUS if isinstance(error, kind)), 422)
-        field = error.path.replace("[", ".").replace("]", "") or getattr(error, "field", None)
-        return JSONResponse(refusal_body(field, error.message), status)  # shown beside the field
+        field = error.path.replace("[", ".").replace("]", "") or error.field or None
+        # The message goes without the path: it is shown beside the field.
+        return JSONResponse(refusal_body(field, error.message, error.hint), status)
 
     @app.exception_handler(OSError)
     def _system(request: Request, error: OSError) -> JSONResponse:
@@ -451,7 +451,7 @@ def install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestRefused)
     def _refused(request: Request, error: RequestRefused) -> JSONResponse:
-        return JSONResponse(refusal_body(error.field, str(error)), error.status)
+        return JSONResponse(refusal_body(error.field, str(error), error.hint), error.status)
 
     @app.exception_handler(RequestValidationError)
     def _shape(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -470,5 +470,5 @@ def log_unexpected(error: Exception) -> None:
 
 
 def log_line(what: str) -> None:
-    """A line on standard error."""
+    """Print one line on standard error, the server's log."""
     print(f"whosin: {what}", file=sys.stderr)

@@ -19,16 +19,13 @@ from whosin.app.web.access import Settings, Visitor, request_visitor, server_set
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
 from whosin.app.web.scenarios import opened, table_scenario
 from whosin.calibration import TARGET_KINDS
-from whosin.errors import Crashed, OutOfMemory, TookTooLong, at, invalid_value
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
 from whosin.extras import require_extras
 from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
 from whosin.vocabulary import Word, match_fields
-
-# `/api/kinds`: what can be asked and said, from the registries, for pages and programs.
-
 
 ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
 """What a page asks for beside the notion."""
@@ -180,9 +177,6 @@ def _argument_words(kind: type[Query]) -> dict[str, str]:
     return result
 
 
-# `/api/files`: the tables of the served folder, their columns, and uploads.
-
-
 files_router = APIRouter(tags=["files"], route_class=BoundedRoute)
 FileName = Annotated[str, fastapi_Query(max_length=200)]
 
@@ -194,14 +188,14 @@ class File(BaseModel):
 
 
 class Files(BaseModel):
-    """What the folder holds."""
+    """The tables and scenario files of the served folder."""
 
     tables: list[File]
     scenarios: list[str]
 
 
 class Column(BaseModel):
-    """A column, by its schema."""
+    """A column: its name, and its type by the schema."""
 
     name: str
     type: str
@@ -273,13 +267,17 @@ async def upload_file(request: Request, name: FileName) -> File:
     require_extras("release")
     settings = server_settings(request)
     if not settings.register or not request_visitor(request).curator:
-        raise RequestRefused(409, "this server takes no files; ask whoever runs it", "name")
+        raise RequestRefused(409, "this server takes no files", "name", "ask its curator")
 
     async def check(path: str, name: str) -> None:
         try:
             await run_in_threadpool(tasks.run_quick, request, folder.check_upload, path, name)
         except (Crashed, OutOfMemory, TookTooLong):
-            raise invalid_value("file", "one that can be read", name) from None
+            raise InvalidInput(
+                f"{name} cannot be read",
+                field="file",
+                hint="see whether other programs can open it",
+            ) from None
 
     with at("name"):
         most = settings.largest_upload

@@ -19,17 +19,16 @@ from whosin.app.web.bodies import RequestRefused, ScenarioBody
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
 from whosin.extras import is_installed
 from whosin.ledger.registration import RegisteredTable, Registration
-from whosin.plain_files import PRIVATE_FOLDER, link_new, make_locked, remove_unlocked
+from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
 from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
 from whosin.release.table import dataset_name
 from whosin.release.table_registration import fingerprint_of_source
 
-# The served folder: which files there are, and how new ones come in.
-#
-# Contract: a name is one plain file name in the folder, followed by ::table for a table of a
-# database; a link that leads elsewhere, a hidden file or a path is refused. An upload never
-# replaces a file, and one that is not what its name says is not kept.
+# The served folder: which files there are, and how new ones come in. A name is one plain file name
+# in the folder, followed by ::table for a table of a database; a link that leads elsewhere, a
+# hidden file or a path is refused. An upload never replaces a file, and one that is not what its
+# name says is not kept.
 
 
 Seen: TypeAlias = Mapping[str, RegisteredTable] | None
@@ -44,7 +43,7 @@ MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
 
 def list_tables(folder: Path) -> list[Path]:
-    """The tables, by name."""
+    """The files of the folder that hold a table, sorted by name."""
     return sorted(path for path in _folder_files(folder) if path.suffix.lower() in TABLE_SUFFIXES)
 
 
@@ -82,7 +81,7 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
 
 
 def list_scenarios(folder: Path) -> list[Path]:
-    """The scenario files, by name."""
+    """The scenario files of the folder, sorted by name."""
     return sorted(path for path in _folder_files(folder) if path.suffix.lower() == ".toml")
 
 
@@ -114,7 +113,10 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
         if path.name == name:
             return path
     if not known:
-        raise invalid_value("file", "in the served folder, which has none", repr(name[:120]))
+        kind = "scenario" if scenario else "table"
+        raise InvalidInput(
+            f"there is no {kind} here that you may use", field="file", value=name[:120]
+        )
     raise UnknownName("file", name[:120], [path.name for path in known])
 
 
@@ -142,7 +144,7 @@ async def receive_upload(
     name = check_name(name)
     goal = folder / name
     if goal.exists():
-        raise RequestRefused(409, f"there is a file {name!r} already; choose another name", "name")
+        raise _refuse_taken(name, "name")
     remove_uploads(folder)
     handle, beside = make_locked(folder, UPLOAD_PREFIX)
     try:
@@ -151,14 +153,15 @@ async def receive_upload(
             async for chunk in chunks:
                 size += len(chunk)
                 if size > most:
-                    raise RequestRefused(413, f"at most {most // 1000:,} kB are taken", "name")
+                    words = f"the file has more than the {most // 1000:,} kB that are taken"
+                    raise RequestRefused(413, words, "name")
                 file.write(chunk)
             file.flush()
             await check(str(beside), name)
             try:
                 link_new(beside, goal)  # fails if the name was taken meanwhile
             except FileExistsError:
-                raise RequestRefused(409, f"there is a file {name!r} already", "name") from None
+                raise _refuse_taken(name, "name") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
@@ -177,7 +180,9 @@ def check_upload(path: str, name: str) -> None:
         try:
             binary_readers.check_arrow(path)
         except InvalidInput:
-            raise invalid_value("file", "a readable arrow file", name) from None
+            raise InvalidInput(
+                f"{name} is a damaged Arrow file", field="file", value=name, hint="write it anew"
+            ) from None
 
 
 def check_content(path: Path, name: str) -> None:
@@ -194,8 +199,13 @@ def check_content(path: Path, name: str) -> None:
     else:
         wrong = not start.startswith(MAGIC_BYTES[kind])
     if wrong:
-        words = "a text file in UTF-8" if kind == "csv" else f"a {kind} file"
-        raise invalid_value("file", f"{words}, as its name says", name)
+        words = "a text file in UTF-8" if kind == "csv" else f"a {kind.capitalize()} file"
+        raise InvalidInput(
+            f"{name} is not {words}, as its name says",
+            field="file",
+            value=name,
+            hint="save it as one, or correct its ending",
+        )
 
 
 def _folder_files(folder: Path) -> Iterator[Path]:
@@ -205,13 +215,11 @@ def _folder_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-# Files that releases write: synthetic tables.
-#
-# Contract: a file has a plain name, and never replaces another's: a name that is there, or that
-# another release is writing, is refused unless this very request paid for it. A curator's files lie
-# in the served folder; those of a user who may not see all its files lie in a folder of that user's
-# own, so that which names are taken says nothing about the others. What is handed out is the file
-# that was written, by its digest in the ledger.
+# Files that releases write: synthetic tables. A file has a plain name, and never replaces
+# another's: a name that is there, or that another release is writing, is refused unless this very
+# request paid for it. A curator's files lie in the served folder; those of a user who may not see
+# all its files lie in a folder of that user's own, so that which names are taken says nothing about
+# the others. What is handed out is the file that was written, by its digest in the ledger.
 
 
 OUTPUT_SUFFIX = ".parquet"
@@ -247,7 +255,7 @@ def make_home(folder: Path) -> None:
     """
     for each in (folder.parent, folder):
         with suppress(OSError):
-            each.mkdir(PRIVATE_FOLDER, exist_ok=True)
+            each.mkdir(PRIVATE_FOLDER_MODE, exist_ok=True)
 
 
 def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -> None:
@@ -262,7 +270,7 @@ def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -
     wanted: set[Path] = set()
     for index, path in _wanted_outputs(folder, body):
         if path in wanted or (path.exists() and index not in own):
-            raise _refuse_taken(path, index)
+            raise _refuse_taken(path.name, f"queries.{index}.path")
         wanted.add(path)
 
 
@@ -273,7 +281,7 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
     with _lock:
         for index, path in _wanted_outputs(folder, body):
             if path in wanted | _writing:
-                raise _refuse_taken(path, index)
+                raise _refuse_taken(path.name, f"queries.{index}.path")
             wanted.add(path)
         _writing.update(wanted)
     try:
@@ -290,15 +298,20 @@ def _wanted_outputs(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Pat
                 yield index, folder / plain_name(query.get("path"))
 
 
-def _refuse_taken(path: Path, index: int) -> RequestRefused:
-    words = f"there is a file {path.name!r} already; choose another name"
-    return RequestRefused(409, words, f"queries.{index}.path")
+def _refuse_taken(name: str, field: str) -> RequestRefused:
+    return RequestRefused(
+        409, f"there is a file {name!r} already", field, hint="choose another name"
+    )
 
 
 def find_output(folder: Path, answer: Answer) -> Path:
     """The file of an answer, if it is still what was written."""
     if not _writes_file(answer.question.get("query")):
-        raise invalid_value("answer", "one that wrote a file", answer.title)
+        raise InvalidInput(
+            f"the answer {answer.title!r} has no file",
+            field="answer",
+            hint="only a synthetic table is written to one",
+        )
     name, _, digest = answer.rows[0]
     path = folder / plain_name(name)
     gone = f"the file {name!r} is no longer what this release wrote"

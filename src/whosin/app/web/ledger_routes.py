@@ -22,13 +22,10 @@ from whosin.app.web.access import (
 from whosin.app.web.bodies import BoundedRoute, TokenBody
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
-from whosin.errors import BrokenHistory, invalid_value
+from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
 from whosin.report.budget import budget_state_card, entry_row
 from whosin.report.card import Section
-
-# `/api/ledger`: what was spent, what is left, and what it all allows anyone to believe.
-
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MOST_ENTRIES = 500
@@ -47,7 +44,7 @@ class Dataset(BaseModel):
 
 
 class Datasets(BaseModel):
-    """All datasets of the ledger."""
+    """The budget state of every dataset of the ledger."""
 
     datasets: list[Dataset]
 
@@ -64,7 +61,7 @@ class History(BaseModel):
 @ledger_router.get("/api/ledger")
 @quick_route
 def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
-    """Where all datasets stand."""
+    """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
         return Datasets(datasets=[])
     url = ledger_url(settings)
@@ -94,7 +91,7 @@ def show_history(
 ) -> History:
     """The history of a dataset, with its chain of digests checked."""
     if not has_ledger(settings):
-        raise invalid_value("dataset", "one that the ledger knows; it is empty", repr(dataset))
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_state, entries, _ = ledger.record(dataset)
         try:
@@ -113,9 +110,6 @@ def show_history(
             whole=True,
             unanswered=sum(request in own for request in check.unanswered),
         )
-
-
-# `/api/hello`, `/api/login`: who is there.
 
 
 session_router = APIRouter(tags=["session"], route_class=BoundedRoute)

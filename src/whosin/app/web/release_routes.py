@@ -28,6 +28,7 @@ from whosin.app.web.catalogue_routes import FileName
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.errors import (
     Crashed,
+    InvalidInput,
     OutOfMemory,
     ScanFailed,
     TookTooLong,
@@ -55,9 +56,6 @@ from whosin.report.table_views import (
     page_data,
     parquet_bytes,
 )
-
-# `/api/scenario`, `/api/estimate`, `/api/release`: from a scenario to its cost to its answers.
-
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
@@ -236,8 +234,11 @@ def _find_answer(made: Release, index: int) -> Answer:
 def _find_table(answer: Answer, index: int) -> Answer:
     count = len(answer.tables)
     if index >= count:
-        accepted = f"a number from 0 to {count - 1}" if count else "left out for this answer"
-        raise invalid_value("table", accepted, index)
+        if not count:
+            raise InvalidInput(
+                "this answer is one table", field="table", value=index, hint="leave table out"
+            )
+        raise invalid_value("table", f"a number from 0 to {count - 1}", index)
     return answer.tables[index]
 
 
@@ -281,7 +282,7 @@ def read_file(settings: Settings, visitor: Visitor, file: FileName) -> ScenarioV
     """Read a scenario file of the served folder."""
     with at("file"):
         path = folder.find_file(settings.folder, file, scenario=True, seen=visitor.tables(settings))
-        return scenario_text(documents.read_text(path, "file", documents.MOST_TOML))
+        return scenario_text(documents.read_text(path, "file", documents.MAX_TOML_LENGTH))
 
 
 def scenario_text(text: str) -> ScenarioView:
@@ -307,9 +308,6 @@ def scenario_text(text: str) -> ScenarioView:
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
-# `/api/sql`: the questions that a SELECT asks, for the page to show and estimate like others.
-
-
 sql_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 
 
@@ -331,11 +329,9 @@ def read_sql(settings: Settings, visitor: Visitor, body: SqlBody) -> SqlQueries:
         )
 
 
-# `/api/check`: the curator's private look at a table.
-#
-# Contract: it shows exact figures about the rows and goes past the ledger, as `whosin table check`
-# does. On a page without users whoever uses it is the curator (`visitors`); on a shared server the
-# file of users names the curators, and nobody else may look.
+# `/api/inspect`: the curator's private look at a table. It shows exact figures about the rows and
+# goes past the ledger, as `whosin inspect` does. On a page without users whoever uses it is the
+# curator; on a shared server the file of users names the curators, and nobody else may look.
 
 
 inspection_router = APIRouter(tags=["files"], route_class=BoundedRoute)
@@ -348,14 +344,14 @@ class Inspection(BaseModel):
     figures: list[InspectionFinding]
 
 
-@inspection_router.post("/api/check")
+@inspection_router.post("/api/inspect")
 @scan_route
 def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
     """Exact figures about the rows: how many a privacy unit has, what is dropped, clamped or
     "other"."""
     if not visitor.curator:
         raise RequestRefused(
-            403, "only the curator may look at the rows, with whosin table check", None
+            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
         )
     with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
         return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

@@ -22,7 +22,7 @@ from whosin.app.web.bodies import (
     body_data,
 )
 from whosin.calibration import Plan, Target, read_plan
-from whosin.errors import BudgetRefused, WhosinError, at, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at, invalid_value
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
@@ -37,10 +37,9 @@ from whosin.release.session import describe_unnamed, paid_estimates, remove_draf
 from whosin.release.table import dataset_name
 from whosin.release.table_registration import fingerprint_of_source, register_table
 
-# From a request to a scenario on the served folder, to a cost, to a release.
-#
-# Contract: a table is a file of the folder, the ledger is the server's, the dataset is named after
-# the file, so that nobody gets a second budget by another name. Errors say which field they mean.
+# From a request to a scenario on the served folder, to a cost, to a release. A table is a file of
+# the folder, the ledger is the server's, the dataset is named after the file, so that nobody gets a
+# second budget by another name. Errors say which field they mean.
 
 
 MOST_VALUES, MOST_CELLS, MOST_CANDIDATES = 2_000, 20_000, 5_000
@@ -49,6 +48,7 @@ MOST_WHERE = 4_000
 """Letters of all conditions: an engine takes long to plan lists of thousands of numbers."""
 MOST_PEOPLE = 5_000
 """Whose doubts a page works out while someone waits."""
+USE_RELEASE = "whosin release takes more"
 
 
 def make_page_plan(
@@ -62,9 +62,8 @@ def make_page_plan(
 def _check_people(adversary: Mapping[str, Any]) -> None:
     people = adversary.get("people")
     if isinstance(people, int) and people > MOST_PEOPLE:
-        accepted = f"at most {MOST_PEOPLE:,} here; `whosin release` takes more"
         with at("adversary.people"):
-            raise invalid_value("people", accepted, f"{people:,}")
+            raise invalid_value("people", f"at most {MOST_PEOPLE:,}", f"{people:,}", USE_RELEASE)
 
 
 def table_scenario(body: InspectionBody) -> ScenarioBody:
@@ -116,9 +115,13 @@ def opened(
             where = query.get("where")
             letters += len(where) if isinstance(where, str) else 0
             if letters > MOST_WHERE:
-                accepted = f"at most {MOST_WHERE:,} letters here, in all queries together"
+                words = (
+                    f"the conditions have {letters:,} letters in all, and the page takes at most"
+                )
                 with at("where"):
-                    raise invalid_value("where", accepted, f"{letters:,}")
+                    raise InvalidInput(
+                        f"{words} {MOST_WHERE:,}", field="where", value=letters, hint=USE_RELEASE
+                    )
             if read_query(query, QUERIES).writes_file:
                 with at("path"):
                     name = folder.plain_name(query["path"])
@@ -145,7 +148,12 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
             if seen is None:
                 folder.find_table(settings.folder, each.source)
             elif registered is None or not _is_registered(settings, each, registered):
-                raise invalid_value("source", "a table that the budget is bound to", each.source)
+                raise InvalidInput(
+                    f"the budget does not cover a table {each.source!r}",
+                    field="source",
+                    value=each.source,
+                    hint="ask its curator which tables it is for",
+                )
 
 
 def _is_registered(
@@ -185,7 +193,10 @@ def _looked_up(domain: object) -> bool:
 def _check_domain(domain: Domain) -> None:
     size = len(domain.labels)
     if size > MOST_VALUES:
-        raise invalid_value("domain", f"of at most {MOST_VALUES:,} values here", f"{size:,}")
+        words = (
+            f"the column has {size:,} declared values, and the page takes at most {MOST_VALUES:,}"
+        )
+        raise InvalidInput(words, field="domain", value=size, hint=USE_RELEASE)
 
 
 def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
@@ -204,13 +215,20 @@ def _check_size(query: Query, table: Table) -> None:
     declared = table.domains
     known = [table.grouping(name) for name in names if column_behind(declared, name) in declared]
     if (count := prod(len(domain.labels) for domain in known)) > MOST_CELLS:
-        raise invalid_value("by", f"columns with at most {MOST_CELLS:,} cells in all", f"{count:,}")
+        raise _too_many_cells("by", count)
     if isinstance(query, Marginals) and (count := query.cells_in_all(table)) > MOST_CELLS:
-        accepted = f"tables with at most {MOST_CELLS:,} cells in all"
-        raise invalid_value("columns", accepted, f"{count:,}")
+        raise _too_many_cells("columns", count)
     universe = getattr(query, "universe", ())
     if isinstance(universe, list | tuple) and len(universe) > MOST_CANDIDATES:
-        raise invalid_value("universe", f"at most {MOST_CANDIDATES:,} candidates here", "more")
+        words = f"universe has {len(universe):,} candidates, and the page takes at most"
+        raise InvalidInput(
+            f"{words} {MOST_CANDIDATES:,}", field="universe", value=len(universe), hint=USE_RELEASE
+        )
+
+
+def _too_many_cells(field: str, count: int) -> InvalidInput:
+    words = f"this has {count:,} cells in all, and the page takes at most {MOST_CELLS:,}"
+    return InvalidInput(words, field=field, value=count, hint=USE_RELEASE)
 
 
 def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None:
@@ -254,9 +272,9 @@ def check_curator(settings: Settings, dataset: str, visitor: Visitor) -> None:
     if not settings.register or not visitor.curator:
         raise RequestRefused(
             409,
-            f"dataset {dataset!r} has no budget here: its curator opens one with whosin ledger "
-            "create",
+            f"dataset {dataset!r} has no budget here",
             "table.source",
+            "its curator opens one with whosin ledger create",
         )
 
 
@@ -319,9 +337,6 @@ def stored_release(
     return release_scenario(settings, body, request, visitor)
 
 
-# A scenario as files: TOML for `whosin release`, and a Python script that makes the same run.
-
-
 SCENARIO_PARTS = (
     "adversary",
     "target",
@@ -351,7 +366,7 @@ def _drop_missing(value: Any) -> Any:
         return {key: _drop_missing(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         if None in value:
-            raise invalid_value("a list", "without null, which TOML cannot write", None)
+            raise InvalidInput("a list has a null in it, which TOML cannot write")
         return [_drop_missing(each) for each in value]
     return value
 

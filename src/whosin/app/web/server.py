@@ -38,14 +38,13 @@ from whosin.app.web.tasks import SHARED_POOL, TaskQueue
 from whosin.errors import StoreFailed
 from whosin.isolation import WorkerPool
 
-# How a server treats connections: no silent one stays, and there are never too many.
-#
-# Contract: a connection that has not sent a whole request, headers and body, within some seconds is
-# closed, whether it is new or kept; however steadily its bytes come, there is an end, by the length
-# that it says. A connection that does not take its answer is closed too. When
-# there are many, the one that has been silent for longest makes room, so that idle ones cannot keep
-# others out. Small answers are sent at once (TCP_NODELAY: listening sockets made by Python are not
-# seen as TCP by asyncio, which would otherwise set it).
+# How a server treats connections: no silent one stays, and there are never too many. A connection
+# that has not sent a whole request, headers and body, within some seconds is closed, whether it is
+# new or kept; however steadily its bytes come, there is an end, by the length that it says. A
+# connection that does not take its answer is closed too. When there are many, the one that has been
+# silent for longest makes room, so that idle ones cannot keep others out. Small answers are sent at
+# once (TCP_NODELAY: listening sockets made by Python are not seen as TCP by asyncio, which would
+# otherwise set it).
 
 
 HEADER_SECONDS = 10.0
@@ -95,7 +94,7 @@ class Connection(H11Protocol):
         super().data_received(data)
 
     def on_response_complete(self) -> None:
-        """A kept connection begins anew."""
+        """Start the clock of a kept connection anew."""
         self.heard = self.began = time.monotonic()
         self.taken = 0
         super().on_response_complete()
@@ -141,17 +140,12 @@ def _last_heard(connection: object) -> float:
     return connection.heard
 
 
-# What every request passes before a route sees it.
-#
-# Contract, in this order: the Host header names this server (against DNS rebinding); the headers
-# are
-# not too long; a body says its length, in one way, and keeps to it and within bounds (what says it
-# in
-# two ways ends the connection: a proxy may see another request behind it); a request that could
-# change something carries the header `X-Whosin`, which no foreign page can send, and comes from
-# this
-# page if it says where it comes from; a server with users knows whose token it is. Every answer
-# carries headers that keep the page to itself.
+# What every request passes before a route sees it. In this order: the Host header names this server
+# (against DNS rebinding); the headers are not too long; a body says its length, in one way, and
+# keeps to it and within bounds (what says it in two ways ends the connection: a proxy may see
+# another request behind it); a request that could change something carries the header `X-Whosin`,
+# which no foreign page can send, and comes from this page if it says where it comes from; a server
+# with users knows whose token it is. Every answer carries headers that keep the page to itself.
 
 
 OPEN_PATHS = ("/api/hello", "/api/login")
@@ -178,7 +172,7 @@ UNCLEAR_STATUSES = (411, 431)
 
 
 class Guard:
-    """The gate, as ASGI middleware."""
+    """ASGI middleware that refuses what no route should see."""
 
     def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
         self.app, self.settings, self.access = app, settings, access
@@ -281,9 +275,12 @@ class Guard:
         if not length.isdecimal() or not length.isascii():
             return NO_LENGTH
         if len(length) > 15:
-            return 413, f"at most {most // 1000:,} kB are taken"
+            return 413, f"the body has more than the {most // 1000:,} kB that are taken"
         if int(length) > most:
-            return 413, f"at most {most // 1000:,} kB are taken; got {int(length) // 1000:,} kB"
+            return (
+                413,
+                f"the body has {int(length) // 1000:,} kB, and {most // 1000:,} kB are taken",
+            )
         return None
 
     def _most(self, path: str) -> int:
@@ -297,9 +294,6 @@ def _refuse_unclear_body(scope: Scope, headers: Headers) -> tuple[int, str] | No
     if size > LARGEST_HEADER:
         return 431, f"the headers may have {LARGEST_HEADER // 1000} kB in all"
     return NO_LENGTH if "transfer-encoding" in headers else None
-
-
-# The application: routes, guard and static files, put together.
 
 
 STATIC_FOLDER = Path(__file__).parent / "static"
@@ -319,8 +313,8 @@ REFUSAL_STATUSES = {
 API_DESCRIPTION = """The steps of the page as JSON routes, for notebooks and programs.
 
 Send the header `X-Whosin` with every POST, and `Authorization: Bearer TOKEN` where users have one.
-Whatever is refused comes as `{"error": {"field", "message"}}`. Answers are paid for in the server's
-ledger; a retry under the same `request` id returns the same answer and pays nothing."""
+Whatever is refused comes as `{"error": {"field", "message", "hint"}}`. Answers are paid for in the
+server's ledger; a retry under the same `request` id returns the same answer and pays nothing."""
 
 ROUTE_GROUPS = (
     ledger_routes.session_router,

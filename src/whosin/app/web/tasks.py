@@ -21,13 +21,11 @@ from whosin.app.web.bodies import RequestRefused
 from whosin.extras import is_installed
 from whosin.isolation import TaskLimits, WorkerPool
 
-# Turns: a limited number at a time, and fairly between people.
-#
-# Contract: whoever has the fewest tasks running goes first, and among those whoever was served
-# longest ago, so that one person's many requests do not hold up another's one. Where there are
-# several turns, one person never has all of them: the last is kept for somebody else. Everyone may
-# have a number of requests under way, and all together a number waiting; beyond that, and after
-# waiting for long, a request is refused at once.
+# Turns: a limited number at a time, and fairly between people. Whoever has the fewest tasks running
+# goes first, and among those whoever was served longest ago, so that one person's many requests do
+# not hold up another's one. Where there are several turns, one person never has all of them: the
+# last is kept for somebody else. Everyone may have a number of requests under way, and all together
+# a number waiting; beyond that, and after waiting for long, a request is refused at once.
 
 
 BUSY_MESSAGE = "the server is busy; try again in a moment"
@@ -79,8 +77,8 @@ class FairQueue:
         queue, ticket = self._queues.setdefault(who, deque()), object()
         try:
             if len(queue) + self._running.get(who, 0) >= self.each:
-                words = f"{self.each} of your requests are under way; wait for one of them"
-                raise RequestRefused(429, words)
+                words = f"{self.each} of your requests are under way"
+                raise RequestRefused(429, words, hint="wait for one of them")
             if sum(map(len, self._queues.values())) >= self.waiting + self._free():
                 raise RequestRefused(429, BUSY_MESSAGE)
             queue.append(ticket)
@@ -117,13 +115,11 @@ class FairQueue:
 
 
 # Where requests are worked on: each in a process of its own, with a deadline and a memory limit.
-#
-# Contract: the process that listens computes nothing exact, reads no table and waits for no ledger.
-# Tasks do all that. A task is the function of a route (`quick_route`, `scan_route`), which is given
-# the settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks
-# (plans, costs, levels, listings, reading files) have some seconds. Releases scan tables and have
-# minutes; their cost is estimated as a quick task first, so that only a scan can take long. Each
-# has its own
+# The process that listens computes nothing exact, reads no table and waits for no ledger. Tasks do
+# all that. A task is the function of a route (`quick_route`, `scan_route`), which is given the
+# settings, the visitor and the body and answers with a model, a text or bytes. Quick tasks (plans,
+# costs, levels, listings, reading files) have some seconds. Releases scan tables and have minutes;
+# their cost is estimated as a quick task first, so that only a scan can take long. Each has its own
 # turns, and everyone a fair share.
 
 
@@ -138,7 +134,7 @@ WORKER_MODULES = {
     "web": ("whosin.app.web.server", "flint", "whosin.report.html"),
     "charts": ("altair", "vl_convert"),
     "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
-    "tradeoff": ("highspy",),
+    "distortion": ("highspy",),
 }
 """The modules that are imported before tasks begin, by extra. Not opendp: it starts threads, and a
 process with threads cannot fork safely."""
@@ -150,7 +146,7 @@ SHARED_POOL = WorkerPool(
 
 
 class TaskQueue:
-    """The tasks of one server."""
+    """The tasks of one server, quick ones and scans, each kind with its own turns."""
 
     def __init__(self, settings: Settings, pool: WorkerPool = SHARED_POOL) -> None:
         self.pool = pool
@@ -245,7 +241,7 @@ def perform_task(module: str, name: str, given: tuple[Any, ...]) -> tuple[Any, .
     try:
         answer = unwrap(getattr(import_module(module), name))(*given)
     except RequestRefused as refused:
-        return "refused", refused.status, str(refused), refused.field
+        return "refused", refused.status, refused.args[0], refused.field, refused.hint
     return "answer", answer.model_dump() if isinstance(answer, BaseModel) else answer
 
 

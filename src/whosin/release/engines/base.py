@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import gzip
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -13,11 +15,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, SourceChanged, at, invalid_value
+from whosin.errors import InvalidInput, SourceChanged, at
 from whosin.exact import Array
-
-# What an engine must do. Contract: whatever it raises about rows never reaches a user.
-
 
 Progress = Callable[[float], None]
 """Told how much of a scan is done, from 0 to 1."""
@@ -27,6 +26,7 @@ RowCounter = Callable[[Iterable[Any]], Array]
 FILE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW_KINDS = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 FILE_ENDINGS = FILE_KINDS | ARROW_KINDS
+ACCEPTED_FRAMES = "a path, a pyarrow Table, or a pandas or Polars frame"
 ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
 
 
@@ -161,6 +161,71 @@ def list_drafts(folder: Path, owner: str) -> dict[Path, str]:
     return {each: each.name.rsplit(".", 2)[-2] for each in found}
 
 
+POSTGRES_SCHEMES = ("postgresql", "postgres")
+ADBC_PREFIX = "adbc:"
+SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(source: str) -> bool:
+    """Whether a source names a database that is read through a driver."""
+    if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
+        return True
+    path, mark, _ = source.partition("::")
+    return bool(mark) and is_sqlite(path)
+
+
+def is_sqlite(path: str | Path) -> bool:
+    """Whether a file is an SQLite database, by how it begins."""
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    except OSError:
+        return False
+
+
+LAZY_FRAME = ("polars", "LazyFrame")
+
+
+def collect_lazy(source: Any) -> Any:
+    """A lazy frame of Polars as a frame, and any other source as it is.
+
+    Raises:
+        InvalidInput: Polars cannot run it; its words may quote a value.
+    """
+    kind = type(source)
+    if (kind.__module__.partition(".")[0], kind.__name__) != LAZY_FRAME:
+        return source
+    with contextlib.suppress(Exception):
+        return source.collect()
+    raise InvalidInput("Polars cannot collect this LazyFrame", field="table", value=kind.__name__)
+
+
+def require_plain(source: object, ours: Sequence[Any]) -> bool:
+    """Whether a source is an Ibis table that an engine of ours opened.
+
+    Raises:
+        InvalidInput: an Ibis table of another database, or an expression: it could hold anything,
+            also what fails on some rows.
+    """
+    if type(source).__module__.partition(".")[0] != "ibis":
+        return False
+    import ibis
+    from ibis.expr.operations import DatabaseTable
+
+    if isinstance(source, ibis.Table) and isinstance(source.op(), DatabaseTable):
+        backend = source.get_backend()
+        if any(backend is each for each in ours):
+            return True
+    raise InvalidInput(
+        "an Ibis expression is not read as a table",
+        field="table",
+        value=type(source).__name__,
+        hint=f"give what its to_pyarrow() returns, or {ACCEPTED_FRAMES}",
+    )
+
+
 def file_kind(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
     name = path.rstrip("/*").removesuffix(".gz")
@@ -168,14 +233,23 @@ def file_kind(path: str) -> str:
     if result is None and Path(path).is_dir():
         inside = {_kind_by_name(each) for each in _visible_files(Path(path))} - {None}
         if len(inside) != 1:
-            accepted = "a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format"
-            held = f"files of {len(inside)} formats" if inside else "no such file"
-            raise invalid_value("table", accepted, f"{Path(path).name}, which holds {held}")
+            held = f"files of {len(inside)} formats" if inside else "no table"
+            raise InvalidInput(
+                f"the folder {Path(path).name} holds {held}",
+                field="table",
+                value=Path(path).name,
+                hint="give a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format",
+            )
         result = inside.pop()
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
-        raise invalid_value("table", ACCEPTED_SOURCES, Path(path).name)
+        raise InvalidInput(
+            f"{Path(path).name} is not a table that can be read",
+            field="table",
+            value=Path(path).name,
+            hint=f"give {ACCEPTED_SOURCES}",
+        )
     return result
 
 
@@ -186,10 +260,14 @@ def require_local(source: str) -> None:
         InvalidInput: something else; only its kind is named, since a URL may hold a secret.
     """
     if "://" in source:
-        accepted = (
-            "a local path, postgresql://…::table or adbc:driver:uri::table (Spark reads more)"
+        kind = f"{source.partition('://')[0][:20]}://…"
+        raise InvalidInput(
+            f"DuckDB does not read {kind}",
+            field="source",
+            value=kind,
+            hint="give a local path, postgresql://…::table or adbc:driver:uri::table; Spark "
+            "reads more",
         )
-        raise invalid_value("source", accepted, f"{source.partition('://')[0][:20]}://…")
 
 
 def _require_plain_folder(folder: Path) -> None:
@@ -197,8 +275,12 @@ def _require_plain_folder(folder: Path) -> None:
     formats = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
     for name, mark in formats.items():
         if next(folder.glob(mark), None) is not None:
-            accepted = f"a plain folder: {name} tables are read by Spark, as ::table"
-            raise invalid_value("table", accepted, folder.name)
+            raise InvalidInput(
+                f"{folder.name} is a {name} table, not a plain folder of files",
+                field="table",
+                value=folder.name,
+                hint="read it with Spark, as ::table",
+            )
 
 
 def list_files(path: str, kind: str) -> list[str]:
@@ -274,7 +356,8 @@ def memory_tables(expression: Any) -> list[Any]:
 
 def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
-    return invalid_value("table", f"a readable {kind} file", Path(source).name)
+    name = Path(source).name
+    return InvalidInput(f"{name} cannot be read as {kind}", field="table", value=name)
 
 
 def whole_numbers(column: Any) -> Array:
@@ -296,8 +379,8 @@ def _chunk_numbers(chunk: Any) -> Array:
 # CSV files: what their first line says, and how every engine reads the others.
 #
 # Contract: a row is one line, whatever is on it, and no line changes how another one is read or
-# makes
-# a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do not carry over.
+# makes a reader fail. A line ends at LF, CR or CR LF, or at the file's end; quotes do not carry
+# over.
 #
 # - Names and separator come from the first line alone; a later line that repeats it is no row.
 # - Every column is text. An empty field is missing, whether it is quoted or not.
@@ -336,8 +419,11 @@ def read_header(files: Sequence[str]) -> Header:
     first = headers[files[0]]
     for file, header in headers.items():
         if header != first:
-            accepted = f"made of files with the header of {Path(files[0]).name}"
-            raise invalid_value("table", accepted, Path(file).name)
+            raise InvalidInput(
+                f"{Path(file).name} has another header than {Path(files[0]).name}",
+                field="table",
+                value=Path(file).name,
+            )
     return first
 
 
@@ -345,18 +431,27 @@ def parse_header(line: str) -> Header:
     """A header from its line; the separator is the one that it has most."""
     separator = max(CSV_SEPARATORS, key=line.count)
     if line.count('"') % 2 or CUT_CHARACTER in line or len(line.encode()) > MAX_LINE_LENGTH:
-        accepted = "one line with its quotes closed, of at most a million bytes"
-        raise invalid_value("header of the CSV file", accepted, "another")
+        raise InvalidInput(
+            "the header of the CSV file has an open quote, a character that cannot be read, or "
+            "more than "
+            "a million bytes",
+            field="header of the CSV file",
+        )
     names = next(csv.reader([line], delimiter=separator), [])
     if not any(names):
-        raise invalid_value("table", "a CSV file with a header", "an empty first line")
+        raise InvalidInput(
+            "the first line of the CSV file is empty", field="table", hint="put a header there"
+        )
     columns = tuple(name or f"column{index}" for index, name in enumerate(names))
     seen: dict[str, int] = {}
     for index, name in enumerate(columns, 1):
         # By their positions: without a header the first line is somebody's row.
         if name.lower() in seen:
-            got = f"columns {seen[name.lower()]} and {index} with one name"
-            raise invalid_value("header of the CSV file", "made of names that differ", got)
+            raise InvalidInput(
+                f"columns {seen[name.lower()]} and {index} of the CSV file have the same name",
+                field="header of the CSV file",
+                value=(seen[name.lower()], index),
+            )
         seen[name.lower()] = index
     return Header(columns, separator, line)
 
@@ -368,19 +463,22 @@ def _read_header(file: str) -> Header:
         with opener(file, "rb") as lines:
             line = lines.readline(MAX_LINE_LENGTH + 5).split(b"\r")[0].decode()
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise invalid_value("header of the CSV file", "UTF-8", Path(file).name) from None
+        raise InvalidInput(
+            f"the header of {Path(file).name} is not UTF-8",
+            field="header of the CSV file",
+            value=Path(file).name,
+        ) from None
     return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
-
-
-# Whether several files are one table, by what they say about their columns and never by rows.
 
 
 def require_different(names: Iterable[str]) -> None:
     """Engines take names that differ only in small and capital letters for one."""
     listed = [name.upper().lower() for name in names]
     if len(set(listed)) != len(listed):
-        accepted = "names that differ by more than capital letters"
-        raise invalid_value("columns of the table", accepted, "two alike")
+        raise InvalidInput(
+            "two columns of the table have names that differ in capital letters only",
+            field="columns of the table",
+        )
 
 
 def name_difference(before: object, now: object) -> str:
@@ -430,9 +528,12 @@ def one_schema(schemas: Mapping[str, object]) -> object:
     first = next(iter(schemas))
     for file, schema in schemas.items():
         if schema != schemas[first]:
-            accepted = f"made of files with the columns and types of {Path(first).name}"
             found = name_difference(schemas[first], schema)
-            raise invalid_value("table", accepted, f"{Path(file).name}, where {found}")
+            raise InvalidInput(
+                f"{Path(file).name} has other columns than {Path(first).name}: {found}",
+                field="table",
+                value=Path(file).name,
+            )
     return schemas[first]
 
 
@@ -486,3 +587,16 @@ def require_unchanged(known: object, now: object) -> None:
     if now != known:
         changed = "the table has other columns than when it was opened"
         raise SourceChanged(f"{changed}: {name_difference(known, now)}")
+
+
+def sql_literal(value: object) -> str:
+    """A value in SQL."""
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    text = str(value).replace("'", "''")
+    return f"'{text}'"
+
+
+def sql_identifier(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'

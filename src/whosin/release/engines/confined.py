@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.release.engines.base import (
     Schema,
     listed_names,
@@ -31,16 +31,12 @@ from whosin.release.engines.base import (
     refuse_unreadable,
     require_different,
     split_name,
-)
-from whosin.release.engines.database_tables import UNUSABLE_TYPE
-from whosin.release.engines.databases import DatabaseTable, FetchedTables
-from whosin.release.engines.files import (
-    NO_EXTENSIONS,
-    csv_query,
-    holds_text,
     sql_identifier,
     sql_literal,
 )
+from whosin.release.engines.database_tables import UNUSABLE_TYPE
+from whosin.release.engines.databases import DatabaseTable, FetchedTables
+from whosin.release.engines.files import NO_EXTENSIONS, csv_query, holds_text
 
 DATABASE_NAME = "whosin_data"
 CONFINED_SETTINGS = {
@@ -92,7 +88,7 @@ class ConfinedDatabase:
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
-        self.fetched = FetchedTables(self.connection)
+        self._fetched: FetchedTables | None = None
         try:
             for name, value in CONFINED_SETTINGS.items():
                 self.connection.execute(f"SET {name} = {sql_literal(value)}")
@@ -227,11 +223,20 @@ class ConfinedDatabase:
 
     def fetched_table(self, table: DatabaseTable) -> Any:
         """A table of another database, whose rows are here while an expression runs."""
-        return self.table(self.fetched.add(table))
+        if self._fetched is None:
+            self._fetched = FetchedTables(self.connection)
+        return self.table(self._fetched.add(table))
+
+    def filled(self, expression: Any) -> contextlib.AbstractContextManager[None]:
+        """The rows of other databases that an expression needs are here in this block."""
+        if self._fetched is None:
+            return contextlib.nullcontext()
+        return self._fetched.filled(expression)
 
     def interrupt(self) -> None:
         """Stop what is running, here or in another database."""
-        self.fetched.cancel()
+        if self._fetched is not None:
+            self._fetched.cancel()
         self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
@@ -249,8 +254,9 @@ class ConfinedDatabase:
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:
-            accepted = "a frame whose columns have types that DuckDB knows"
-            raise invalid_value("table", accepted, "another") from None
+            raise InvalidInput(
+                "the frame has a column of a type that DuckDB does not know", field="table"
+            ) from None
 
     def register(self, source: Any) -> str:
         """Something of Arrow's that can be scanned again and again, by a new name."""

@@ -1,4 +1,11 @@
-"""Drivers of databases: PostgreSQL, SQLite, and any other through ADBC."""
+"""Drivers of databases: PostgreSQL, SQLite, and any other through ADBC.
+
+Any database that has an ADBC driver: `adbc:driver:uri::table`. The driver says which columns there
+are, and their Arrow types; the needed ones are selected by their names, and nothing is computed
+there. How a driver reads its rows is up to the driver: one that fails on some of them makes a
+release fail after its debit, and suspends the dataset. A name and a password for it come from the
+environment.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import UnknownName, Unsupported, invalid_value
-from whosin.release.engines.base import require_different, split_name
+from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.release.engines.base import require_different, split_name, sql_identifier, sql_literal
 from whosin.release.engines.database_tables import (
     PRESENT_OPERATOR,
     Address,
@@ -18,13 +25,12 @@ from whosin.release.engines.database_tables import (
     unusable_column,
 )
 from whosin.release.engines.databases import DatabaseTable
-from whosin.release.engines.files import NO_EXTENSIONS, holds_text, sql_identifier, sql_literal
+from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
 # PostgreSQL, through its ADBC driver, libpq: PGPASSWORD, ~/.pgpass and services work.
 #
 # Contract: a scan is one statement in one read-only transaction, which also looks whether the
-# columns
-# are still the ones that they were. What a column becomes depends on its type:
+# columns are still the ones that they were. What a column becomes depends on its type:
 #
 # - whole numbers, doubles, truths, dates and moments are themselves; a moment with a zone is as it
 #   is
@@ -143,17 +149,24 @@ class PostgreSQL:
             raise UnknownName("table", address.table, self.tables(connection, views))
         schema, table, number, plain = listed[name]
         if not plain and not views:
-            accepted = (
-                "a table: views, foreign tables, tables with computed columns or under row "
-                "security only with views = true"
+            raise InvalidInput(
+                f"{address.table} is a view or a foreign table, has computed columns, or is "
+                "under row "
+                "security",
+                field="table",
+                value=address.table,
+                hint="views = true allows it",
             )
-            raise invalid_value("table", accepted, address.table)
         encoding, database, size, server, host = _fetch_rows(
             connection, SERVER_QUERY.format(table=number)
         )[0]
         if encoding not in SERVER_ENCODINGS:
-            accepted = f"in a database with the encoding {' or '.join(SERVER_ENCODINGS)}"
-            raise invalid_value("table", accepted, encoding)
+            raise InvalidInput(
+                f"the database has the encoding {encoding}; {' and '.join(SERVER_ENCODINGS)} "
+                "are read",
+                field="table",
+                value=encoding,
+            )
         if not views:
             # With a policy on it the server then refuses the query, whatever the rows are.
             _run_sql(connection, "SET LOCAL row_security = off")
@@ -311,7 +324,9 @@ class SQLite:
         )
         columns = tuple(_column_sqlite(str(name), str(kind or "")) for name, kind, hidden in listed)
         if not columns:
-            raise invalid_value("table", "one with columns", address.table)
+            raise InvalidInput(
+                f"the table {address.table} has no columns", field="table", value=address.table
+            )
         require_different(column.name for column in columns)
         file = Path(address.uri)
         return DatabaseTable(
@@ -398,15 +413,6 @@ def _rows_sqlite(connection: Any, sql: str) -> list[Any]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
-# Any database that has an ADBC driver: `adbc:driver:uri::table`.
-#
-# Contract: the driver says which columns there are, and their Arrow types; the needed ones are
-# selected by their names, and nothing is computed there. How a driver reads its rows is up to the
-# driver: one that fails on some of them makes a release fail after its debit, and suspends the
-# dataset.
-# A name and a password for it come from the environment.
-
-
 CREDENTIAL_VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWORD"}
 """Options that every ADBC driver has, and where they come from."""
 
@@ -433,7 +439,7 @@ class AnyDriver:
 
     def tables(self, connection: Any, views: bool) -> list[str]:
         """Drivers list tables in their own ways."""
-        raise Unsupported("tables are listed for PostgreSQL and SQLite alone")
+        raise Unsupported("tables can be listed for PostgreSQL and SQLite only")
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
         """A table by its Arrow schema."""
@@ -442,8 +448,9 @@ class AnyDriver:
         try:
             kinds = connection.adbc_get_table_schema(name, **named)
         except Exception:
-            accepted = "one that the driver knows"
-            raise invalid_value("table", accepted, repr(address.table)) from None
+            raise InvalidInput(
+                f"the driver finds no table {address.table!r}", field="table", value=address.table
+            ) from None
         columns = tuple(_column_any_driver(each.name, each.type) for each in kinds)
         require_different(column.name for column in columns)
         parts = (schema, name) if named else (name,)

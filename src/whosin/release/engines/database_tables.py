@@ -1,8 +1,21 @@
-"""Tables of databases: their addresses, columns, and which of these an expression needs."""
+"""Tables of databases: their addresses, columns, and which of these an expression needs.
+
+Where a table of a database is, as a source says it. Three forms,
+`postgresql://host/database::schema.table`, `file.sqlite::table` and `adbc:driver:uri::table`. Who
+asks is known from the environment or the client's own files: a source with a password in it is
+refused, and the refusal repeats nothing of it.
+
+A column of a database: what it is asked for as, what it arrives as, what it becomes. Neither the
+database's expression nor DuckDB's fails on any value: what has no value in the column's type is
+missing.
+
+Columns are found from the end, operation by operation; an operation that is not listed here needs
+all of them. A row may be left out where it lies only if the expression drops it first of all,
+whoever reads the table: conditions here are weaker than the ones that DuckDB still applies.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +23,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from whosin.errors import invalid_value
-from whosin.release.engines.files import sql_identifier
-
-# Where a table of a database is, as a source says it.
-#
-# Contract: three forms, `postgresql://host/database::schema.table`, `file.sqlite::table` and
-# `adbc:driver:uri::table`. Who asks is known from the environment or the client's own files: a
-# source
-# with a password in it is refused, and the refusal repeats nothing of it.
-
+from whosin.errors import InvalidInput
+from whosin.release.engines.base import ADBC_PREFIX, sql_identifier
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
-POSTGRES_SCHEMES = ("postgresql", "postgres")
-ADBC_PREFIX = "adbc:"
-SQLITE_MAGIC = b"SQLite format 3\0"
 ADDRESS_FORMS = "postgresql://host/database::schema.table, file::table or adbc:driver:uri::table"
 CONNECTION_PARAMETERS = frozenset(
     {
@@ -63,21 +65,23 @@ class Address:
         return self.system != SQLITE or not self.known
 
 
-def read_address(source: object) -> Address | None:
-    """The address of a table in a database; None for other sources, DuckDB's own among them.
+def read_address(source: str) -> Address:
+    """The address of a table in a database, which `is_database` knows by its form.
 
     Raises:
         InvalidInput: a source like one, which is none.
     """
-    if not isinstance(source, str) or not is_database(source):
-        return None
     database, mark, table = source.rpartition("::")
     if not mark or not table or table.startswith("1]"):  # an IPv6 address, and no table
-        raise invalid_value("source", f"given with its table: {ADDRESS_FORMS}", "none")
+        raise InvalidInput(
+            "source names a database and no table", field="source", hint=f"write {ADDRESS_FORMS}"
+        )
     if source.startswith(ADBC_PREFIX):
         name, colon, uri = database.removeprefix(ADBC_PREFIX).partition(":")
         if not colon or not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name):
-            raise invalid_value("source", "adbc:driver:uri::table", "another form")
+            raise InvalidInput(
+                "source names no ADBC driver", field="source", hint="write adbc:driver:uri::table"
+            )
         _refuse_secrets(uri)
         return Address(name, uri, table, known=False)
     if "://" in database:
@@ -86,37 +90,24 @@ def read_address(source: object) -> Address | None:
     return Address(SQLITE, str(Path(database).resolve()), table)
 
 
-def is_database(source: str) -> bool:
-    """Whether a source names a database that is read through a driver."""
-    if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
-        return True
-    path, mark, _ = source.partition("::")
-    return bool(mark) and is_sqlite(path)
-
-
-def is_sqlite(path: str | Path) -> bool:
-    """Whether a file is an SQLite database, by how it begins."""
-    try:
-        if not os.path.isfile(path):
-            return False
-        with open(path, "rb") as file:
-            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    except OSError:
-        return False
-
-
 def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         secret = parts.password is not None
         asked = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        raise invalid_value("source", ADDRESS_FORMS, "a URL that cannot be read") from None
+        raise InvalidInput(
+            "source has a URL that cannot be read", field="source", hint=f"write {ADDRESS_FORMS}"
+        ) from None
     _refuse_secrets(url, secret)
     for name, _ in asked:
         if name not in CONNECTION_PARAMETERS:
-            accepted = "a URL with parameters of a connection, such as sslmode"
-            raise invalid_value("source", accepted, repr(name[:40]))
+            raise InvalidInput(
+                f"source has the parameter {name[:40]!r}",
+                field="source",
+                value=name[:40],
+                hint="only parameters of a connection are taken, such as sslmode",
+            )
 
 
 def _refuse_secrets(uri: str, secret: bool = False) -> None:
@@ -126,17 +117,12 @@ def _refuse_secrets(uri: str, secret: bool = False) -> None:
     words = re.findall(r"([A-Za-z_]+)\s*=", uri)
     named = any(SECRET_PATTERN.search(word) and word.lower() not in OPEN_WORDS for word in words)
     if secret or ":" in user or named:
-        accepted = (
-            "given without a password: it comes from PGPASSWORD, ~/.pgpass or a service file for "
-            "PostgreSQL, and from WHOSIN_SOURCE_PASSWORD for other drivers"
+        raise InvalidInput(
+            "source has a password in it",
+            field="source",
+            hint="give it by PGPASSWORD, ~/.pgpass or a service file for PostgreSQL, and by "
+            "WHOSIN_SOURCE_PASSWORD for other drivers",
         )
-        raise invalid_value("source", accepted, "one with a password")
-
-
-# A column of a database: what it is asked for as, what it arrives as, what it becomes.
-#
-# Contract: neither the database's expression nor DuckDB's fails on any value: what has no value in
-# the column's type is missing.
 
 
 UNUSABLE_TYPE = "VARCHAR[]"
@@ -195,14 +181,6 @@ def empty_table_sql(columns: Sequence[DatabaseColumn]) -> str:
     """DuckDB's query for a table with these columns and no rows."""
     listed = (f"CAST(NULL AS {each.kind}) AS {sql_identifier(each.name)}" for each in columns)
     return f"SELECT {', '.join(listed)} WHERE false"
-
-
-# Which columns of a table an expression needs, and which rows it certainly does not.
-#
-# Contract: columns are found from the end, operation by operation; an operation that is not listed
-# here needs all of them. A row may be left out where it lies only if the expression drops it first
-# of
-# all, whoever reads the table: conditions here are weaker than the ones that DuckDB still applies.
 
 
 PRESENT_OPERATOR = "present"

@@ -1,4 +1,15 @@
-"""Opening and fetching tables of databases into DuckDB."""
+"""Opening and fetching tables of databases into DuckDB.
+
+What databases there are, and how a table of one is opened and its rows are fetched. `open_table`
+reads what the database says of a table, and no row. Until rows are asked for, a failure is the
+database's, and says so (`SourceUnreachable`); from then on it may be about rows, and is repeated
+nowhere.
+
+Rows of databases in DuckDB, for as long as one expression runs. Outside a scan a table is there
+without rows, so that everything can be checked. For a scan the needed columns are fetched once, in
+one state of the database, into a table of DuckDB's, which spills as others do, and which is dropped
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +22,7 @@ from typing import Any, Protocol
 
 from whosin.errors import SourceChanged, SourceUnreachable, WhosinError
 from whosin.extras import require_extras
-from whosin.release.engines.base import require_unchanged
+from whosin.release.engines.base import require_unchanged, sql_identifier
 from whosin.release.engines.database_tables import (
     POSTGRESQL,
     SQLITE,
@@ -24,7 +35,6 @@ from whosin.release.engines.database_tables import (
     row_conditions,
     select_sql,
 )
-from whosin.release.engines.files import sql_identifier
 
 __all__ = [
     "Address",
@@ -34,13 +44,6 @@ __all__ = [
     "open_table",
     "read_address",
 ]
-
-
-# What databases there are, and how a table of one is opened and its rows are fetched.
-#
-# Contract: `open_table` reads what the database says of a table, and no row. Until rows are asked
-# for, a failure is the database's, and says so (`SourceUnreachable`); from then on it may be about
-# rows, and is repeated nowhere.
 
 
 @dataclass(frozen=True)
@@ -194,13 +197,6 @@ def _connected_for_rows(address: Address) -> Iterator[None]:
 def _close_connection(opened: Any) -> None:
     with contextlib.suppress(Exception):
         opened.close()
-
-
-# Rows of databases in DuckDB, for as long as one expression runs.
-#
-# Contract: outside a scan a table is there without rows, so that everything can be checked. For a
-# scan the needed columns are fetched once, in one state of the database, into a table of DuckDB's,
-# which spills as others do, and which is dropped afterwards.
 
 
 TABLE_NUMBERS = count()

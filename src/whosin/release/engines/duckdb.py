@@ -1,4 +1,9 @@
-"""DuckDB inside this process, the default engine, and its spill folders."""
+"""DuckDB inside this process, the default engine, and its spill folders.
+
+Each source, or each set of tables that belong together, has a database of its own, which can reach
+nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
+(`spilling`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
-from whosin.plain_files import SPILL, PrivateFolder, check_plain
+from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines import files as engines_files
 from whosin.release.engines.base import (
     Engine,
@@ -26,18 +31,20 @@ from whosin.release.engines.base import (
     WrittenFile,
     file_kind,
     further_source,
+    is_database,
+    is_sqlite,
     list_files,
     memory_tables,
     refuse_unreadable,
     require_local,
+    require_plain,
+    sql_identifier,
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.database_tables import SQLITE, is_sqlite
+from whosin.release.engines.database_tables import SQLITE
 from whosin.release.engines.databases import Address, list_tables, open_table, read_address
-from whosin.release.engines.files import arrow_table, require_plain, require_sound
-
-# Where rows that do not fit into memory go: see `plain_files`.
+from whosin.release.engines.files import arrow_table, require_sound
 
 
 class SpillFolder(PrivateFolder):
@@ -50,16 +57,10 @@ class SpillFolder(PrivateFolder):
     def __init__(self, folder: object = None) -> None:
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
-            raise invalid_value("spill", "an existing folder", home.name)
-        super().__init__(SPILL, home)
-
-
-# DuckDB inside this process: the default engine.
-#
-# Each source, or each set of tables that belong together, has a database of its own, which can
-# reach
-# nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
-# (`spilling`).
+            raise InvalidInput(
+                f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
+            )
+        super().__init__(SPILL_PREFIX, home)
 
 
 BATCH_ROWS = 1_000_000
@@ -136,9 +137,8 @@ class DuckDB(Engine):
         if not isinstance(source, str):
             require_plain(source, ())
             return home.frame(arrow_table(source)), []
-        address = read_address(source)
-        if address is not None:
-            return home.fetched_table(open_table(address, views=self._views)), []
+        if is_database(source):
+            return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
         if "::" in source:
             path, _, name = source.partition("::")
@@ -175,6 +175,18 @@ class DuckDB(Engine):
         result: Array = self._run(expression, progress, counted)
         return result
 
+    def digest_texts(self, texts: Any) -> tuple[int, int, int]:
+        """How many rows a table with one column, `text`, has, and two sums of the first digits of
+        their MD5: 32 bits each, so that sums of 2^31 rows fit 64 bits."""
+
+        def summed(home: ConfinedDatabase, expression: Any) -> Any:
+            digests = f"SELECT md5_number(text) AS digest FROM ({self._sql(home, expression)})"
+            parts = "sum((digest >> 96)::BIGINT), sum(((digest >> 64) & 4294967295)::BIGINT)"
+            return home.connection.execute(f"SELECT count(*), {parts} FROM ({digests})").fetchone()
+
+        result: tuple[int, int, int] = self._run(texts, None, summed)
+        return result
+
     def _run(
         self,
         expression: Any,
@@ -185,7 +197,7 @@ class DuckDB(Engine):
         home.require_same()
 
         def fetched() -> Any:
-            with home.fetched.filled(expression):
+            with home.filled(expression):
                 return work(home, expression)
 
         return run_interruptibly(fetched, home.interrupt, lambda: _report_progress(home, progress))
@@ -200,10 +212,10 @@ class DuckDB(Engine):
         counts = np.zeros(table.cells, np.int64)
         counts[whole_numbers(result.column("code"))] = whole_numbers(result.column("rows"))
         drawn = np.zeros_like(counts)
-        for codes in _spelled_out(counts):
+        for codes in _repeat_cells(counts):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
-        batches = (table.batch(codes) for codes in _spelled_out(drawn))
+        batches = (table.batch(codes) for codes in _repeat_cells(drawn))
         return engines_files.write_draft(batches, schema, Path(path), owner)
 
     def write_batches(
@@ -270,8 +282,15 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
-        result = home.connection.sql(self._sql(home, expression)).to_arrow_table()
-        return result.cast(expression.schema().to_pyarrow())
+        answer = home.connection.sql(self._sql(home, expression))
+        schema = expression.schema().to_pyarrow()
+        # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
+        # its functions for that.
+        kinds = [(each, str(kind)) for each, kind in zip(schema, answer.types, strict=True)]
+        if any(kind == "HUGEINT" and str(each.type) == "int64" for each, kind in kinds):
+            answer = answer.project(", ".join(_narrow_sum(each, kind) for each, kind in kinds))
+        result = answer.to_arrow_table()
+        return result if result.schema.equals(schema) else result.cast(schema)
 
     def _read(self, home: ConfinedDatabase, source: str, files: list[str], kind: str) -> Any:
         if kind == "arrow":
@@ -289,6 +308,14 @@ def _engine_settings(memory: str | None, threads: int | None) -> list[tuple[str,
     if threads is not None:
         result.append(("threads", "a whole number of at least 1", "threads", threads))
     return result
+
+
+def _narrow_sum(field: Any, kind: str) -> str:
+    """A column as SQL, a whole number of 64 bits where it is to be one."""
+    name = sql_identifier(field.name)
+    if kind == "HUGEINT" and str(field.type) == "int64":
+        return f"CAST({name} AS BIGINT) AS {name}"
+    return name
 
 
 def _check_existing(path: str | Path) -> Path:
@@ -314,7 +341,7 @@ def _let_go(
     folder.remove()
 
 
-def _spelled_out(counts: Array) -> Iterator[Array]:
+def _repeat_cells(counts: Array) -> Iterator[Array]:
     """Each cell's number as often as it has rows, in batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]), BATCH_ROWS):

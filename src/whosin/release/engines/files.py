@@ -1,4 +1,26 @@
-"""Files and frames: Arrow, Parquet drafts, pandas, Polars, and the lines of CSV files."""
+"""Files and frames: Arrow, Parquet drafts, pandas, Polars, and the lines of CSV files.
+
+What types the columns have, and whether a frame is accepted, depends on its own types and never on
+its values; no message quotes one. Where a frame does not say what a column holds (the type "object"
+of pandas), the column is text: numbers, truths and dates as Python writes them, other things
+missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
+
+Arrow files that can be read without harm. Pyarrow trusts the lengths and offsets of an Arrow file,
+and a damaged one can crash the process. So a file is read whole and validated in a process of its
+own before anything else reads it, once for as long as it stays the same file.
+
+Writing a Parquet file in two steps: a draft under a hidden name, then its public one. A draft is
+whole, and its digest names it. It gets the public name after the ledger has stored that digest, and
+only where nothing has the name: a table that was drawn and not stored is never published, one that
+was stored is still there after a crash, and no file is replaced. What a killed process leaves is
+for its owner only. Drafts are locked by the process that wrote them, so that those whose process is
+gone, and which no ledger knows, can be removed.
+
+The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them. A
+release reads what it can and says nothing about the rest. `find_broken_lines` counts exactly the
+lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private, and never part
+of a release.
+"""
 
 from __future__ import annotations
 
@@ -19,45 +41,23 @@ from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, inval
 from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (
+    ACCEPTED_FRAMES,
     BYTE_ORDER_MARK,
     CUT_CHARACTER,
     DIGEST_LETTERS,
     MAX_LINE_LENGTH,
     Header,
     WrittenFile,
+    collect_lazy,
     draft_name,
     read_header,
     refuse_unreadable,
     require_different,
+    sql_identifier,
+    sql_literal,
 )
 
-# Frames in memory as Arrow tables.
-#
-# Contract: what types the columns have, and whether a frame is accepted, depends on its own types
-# and
-# never on its values; no message quotes one. Where a frame does not say what a column holds (the
-# type
-# "object" of pandas), the column is text: numbers, truths and dates as Python writes them, other
-# things missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
-
-
 SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, datetime.time)
-ACCEPTED_SOURCES = "a path, a pyarrow Table, or a pandas or Polars frame"
-LAZY_FRAME = ("polars", "LazyFrame")
-
-
-def collect_lazy(source: Any) -> Any:
-    """A lazy frame of Polars as a frame, and any other source as it is.
-
-    Raises:
-        InvalidInput: Polars cannot run it; its words may quote a value.
-    """
-    kind = type(source)
-    if (kind.__module__.partition(".")[0], kind.__name__) != LAZY_FRAME:
-        return source
-    with contextlib.suppress(Exception):
-        return source.collect()
-    raise invalid_value("table", "a LazyFrame that Polars can collect", kind.__name__)
 
 
 def arrow_table(source: Any) -> Any:
@@ -69,7 +69,7 @@ def arrow_table(source: Any) -> Any:
         source = pa.Table.from_batches([source])
     if not isinstance(source, pa.Table):
         if getattr(source, "__arrow_c_stream__", None) is None:
-            raise invalid_value("table", ACCEPTED_SOURCES, type(source).__name__)
+            raise invalid_value("table", ACCEPTED_FRAMES, type(source).__name__)
         try:
             source = _arrow_from_pandas(source) if hasattr(source, "dtypes") else pa.table(source)
         except InvalidInput:
@@ -79,8 +79,11 @@ def arrow_table(source: Any) -> Any:
         else:
             failed = False
         if failed:
-            accepted = "a frame whose columns have types that Arrow knows"
-            raise invalid_value("table", accepted, type(source).__name__)
+            raise InvalidInput(
+                f"the {type(source).__name__} has a column of a type that Arrow does not know",
+                field="table",
+                value=type(source).__name__,
+            )
     require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):
@@ -89,26 +92,6 @@ def arrow_table(source: Any) -> Any:
             column = source.column(index).cast(pa.timestamp(field.type.unit))
             source = source.set_column(index, field.name, column)
     return source
-
-
-def require_plain(source: object, ours: Sequence[Any]) -> bool:
-    """Whether a source is an Ibis table that an engine of ours opened.
-
-    Raises:
-        InvalidInput: an Ibis table of another database, or an expression: it could hold anything,
-            also what fails on some rows.
-    """
-    if type(source).__module__.partition(".")[0] != "ibis":
-        return False
-    import ibis
-    from ibis.expr.operations import DatabaseTable
-
-    if isinstance(source, ibis.Table) and isinstance(source.op(), DatabaseTable):
-        backend = source.get_backend()
-        if any(backend is each for each in ours):
-            return True
-    accepted = f"{ACCEPTED_SOURCES} (of an Ibis table, what its to_pyarrow() returns)"
-    raise invalid_value("table", accepted, "an Ibis expression")
 
 
 def _arrow_from_pandas(frame: Any) -> Any:
@@ -176,15 +159,8 @@ def _decode_text(value: bytes | None) -> str | None:
         return None
 
 
-# Arrow files that can be read without harm.
-#
-# Contract: pyarrow trusts the lengths and offsets of an Arrow file, and a damaged one can crash the
-# process. So a file is read whole and validated in a process of its own before anything else reads
-# it, once for as long as it stays the same file.
-
-
 READER_LIMITS = TaskLimits(86400.0, 8 << 30)
-MOST_KEPT = 10_000
+MAX_REMEMBERED_FILES = 10_000
 
 _sound: dict[tuple[str, int, int, int], None] = {}
 
@@ -203,22 +179,13 @@ def require_sound(files: Sequence[str]) -> None:
         except (Crashed, InvalidInput, OutOfMemory, TookTooLong):
             raise refuse_unreadable(file, "arrow") from None
         _sound[same] = None
-        if len(_sound) > MOST_KEPT:
+        if len(_sound) > MAX_REMEMBERED_FILES:
             _sound.pop(next(iter(_sound)))
 
 
 def _file_identity(file: str) -> tuple[str, int, int, int]:
     about = os.stat(file)
     return os.path.realpath(file), about.st_ino, about.st_size, about.st_mtime_ns
-
-
-# Writing a Parquet file in two steps: a draft under a hidden name, then its public one.
-#
-# Contract: a draft is whole, and its digest names it. It gets the public name after the ledger has
-# stored that digest, and only where nothing has the name: a table that was drawn and not stored is
-# never published, one that was stored is still there after a crash, and no file is replaced. What a
-# killed process leaves is for its owner only. Drafts are locked by the process that wrote them, so
-# that those whose process is gone, and which no ledger knows, can be removed.
 
 
 PARTIAL_SUFFIX = ".partial"
@@ -254,12 +221,15 @@ def write_draft(batches: Iterable[Any], schema: Any, path: Path, owner: str = ""
 
 def publish_draft(path: Path, digest: str) -> bool:
     """Give a draft its public name, if nothing has it; whether the file of this digest is there
-    now. A draft whose name is taken stays."""
+    now. A draft whose name is taken stays, for whoever asks again: the ledger has stored its
+    digest, so that it needs no lock."""
     draft = _find_draft(path, digest)
     if draft is not None:
         with contextlib.suppress(FileExistsError):
             link_new(draft, path)
     if _file_digest(path) != digest:
+        if draft in _LOCKED_FOLDERS:
+            os.close(_LOCKED_FOLDERS.pop(draft))
         return False
     discard_draft(path, digest)
     return True
@@ -285,13 +255,6 @@ def _file_digest(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, InvalidInput):
         return None
-
-
-# The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them.
-#
-# Contract: a release reads what it can and says nothing about the rest. `find_broken_lines` counts
-# exactly the lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private,
-# and never part of a release.
 
 
 ENCODING_ERROR = "INVALID ENCODING"
@@ -355,19 +318,6 @@ def find_broken_lines(files: Sequence[str]) -> BrokenLines:
     kinds.pop("TOO MANY COLUMNS", None)  # what follows U+001F
     unreadable = sum(kinds.values()) + int(longer)
     return BrokenLines(encoding, unreadable, short, long, quotes)
-
-
-def sql_literal(value: object) -> str:
-    """A value in SQL."""
-    if isinstance(value, bool | int):
-        return str(value).lower()
-    text = str(value).replace("'", "''")
-    return f"'{text}'"
-
-
-def sql_identifier(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _row_lines_sql(

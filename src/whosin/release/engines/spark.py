@@ -1,4 +1,15 @@
-"""Spark through the same Ibis expressions: the engine and its sessions."""
+"""Spark through the same Ibis expressions: the engine and its sessions.
+
+Spark sessions: which settings they have, where they spill, what they must not write, and how far
+they are. Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
+local session listens to this machine alone. Answers do not depend on the settings of a program or a
+machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
+the meaning of an expression or of a file is as Spark has it by default, or as we need it. A program
+whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
+
+The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
+cannot let a privacy unit count twice: all its rows meet in one task, by a hash of the privacy unit.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +31,7 @@ import numpy as np
 from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
 from whosin.exact import Array
 from whosin.extras import require_extras
-from whosin.interrupts import POLL_SECONDS, run_interruptibly
+from whosin.interrupts import INTERRUPT_POLL_SECONDS, run_interruptibly
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
     Engine,
@@ -31,6 +42,7 @@ from whosin.release.engines.base import (
     Schema,
     WrittenFile,
     file_kind,
+    is_database,
     list_files,
     memory_tables,
     one_schema,
@@ -38,14 +50,15 @@ from whosin.release.engines.base import (
     parse_header,
     read_header,
     refuse_unreadable,
+    require_plain,
 )
 from whosin.release.engines.database_tables import needed_columns, row_conditions
 from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
 from whosin.release.engines.duckdb import SpillFolder
-from whosin.release.engines.files import arrow_table, require_plain
+from whosin.release.engines.files import arrow_table
 from whosin.release.engines.spark_workers import (
     CODE,
-    LONGEST_LINE,
+    LINE_LENGTH_SETTING,
     MAX_READ_LENGTH,
     ROWS,
     TALLY_SCHEMA,
@@ -60,18 +73,6 @@ from whosin.release.engines.spark_workers import (
     valid_texts,
 )
 from whosin.validation import check_kind
-
-# Spark sessions: which settings they have, where they spill, what they must not write, and how far
-# they are.
-#
-# Contract: nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
-# local session listens to this machine alone. Answers do not depend on the settings of a program or
-# a
-# machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
-# the meaning of an expression or of a file is as Spark has it by default, or as we need it. A
-# program
-# whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
-
 
 QUOTING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that quote values of failed expressions."""
@@ -133,7 +134,6 @@ FREE_SETTINGS = (
     *("execution.arrow.maxRecordsPerBatch", "catalogImplementation", "maxPlanStringLength"),
 )
 """How the settings of SQL begin that say where and how fast, and change no answer."""
-ONE_SPARK = "handed over, as in Spark(session=spark), since this program runs Spark already"
 
 _OUR_SESSIONS: list[OwnSpark] = []
 """The Spark of this process that we started, while it runs."""
@@ -147,8 +147,12 @@ def spill_folder(folder: object) -> SpillFolder:
     if _SPILL_FOLDERS:
         (first,) = _SPILL_FOLDERS
         if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
-            accepted = "the one of this program's first Spark session, or left out"
-            raise invalid_value("spill", accepted, Path(str(folder)).name)
+            raise InvalidInput(
+                "spill cannot change: Spark keeps the folder of this program's first session",
+                field="spill",
+                value=Path(str(folder)).name,
+                hint="leave it out",
+            )
         return first
     _SPILL_FOLDERS.append(SpillFolder(folder))
     return _SPILL_FOLDERS[0]
@@ -191,8 +195,11 @@ def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
     for own in _OUR_SESSIONS:
         if not own.session.sparkContext._jsc.sc().isStopped():
             if own.settings != wanted:
-                accepted = "those of the Spark that this program runs already, until it is closed"
-                raise invalid_value("settings", accepted, "others")
+                raise InvalidInput(
+                    "settings differ from those of the Spark that this program runs already",
+                    field="settings",
+                    hint="close that one first, or give the same settings",
+                )
             own.users += 1
             return own
     _OUR_SESSIONS.clear()  # stopped by somebody else
@@ -205,7 +212,11 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
-        raise invalid_value("session", ONE_SPARK, "none")
+        raise InvalidInput(
+            "this program runs Spark already",
+            field="session",
+            hint="hand it over, as in Spark(session=spark)",
+        )
     fixed = dict(SESSION_SETTINGS)
     if master.startswith("local"):
         fixed |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -218,8 +229,12 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception:
-        accepted = "Spark cannot start: it needs Java 17 and a master that answers"
-        raise Unsupported(f"{accepted}, not {master!r}") from None
+        raise Unsupported(
+            f"Spark cannot start with the master {master!r}",
+            field="master",
+            value=master,
+            hint="it needs Java 17 and a master that answers",
+        ) from None
     session.sparkContext.setLogLevel("OFF")
     return session
 
@@ -233,10 +248,20 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
         if meant is not None and str(value).lower() != meant.lower():
-            raise invalid_value("settings", f"left out, or {meant!r}, for {key}", repr(value)[:80])
+            raise InvalidInput(
+                f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}",
+                field="settings",
+                value=key,
+                hint="leave it out",
+            )
         if meant is None and not _is_free(key):
-            accepted = "free of settings that can change what an expression or a file means"
-            raise invalid_value("settings", accepted, str(key)[:80])
+            raise InvalidInput(
+                f"settings has {str(key)[:80]}, which could change what an expression or a file "
+                "means",
+                field="settings",
+                value=str(key)[:80],
+                hint="leave it out",
+            )
 
 
 def isolate_settings(given: Any) -> Any:
@@ -249,7 +274,12 @@ def isolate_settings(given: Any) -> Any:
     started = given.sparkContext.getConf()
     for key, meant in NO_DAMAGE_IGNORED.items():
         if (value := started.get(key, meant)).lower() != meant:
-            raise invalid_value("session", f"a Spark that was started with {key} = {meant}", value)
+            raise InvalidInput(
+                f"this Spark was started with {key} = {value}",
+                field="session",
+                value=value,
+                hint=f"start it with {key} = {meant}",
+            )
     result = given.newSession()
     for key in result.conf.getAll:
         if not _is_free(key) and result.conf.isModifiable(key):
@@ -281,7 +311,7 @@ def silence_failures() -> None:
 def watch_progress(tracker: Any, group: str, progress: Progress, done: threading.Event) -> None:
     """Tell the share of finished tasks. Stages come as they are planned, so it may only grow."""
     share = 0.0
-    while not done.wait(POLL_SECONDS):
+    while not done.wait(INTERRUPT_POLL_SECONDS):
         with contextlib.suppress(Exception):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -291,18 +321,11 @@ def watch_progress(tracker: Any, group: str, progress: Progress, done: threading
             progress(share)
 
 
-# Spark, local or a cluster, through the same Ibis expressions. An extra: `whosin[spark]`.
-#
-# The driver sees the schema and the aggregates, never rows. A task that is repeated after a failure
-# cannot let a privacy unit count twice: all its rows meet in one task, by a hash of the privacy
-# unit.
-
-
 MAX_DRIVER_BYTES = 50_000_000
 """Rows of a written file, so that a worker can hold one to take its digest."""
 SMALL_TABLE_ROWS = 100_000
 """Entries of a list that each worker gets whole, so that a join with it sends no rows around."""
-MOST_TALLIED = 2**24
+MAX_TALLIED_CELLS = 2**24
 """Cells that a worker holds: 128 MiB."""
 STOP_SECONDS = 10
 """Seconds that a cancelled job has to end."""
@@ -340,8 +363,11 @@ class Spark(Engine):
             raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
-            accepted = "left out with a cluster, whose workers have settings of their own"
-            raise invalid_value("spill", accepted, "a folder")
+            raise InvalidInput(
+                "spill has no meaning with a cluster, whose workers have settings of their own",
+                field="spill",
+                hint="leave it out",
+            )
         self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
@@ -372,12 +398,16 @@ class Spark(Engine):
             return self._frame(source)
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
-        address = read_address(source)
-        if address is not None:
-            return self._database(address)
+        if is_database(source):
+            return self._database(read_address(source))
         kind = file_kind(source)
         if kind == "arrow":
-            raise invalid_value("table", "a .parquet or .csv file, or ::table, on Spark", source)
+            raise InvalidInput(
+                f"Spark does not read Arrow files such as {Path(source).name}",
+                field="table",
+                value=Path(source).name,
+                hint="give a .parquet or .csv file, or ::table",
+            )
         files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":
@@ -407,7 +437,7 @@ class Spark(Engine):
     def most_tallied(self) -> int:
         """Workers count where they can: those of a session of ours on this machine, and others that
         have Arrow and NumPy. It is tried before anything is spent."""
-        return MOST_TALLIED if self._folder is not None or can_tally(self.session) else 0
+        return MAX_TALLIED_CELLS if self._folder is not None or can_tally(self.session) else 0
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Each worker counts its rows, and Spark adds up what they found."""
@@ -487,6 +517,7 @@ class Spark(Engine):
         except Exception:  # whatever has the name cannot be read as a table of ours
             there = None
         if there != digest:
+            folder.unlock(digest)
             return False
         folder.discard(digest)
         return True
@@ -495,7 +526,12 @@ class Spark(Engine):
         """A folder is written: a file or a link is no place for it."""
         place = Path(path)
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise invalid_value("path", "a folder or a new name on Spark", place.name)
+            raise InvalidInput(
+                f"path {place.name} is a file or a link, and Spark writes a folder",
+                field="path",
+                value=place.name,
+                hint="choose a new name",
+            )
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""
@@ -638,7 +674,9 @@ class Spark(Engine):
         return parse_header("" if first is None else first[0].lstrip(BYTE_ORDER_MARK))
 
     def _lines(self) -> Any:
-        return self.session.read.options(**FILE_OPTIONS).option(LONGEST_LINE, MAX_READ_LENGTH)
+        return self.session.read.options(**FILE_OPTIONS).option(
+            LINE_LENGTH_SETTING, MAX_READ_LENGTH
+        )
 
 
 def _escape_path(path: str) -> str:

@@ -1,4 +1,10 @@
-"""What Spark's workers do with batches of rows: counts, lines of CSV files, rows of databases."""
+"""What Spark's workers do with batches of rows: counts, lines of CSV files, rows of databases.
+
+Rows of databases on Spark: a worker fetches them, and DuckDB reads them there too. What a column
+becomes is what it becomes in DuckDB, because it is DuckDB that reads it. A table is fetched by one
+worker, in one state of its database; a worker needs this package, and the password in its own
+environment or files.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from whosin.plain_files import (
-    PRIVATE_FOLDER,
-    PRIVATE_MODE,
+    PRIVATE_FILE_MODE,
+    PRIVATE_FOLDER_MODE,
     lock_folder,
     remove_unlocked_folders,
 )
@@ -27,9 +33,6 @@ from whosin.release.engines.base import (
 from whosin.release.engines.database_tables import DatabaseColumn, RowCondition, empty_table_sql
 from whosin.release.engines.databases import DatabaseTable, Fetch
 from whosin.release.engines.files import NO_EXTENSIONS
-
-# What Spark's workers do with batches of rows, and where they put the result.
-
 
 BATCH_ROWS = 200_000
 """Rows that a worker changes at a time."""
@@ -83,7 +86,7 @@ class SparkFolder:
             return
         remove_unlocked_folders(here.parent.glob(f".{glob.escape(self._name)}.*.partial"))
         begun = here.with_name(f".begun-{here.name}")
-        begun.mkdir(PRIVATE_FOLDER)
+        begun.mkdir(PRIVATE_FOLDER_MODE)
         self._lock = lock_folder(begun)
         begun.rename(here)  # one of this name without a lock was left behind
 
@@ -120,6 +123,13 @@ class SparkFolder:
         self.discard(digest)
         return True
 
+    def unlock(self, digest: str) -> None:
+        """Leave a draft whose name is taken: the ledger has stored its digest."""
+        draft = self._draft(digest)
+        kept = None if draft is None else self._here(draft)
+        if kept in _LOCKED_FOLDERS:
+            os.close(_LOCKED_FOLDERS.pop(kept))
+
     def discard(self, digest: str) -> None:
         """Remove a draft that was not stored, or what is left of one that is published."""
         draft = self._draft(digest)
@@ -153,9 +163,9 @@ class SparkFolder:
 
 def _make_private(folder: Path) -> None:
     for home, _, names in os.walk(folder):
-        os.chmod(home, PRIVATE_FOLDER)
+        os.chmod(home, PRIVATE_FOLDER_MODE)
         for name in names:
-            os.chmod(Path(home, name), PRIVATE_MODE)
+            os.chmod(Path(home, name), PRIVATE_FILE_MODE)
 
 
 def change_batches(change: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -243,14 +253,6 @@ def _is_coded(pa: Any, field: Any) -> bool:
     return bool(pa.types.is_dictionary(field.type))
 
 
-# Rows of databases on Spark: a worker fetches them, and DuckDB reads them there too.
-#
-# Contract: what a column becomes is what it becomes in DuckDB, because it is DuckDB that reads it.
-# A
-# table is fetched by one worker, in one state of its database; a worker needs this package, and the
-# password in its own environment or files.
-
-
 SPARK_ROWS_BATCH = 1 << 16
 """Rows that a worker hands on at a time."""
 EMPTY_COLUMN = DatabaseColumn("c", "INTEGER", ("1",))
@@ -317,10 +319,7 @@ def _quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-# The lines of CSV files on Spark, by the rules of `texts`; texts that are UTF-8 in all tables.
-
-
-LONGEST_LINE = "mapreduce.input.linerecordreader.line.maxlength"
+LINE_LENGTH_SETTING = "mapreduce.input.linerecordreader.line.maxlength"
 MAX_READ_LENGTH = MAX_LINE_LENGTH + 100
 """Bytes of a line that Hadoop hands on; it skips longer ones, so that none fills a worker."""
 

@@ -1,4 +1,9 @@
-"""What every query has and must do; sums over rows in groups."""
+"""What every query has and must do; sums over rows in groups.
+
+A query is data. `estimate_cost` reads the schema and a share of the budget and says what it will
+cost and how good the answer will be; `answer` scans the rows, draws the noise and returns JSON data
+whose shape the domains fix. The ledger's debit comes between the two.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import UnknownName, at_keys, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
 from whosin.release.column_expressions import base_column, root_column
@@ -27,6 +33,7 @@ from whosin.release.contribution_bounds import (
     outside_values,
 )
 from whosin.release.cost import (
+    CONFIDENCE_LEVEL,
     CostEstimate,
     NoisyAggregate,
     Share,
@@ -40,14 +47,7 @@ from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
-# What every query has, and what a query must do.
-#
-# A query is data. `estimate_cost` reads the schema and a share of the budget and says what it will
-# cost and how good the answer will be; `answer` scans the rows, draws the noise and returns JSON
-# data whose shape the domains fix. The ledger's debit comes between the two.
-
-
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 MAX_FACTOR = 10**9
 STATISTIC_WORDS = (
     *("average", "avg", "max", "median", "min", "minimum", "mode", "percentile"),
@@ -104,8 +104,8 @@ class Query(ABC):
 
     def __post_init__(self) -> None:
         name = self.name
-        if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-            accepted = f"a text of at most {LONGEST_NAME} letters"
+        if not isinstance(name, str) or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+            accepted = f"printable text of at most {MAX_NAME_LENGTH} characters"
             raise invalid_value("name of a query", accepted, repr(name)[:80])
         if rational(self.weight, "weight") <= 0:
             raise invalid_value("weight", "above 0", self.weight)
@@ -173,8 +173,12 @@ class Query(ABC):
         is replaced. See `publish` for what takes the place later."""
         path = getattr(self, "path", None)
         if self.writes_file and isinstance(path, str | Path) and os.path.lexists(path):
-            accepted = "the name of a file that is not there yet"
-            raise invalid_value("path", accepted, Path(path).name)
+            raise InvalidInput(
+                f"path {Path(path).name} is there already, and nothing is overwritten",
+                field="path",
+                value=Path(path).name,
+                hint="choose a new name, or remove the file",
+            )
 
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
@@ -219,6 +223,40 @@ class Query(ABC):
         return data
 
 
+class QueryKinds(Mapping[str, type[Query]]):
+    """Queries by their kinds, each imported when it is looked up."""
+
+    classes: ClassVar[Mapping[str, str]] = {
+        "count": "Count",
+        "rows": "Rows",
+        "sum": "Sum",
+        "mean": "Mean",
+        "variance": "Variance",
+        "deviation": "Deviation",
+        "histogram": "Histogram",
+        "keys": "Keys",
+        "quantile": "Quantile",
+        "median": "Median",
+        "top": "Top",
+        "maximum": "Maximum",
+        "synthetic": "Synthetic",
+        "marginals": "Marginals",
+    }
+
+    def __getitem__(self, kind: str) -> type[Query]:
+        found: type[Query] = getattr(import_module("whosin.release.queries"), self.classes[kind])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+
+QUERIES = QueryKinds()
+
+
 def scenario_keys(query: Query) -> dict[str, Any]:
     """A query as the keys of a scenario file, which `read_query` takes."""
     asked = query.question()
@@ -230,7 +268,11 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     if not isinstance(data, Mapping):
         raise invalid_value("query", "a table of keys", repr(data))
     if "kind" not in data:
-        raise invalid_value("kind of a query", f"one of {', '.join(sorted(kinds))}", "nothing")
+        raise InvalidInput(
+            "the query has no kind",
+            field="kind of a query",
+            hint=f"give it one of {', '.join(sorted(kinds))}",
+        )
     kind = data["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise UnknownName("kind of a query", str(kind), kinds, STATISTIC_WORDS)
@@ -240,7 +282,11 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
             raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
     if missing:
-        raise invalid_value(f"{kind} query", f"given with {', '.join(missing)}", "nothing")
+        raise InvalidInput(
+            f"a query of kind {kind} needs {', '.join(missing)}",
+            field=f"{kind} query",
+            value=missing,
+        )
     with kinds[kind].at_own_key():
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 
@@ -260,9 +306,6 @@ def _plain_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain_json(each) for key, each in value.items()}
     return value if isinstance(value, str | int | bool | None) else str(value)
-
-
-# What queries that sum over rows have in common: cells, bounds, parts, noise, intervals.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +336,7 @@ class Linear(Query):
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]
     ) -> tuple[Array, Array, Array]:
         """(values, lower ends, upper ends) from the noisy sums in units."""
-        part, within = noisy[0].part, noisy[0].within()
+        part, within = noisy[0].part, noisy[0].noise.quantile(CONFIDENCE_LEVEL)
         value, low, high = (
             units_to_numbers(sums[0] + side, part.unit) for side in (0, -within, within)
         )
@@ -333,15 +376,14 @@ class Linear(Query):
         )
         if len(noisy) > 1:
             return estimate
-        error = noisy[0].error * float(noisy[0].part.unit)
-        return replace(estimate, error=error, within=noisy[0].interval_radius())
+        return replace(estimate, error=noisy[0].error, within=noisy[0].interval_radius())
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         cells = self.cells(table)
         result = table.engine.run(estimate.expression, progress)
         exact = cells.dense(result, [each.part.name for each in estimate.parts])
         pairs = zip(exact, estimate.parts, strict=True)
-        sums = [one + each.draw(cells.count) for one, each in pairs]
+        sums = [one + each.noise.draw(cells.count) for one, each in pairs]
         values, low, high = self.finish(table, sums, estimate.parts)
         rows = [
             [*label, plain_number(value), plain_number(least), plain_number(most)]
@@ -367,7 +409,7 @@ class Numeric(Linear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
-            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or such a number below 0"
+            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or the negative of such a number"
             raise invalid_value("factor", accepted, self.factor)
         if abs(rational(self.offset, "offset")) > MAX_BOUND:
             raise invalid_value("offset", "between -1e100 and 1e100", self.offset)

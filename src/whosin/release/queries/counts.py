@@ -1,4 +1,17 @@
-"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups."""
+"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups.
+
+Counts by keys that were not declared: a key shows only if many privacy units have it. Each privacy
+unit is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with a noisy
+count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where q =
+a^(τ−1)/(1+a) is the chance that a key of one privacy unit alone is shown.
+
+*Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
+with one privacy unit; i and j are at most g. Take any set of answers. Those that show one of the i
+keys have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the first
+and at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
+excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j; so
+at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +24,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.calibration import Plan
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
+from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
     PEOPLE_PART,
@@ -29,21 +43,19 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
+    LESS_NOISE,
     CostEstimate,
     NoisyAggregate,
     SelectionNoise,
     Share,
-    check_drawable,
     noise_words,
     noisy_parts,
 )
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid, free_column_name, group_domain
 from whosin.release.queries.base import Linear, Query
-from whosin.release.table import MOST_ROWS, Table
+from whosin.release.table import MAX_ROWS, Table
 from whosin.validation import read_whole
-
-# Counts: of privacy units, of rows, and histograms of a column.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +101,7 @@ def planned_count(plan: Plan) -> NoisyAggregate | None:
     if not plan.family.hides_others or not plan.delta or plan.noise is None:
         return None
     assert plan.query is not None and plan.query.kind == "count"
-    return NoisyAggregate(PEOPLE_PART, "laplace", Fraction(plan.noise.scale))
+    return NoisyAggregate(PEOPLE_PART, LaplaceNoise(Fraction(plan.noise.scale)))
 
 
 def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
@@ -149,22 +161,6 @@ class Histogram(Count):
         return GroupGrid.of(table, (*by, self.column))
 
 
-# Counts by keys that were not declared: a key shows only if many privacy units have it.
-#
-# Each privacy unit is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys
-# with a
-# noisy count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where
-# q = a^(τ−1)/(1+a) is the chance that a key of one privacy unit alone is shown.
-#
-# *Proof.* Between two neighbours let i keys be in the first table only, j in the second only, each
-# with one privacy unit; i and j are at most g. Take any set of answers. Those that show one of the
-# i keys have probability at most 1 − (1−q)^i under the first. The others have (1−q)^i R under the
-# first and
-# at least (1−q)^j R' under the second, where R ≤ e^ε R' compares the keys of both. If i ≥ j, the
-# excess over e^ε times the second is at most 1 − (1−q)^i; if not, 1 − (1−q)^i + (1−q)^i − (1−q)^j;
-# so at most g·q. Keys chosen at random make both mixtures over the choices, for which it holds too.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Keys(Query):
     """How many privacy units have each value of a column whose values were not declared.
@@ -183,22 +179,32 @@ class Keys(Query):
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not share.delta:
-            raise invalid_value("keys", "asked under a plan with a delta, which they need", "none")
+            raise InvalidInput(
+                "keys needs a plan with a delta: a value that only one person has shows with "
+                "probability δ",
+                field="keys",
+                hint="plan with a delta",
+            )
         kind = table.type(table.column(self.column))
         if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
-            raise invalid_value(f"column {self.column}", "texts or whole numbers", str(kind))
+            raise InvalidInput(
+                f"column {self.column} has type {kind}, and keys lists text or whole numbers",
+                field=f"column {self.column}",
+                value=str(kind),
+            )
         bounds = self._bounds(table)
         expression = table.check(self._expression(table))
         sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
-        noisy = check_drawable(NoisyAggregate(PEOPLE_PART, "laplace", sensitivity / share.epsilon))
-        threshold = _key_threshold(noisy.scale, bounds.max_groups, share.delta)
-        failing = min(Fraction(1), _key_delta(noisy.scale, bounds.max_groups, threshold))
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
+        threshold = _key_threshold(noise.scale, bounds.max_groups, share.delta)
+        failing = min(Fraction(1), _key_delta(noise.scale, bounds.max_groups, threshold))
         costs = {
             relation: Cost.pure(
-                PEOPLE_PART.l1_sensitivity(relation, bounds, True) / noisy.scale, failing
+                noise.cost(PEOPLE_PART.l1_sensitivity(relation, bounds, True)), failing
             )
             for relation in NEIGHBOUR_RELATIONS
         }
+        noisy = NoisyAggregate(PEOPLE_PART, noise)
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
         known = Charge(self.asked(table), costs), words, noisy.error, noisy.interval_radius(), parts
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
@@ -207,10 +213,10 @@ class Keys(Query):
         threshold: int = estimate.details
         result = table.engine.run(estimate.expression, progress)
         counts = whole_numbers(result.column("people"))
-        noisy = counts + estimate.parts[0].draw(len(counts))
+        noisy = counts + estimate.parts[0].noise.draw(len(counts))
         published = np.flatnonzero(noisy >= threshold)
         keys = result.column("key").take(published).to_pylist()
-        within = estimate.parts[0].within()
+        within = estimate.parts[0].noise.quantile(CONFIDENCE_LEVEL)
         # By the noisy counts, then by the keys: the engine's own order would say something about
         # the rows.
         pairs = sorted(
@@ -260,9 +266,6 @@ def _key_threshold(scale: Fraction, groups: int, delta: Fraction) -> int:
     return result
 
 
-# The most frequent cells: OpenDP's noisy top-k on counts of privacy units.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Top(Query):
     """Which k values, or combinations of values, most privacy units have, best first.
@@ -285,8 +288,10 @@ class Top(Query):
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells = self._cells(table)
         choices = len(self._named(cells))
-        if read_whole(self.k, "k", 1, MOST_ROWS) > choices:
-            raise invalid_value("k", f"at most {choices}, the number of declared cells", self.k)
+        if read_whole(self.k, "k", 1, MAX_ROWS) > choices:
+            raise InvalidInput(
+                f"k is {self.k}, and {choices} groups are declared", field="k", value=self.k
+            )
         expression = table.check(self._expression(table, cells))
         alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
@@ -331,7 +336,7 @@ class Top(Query):
     def _cells(self, table: Table) -> GroupGrid:
         cells = GroupGrid.of(table, self.by)
         if not cells.columns:
-            raise invalid_value("by", "at least one column", "none")
+            raise InvalidInput("by needs at least one column", field="by")
         return cells
 
     def _named(self, cells: GroupGrid) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from whosin.errors import UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Charge
 from whosin.marginals import BudgetAllocation, Workload, spend
@@ -38,7 +38,7 @@ from whosin.release.scan import TableScan
 from whosin.release.table import Table
 from whosin.validation import read_whole
 
-MOST_SHOWN = 2 * 10**6
+MAX_ANSWERED_CELLS = 2 * 10**6
 """Cells of all tables of an answer together."""
 
 
@@ -86,10 +86,10 @@ class Marginals(Query):
         cells, workload = asked.cells, asked.workload
         rows = self.rows_counted(table)
         noise = "gaussian" if share.rho else "laplace"
-        spending = _spend(workload, noise, share.relation, self.goal, rows)
+        spending = _allocate_budget(workload, noise, share.relation, self.goal, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        errors = table_errors(asked, spending.measurements, [each.variance for each in noisy])
+        errors = table_errors(asked, spending.measurements, [each.noise.variance for each in noisy])
         costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return CostEstimate(
             self,
@@ -145,8 +145,14 @@ class Marginals(Query):
         weights = self._weights(sets)
         with at(field):
             result = asked_tables(forms, sets, weights, field)
-            if (count := result.workload.cells_in_all) > MOST_SHOWN:
-                raise invalid_value("tables", f"at most {MOST_SHOWN:,} cells in all", f"{count:,}")
+            if (count := result.workload.cells_in_all) > MAX_ANSWERED_CELLS:
+                raise InvalidInput(
+                    f"the tables have {count:,} cells in all; at most {MAX_ANSWERED_CELLS:,} "
+                    "are answered",
+                    field="tables",
+                    value=count,
+                    hint="ask for fewer tables, or of a lower order",
+                )
         if self.goal not in ERROR_GOALS:
             raise UnknownName("goal", str(self.goal), ERROR_GOALS)
         return result
@@ -156,16 +162,22 @@ class Marginals(Query):
         if self.sets is None:
             names = column_names(self.columns, "columns")
             if not names:
-                raise invalid_value("columns", "at least one column, or sets", "none")
+                raise InvalidInput(
+                    "columns is empty", field="columns", hint="name at least one, or give sets"
+                )
             return names
         if self.columns or self.order is not None:
-            raise invalid_value("sets", "given alone, without columns and order", "both")
+            raise InvalidInput(
+                "sets is given together with columns or order, which it replaces",
+                field="sets",
+                hint="give one of them",
+            )
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise invalid_value("sets", "a list of lists of columns", repr(self.sets)[:80])
         listed = [column_names(each, "sets") for each in self.sets]
         names = tuple(dict.fromkeys(name for each in listed for name in each))
         if not names:
-            raise invalid_value("sets", "at least one column in one of them", "none")
+            raise InvalidInput("sets names no column", field="sets", value=self.sets)
         return names
 
     def _ranges(self, names: tuple[str, ...]) -> Mapping[str, object]:
@@ -176,9 +188,12 @@ class Marginals(Query):
             raise invalid_value("ranges", accepted, repr(self.ranges)[:80])
         for column in self.ranges:
             if f"{RANGES}({column})" not in names:
-                accepted = f"given where {RANGES}({column}) is among the columns or in a set"
                 with at(f"ranges.{column}"):
-                    raise invalid_value(str(column), accepted, "neither")
+                    raise InvalidInput(
+                        f"{column} has ranges, and {RANGES}({column}) is not asked for",
+                        field=str(column),
+                        hint="name it among columns or in a set",
+                    )
         return self.ranges
 
     def _sets(
@@ -191,7 +206,9 @@ class Marginals(Query):
             if self.order is None:
                 order = min(order, count)
             if order > count:
-                raise invalid_value("order", f"at most the number of columns, {count}", order)
+                raise InvalidInput(
+                    f"order is {order}, and there are {count} columns", field="order", value=order
+                )
             # No table has one column twice, in two forms or at two levels.
             return tuple(
                 each
@@ -202,7 +219,11 @@ class Marginals(Query):
         result = [tuple(sorted(numbers[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
-                raise invalid_value("sets", "each named once", f"{list(self.sets[number])} twice")
+                raise InvalidInput(
+                    f"sets has {list(self.sets[number])} twice",
+                    field="sets",
+                    value=self.sets[number],
+                )
         return tuple(result)
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
@@ -216,7 +237,7 @@ def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise invalid_value(field, "a list of columns", repr(listed)[:80])
     if len(set(listed)) != len(listed):
-        raise invalid_value(field, "different columns", repr(list(listed))[:80])
+        raise InvalidInput(f"{field} names a column twice", field=field, value=list(listed))
     return tuple(listed)
 
 
@@ -235,6 +256,8 @@ def _numbers_by_table(
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, goal: str, rows: int) -> BudgetAllocation:
+def _allocate_budget(
+    workload: Workload, noise: str, relation: str, goal: str, rows: int
+) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, goal, rows)

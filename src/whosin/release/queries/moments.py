@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -31,25 +31,22 @@ from whosin.release.table import Table
 # Means from noisy sums, with the interval that the two noises explain.
 #
 # A quotient μ = S/N satisfies S = μN, so the noisy S̃ and Ñ differ from that by X − μY, where X and
-# Y
-# are the noises: μ is in the interval when |S̃ − μÑ| is no larger than |X − μY| is with the
-# promised
-# probability (Fieller 1954). That holds for every μ, so the interval covers the true quotient with
-# that probability, however small N is; two reaches side by side would be up to twice as wide. A
-# proportion p = A/(A+B) satisfies (1−p)A = pB, and is judged by (1−p)X − pY in the same way.
+# Y are the noises: μ is in the interval when |S̃ − μÑ| is no larger than |X − μY| is with the
+# promised probability (Fieller 1954). That holds for every μ, so the interval covers the true
+# quotient with that probability, however small N is; two reaches side by side would be up to twice
+# as wide. A proportion p = A/(A+B) satisfies (1−p)A = pB, and is judged by (1−p)X − pY in the same
+# way.
 #
 # *Whole noises* are compared with continuous ones of the same scale. Laplace noise X with a uniform
 # U on [−½, ½] has at k + ½ the tail Pr[X > k] = e^(−(k+1)/s)/(1 + e^(−1/s)) ≤ e^(−(k+½)/s)/2, that
-# of
-# continuous noise L there, and is linear between such points; the chord of an exponential over one
-# unit is at most e^(1/(8s²)) times it (Hoeffding's lemma). So |X + U| is at most |L| + 1/(8s) in
-# distribution. All of these are symmetric and unimodal, so sums of them keep that order (Birnbaum
-# 1948), and Pr[|aX − bY| > t] is at most that of the continuous noises beyond t less ½ + 1/(8s)
-# times
-# a, and times b. For Gaussian noise see Canonne, Kamath and Steinke 2020, Proposition 25: a whole
-# unit of each. The radius is convex in μ and p (quantiles of log-concave symmetric vectors are
-# norms:
-# Bobkov 2010), so that what is ruled out above the interval reaches up to the end of the range.
+# of continuous noise L there, and is linear between such points; the chord of an exponential over
+# one unit is at most e^(1/(8s²)) times it (Hoeffding's lemma). So |X + U| is at most |L| + 1/(8s)
+# in distribution. All of these are symmetric and unimodal, so sums of them keep that order
+# (Birnbaum 1948), and Pr[|aX − bY| > t] is at most that of the continuous noises beyond t less ½ +
+# 1/(8s) times a, and times b. For Gaussian noise see Canonne, Kamath and Steinke 2020, Proposition
+# 25: a whole unit of each. The radius is convex in μ and p (quantiles of log-concave symmetric
+# vectors are norms: Bobkov 2010), so that what is ruled out above the interval reaches up to the
+# end of the range.
 
 
 SMALL_SCALES = {"laplace": 0.5, "gaussian": 4.0}
@@ -130,16 +127,16 @@ def _explains_noise(
     noisy: Sequence[NoisyAggregate], confidence: float
 ) -> Callable[[Array, Array, Array], Array]:
     """Whether a·X and b·Y, the noises of two sums, explain a distance, given a and b."""
-    kind, units = noisy[0].kind, [float(each.part.unit) for each in noisy]
-    if min(each.scale for each in noisy) < SMALL_SCALES[kind]:
+    kind, units = noisy[0].noise.kind, [float(each.part.unit) for each in noisy]
+    if min(each.noise.spread for each in noisy) < SMALL_SCALES[kind]:
         both = 1 - (1 - confidence) / 2
-        radius, slack = noisy[0].interval_radius(both), noisy[1].interval_radius(both)
-        return lambda distance, a, b: np.abs(distance) <= a * radius + b * slack
-    scales = [float(each.scale * each.part.unit) for each in noisy]
+        reach, slack = noisy[0].interval_radius(both), noisy[1].interval_radius(both)
+        return lambda distance, a, b: np.abs(distance) <= a * reach + b * slack
+    scales = [each.noise.spread * float(each.part.unit) for each in noisy]
     tail = _normal_tail if kind == "gaussian" else laplace_tail
     if kind == "laplace":
         units = [
-            unit * (0.5 + 1 / (8 * float(each.scale)))
+            unit * (0.5 + 1 / (8 * each.noise.spread))
             for unit, each in zip(units, noisy, strict=True)
         ]
 
@@ -181,9 +178,6 @@ def _interval_end(ruled_out: Callable[[Array], Array], inside: Array, outside: A
     return np.where(open_end, end, outside)
 
 
-# Sums, means and variances of a column clamped to its declared range.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sum(Numeric):
     """The sum of a column."""
@@ -197,8 +191,12 @@ class Sum(Numeric):
         unit, times, shift = self._transform_steps(domain)
         low, high = sorted(end * times + shift for end in domain.units)
         if max(-low, high) > MAX_BOUND_STEPS:
-            accepted = "a multiple of larger steps: ask for the sum and for the number of rows"
-            raise invalid_value("offset", accepted, self.offset)
+            raise InvalidInput(
+                "this factor and offset make the steps of the sum too fine",
+                field="offset",
+                value=self.offset,
+                hint="ask for the sum and for the number of rows, and combine them yourself",
+            )
         return (Aggregate("sum", unit, low, high),)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:

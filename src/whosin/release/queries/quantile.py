@@ -1,4 +1,17 @@
-"""Quantiles, medians and the repaired k-Max."""
+"""Quantiles, medians and the repaired k-Max.
+
+The points that a quantile can come out at, and where a value lies among them. The points are
+public: they come from the declared range, its step and the column's type. A value's position is
+three times that of the point below it, plus 0 on that point, 1 beyond it and nearer to it, 2 nearer
+to the next, so that one scan rounds down, to the nearest point, and up. A value within a millionth
+of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
+
+The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1). Against
+someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against anyone
+else it promises nothing, and its level does not add: it is a release of its own. It bounds one
+direction only: someone may learn for certain that a person is out. So no ε holds, and an attack
+advantage is 1 − 1/r, not (r−1)/(r+1).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin import families
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten
 from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
 from whosin.noise import uniform
@@ -32,16 +45,6 @@ from whosin.release.groups import GroupGrid
 from whosin.release.queries.base import NAME, POINT, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
-
-# The points that a quantile can come out at, and where a value lies among them.
-#
-# Contract: the points are public: they come from the declared range, its step and the column's
-# type.
-# A value's position is three times that of the point below it, plus 0 on that point, 1 beyond it
-# and
-# nearer to it, 2 nearer to the next, so that one scan rounds down, to the nearest point, and up. A
-# value within a millionth of a step of a point is on it: doubles do not hold 0.15, and 31 is 31.
-
 
 MAX_POINTS = 10_000
 DEFAULT_POINTS = 1_001
@@ -164,31 +167,26 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 # Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 #
 # The whole budget selects the value (`points.score`, in whole numbers, b times rows for the
-# quantile
-# a/b); where an interval is asked for, half of it does and the other half selects how wide an
-# interval around the value has to be (`points.interval_scores`). Under Gaussian plans both are
-# accounted
-# in ρ.
+# quantile a/b); where an interval is asked for, half of it does and the other half selects how wide
+# an interval around the value has to be (`points.interval_scores`). Under Gaussian plans both
+# have a cost in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
-# and
-# the shift S above E. Some width has a score of at least 0, so the selected one has one of at least
-# −E, and f(w) ≥ S − E > 0: fewer than a·n/b rows, rounded down, lie below the lower end, while any
-# quantile Q, rounded down, has at least that many on or below it. So the lower end is not above Q,
-# and likewise the upper end is not below it. The last width is the whole range, which holds every
-# Q.
+# and the shift S above E. Some width has a score of at least 0, so the selected one has one of at
+# least −E, and f(w) ≥ S − E > 0: fewer than a·n/b rows, rounded down, lie below the lower end,
+# while any quantile Q, rounded down, has at least that many on or below it. So the lower end is not
+# above Q, and likewise the upper end is not below it. The last width is the whole range, which
+# holds every Q.
 #
 # *By cells* each cell has an answer of its own, and someone is in at most g of them, with `rows`
-# rows
-# in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those of 2g
-# cells, g they leave and g they enter, each as an addition or removal does. A cell of both moves by
-# b
-# a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are the worst
-# case. In ρ, where costs go as squares, it is 2g cells or g cells of both, whichever costs more:
-# with some of both the cost is linear in how many, and so between the two.
+# rows in each. Whoever is added or removed moves the scores of g cells; whoever is replaced those
+# of 2g cells, g they leave and g they enter, each as an addition or removal does. A cell of both
+# moves by b a row instead of max(a, b−a), which is no more than twice that: so in ε, 2g cells are
+# the worst case. In ρ, where costs go as squares, it is 2g cells or g cells of both, whichever
+# costs more: with some of both the cost is linear in how many, and so between the two.
 
 
-MOST_POINTS = 10**7
+MAX_SCORED_POINTS = 10**7
 """Points of all cells of an answer."""
 
 
@@ -312,9 +310,15 @@ class RankQuery(Query):
     def cells(self, table: Table) -> GroupGrid:
         """What the answer is grouped by."""
         cells = GroupGrid.of(table, self.by)
-        if cells.columns and (size := cells.count * self.grid(table).count) > MOST_POINTS:
-            accepted = f"cells with at most {MOST_POINTS:,} points in all"
-            raise invalid_value("by", accepted, f"{size:,}")
+        if cells.columns and (size := cells.count * self.grid(table).count) > MAX_SCORED_POINTS:
+            raise InvalidInput(
+                f"by makes {size:,} candidate values in all groups; at most "
+                f"{MAX_SCORED_POINTS:,} are "
+                "scored",
+                field="by",
+                value=size,
+                hint="group by fewer columns, or ask with fewer points",
+            )
         return cells
 
     def bounds(self, table: Table) -> ContributionBounds:
@@ -380,7 +384,9 @@ class Quantile(RankQuery):
     def below(self) -> Fraction:
         result = rational(self.quantile, "quantile")
         if not 0 < result < 1 or result.denominator > 10**6:
-            raise invalid_value("quantile", "a share above 0 and below 1", self.quantile)
+            raise invalid_value(
+                "quantile", "above 0 and below 1, in steps of a millionth", self.quantile
+            )
         return result
 
 
@@ -395,15 +401,6 @@ class Median(RankQuery):
     @property
     def below(self) -> Fraction:
         return Fraction(1, 2)
-
-
-# The largest public value among those present, by the repaired k-Max (Li13 5.3, erratum E1).
-#
-# Against someone who knows nothing (D_N) it raises no belief by more than (2^k−1)/(2^k−2). Against
-# anyone else it promises nothing, and its level does not add: it is a release of its own. It bounds
-# one direction only: someone may learn for certain that a person is out. So no ε holds, and an
-# attack
-# advantage is 1 − 1/r, not (r−1)/(r+1).
 
 
 ONE_HALF = Fraction(1, 2)
@@ -425,20 +422,34 @@ class Maximum(Query):
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         if not isinstance(share.plan.family, families.Uninformed):
-            accepted = "asked under a plan against uninformed adversaries only"
-            raise invalid_value("maximum", accepted, share.plan.family.symbol)
+            raise InvalidInput(
+                "maximum needs a plan against uninformed adversaries",
+                field="maximum",
+                value=share.plan.family.symbol,
+            )
         if table.by_row:
-            accepted = "asked of a table with a column that says whose row it is"
-            raise invalid_value("maximum", accepted, "one where each row is one person")
+            raise InvalidInput(
+                "maximum needs a table with a column that says whose row it is, and here each "
+                "row is one "
+                "person",
+                field="maximum",
+            )
         if self.where is not None:
             # Whoever knows who cannot meet a condition has a smaller universe to look at.
-            raise invalid_value("where", "left out: the promise is for the whole universe", "one")
+            raise InvalidInput(
+                "where cannot be combined with maximum, whose promise is for the whole universe",
+                field="where",
+                value=self.where,
+                hint="leave it out",
+            )
         ranked = self.ranked()
         ratio = share.plan.target.one_sided_ratio(ONE_HALF, ONE_HALF)
         k = _kmax_width((exact_fraction(ratio) + 1) / 2)  # γ at a belief of 1/2 (F7)
         if len(ranked) < 2 * k:
-            raise invalid_value(
-                "universe", f"at least {2 * k} privacy units for this γ", len(ranked)
+            raise InvalidInput(
+                f"universe has {len(ranked)} people; this γ needs at least {2 * k}",
+                field="universe",
+                value=len(ranked),
             )
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
@@ -463,20 +474,24 @@ class Maximum(Query):
         """Everyone by value, the smallest first; ties by name, so that ranks are public."""
         if not isinstance(self.universe, list | tuple):
             raise invalid_value(
-                "universe", "a list of (privacy unit, value)", repr(self.universe)[:80]
+                "universe", "a list of (person, value) pairs", repr(self.universe)[:80]
             )
         pairs = []
         for each in self.universe:
             if not isinstance(each, list | tuple) or len(each) != 2:
-                raise invalid_value("universe", "a list of (privacy unit, value)", repr(each)[:80])
+                raise invalid_value("universe", "a list of (person, value) pairs", repr(each)[:80])
             if type(each[0]) not in (str, int) or (
                 isinstance(each[0], int) and not -(2**63) <= each[0] < 2**63
             ):
-                accepted = "of privacy units that are texts or whole numbers"
-                raise invalid_value("universe", accepted, repr(each[0])[:80])
+                raise InvalidInput(
+                    f"universe names the person {shorten(repr(each[0])[:80])}",
+                    field="universe",
+                    value=each[0],
+                    hint="name people by text or whole numbers",
+                )
             pairs.append((each[0], rational(each[1], "value in the universe")))
         if len({str(unit) for unit, _ in pairs}) != len(pairs):
-            raise invalid_value("universe", "a list of different privacy units", "one twice")
+            raise InvalidInput("universe names a person twice", field="universe")
         return sorted(pairs, key=lambda pair: (pair[1], str(pair[0])))
 
     def _expression(self, table: Table) -> Any:
@@ -488,7 +503,11 @@ class Maximum(Query):
         if not kind.is_string() and not (
             kind.is_integer() and all(isinstance(name, int) for name in names)
         ):
-            raise invalid_value("universe", f"privacy units of the column's type, {kind}", "others")
+            raise InvalidInput(
+                f"universe names people in another type than the column of the table, {kind}",
+                field="universe",
+                value=str(kind),
+            )
         known = [str(name) if kind.is_string() else name for name in names]
         ranks = ibis.memtable(
             {"name": known, "rank": list(range(1, len(known) + 1))},

@@ -1,4 +1,21 @@
-"""Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals."""
+"""Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals.
+
+Randomised answers for one row, exact, with their levels. Without a prior that is E_d (Wang14 eq.
+30). With one it is the best ε-private mechanism for that prior (T21): randomised response among the
+likeliest cells; a row of another cell is answered by any of these. E_i (Wang14 eq. 29), the best
+for a level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it
+changes more rows than E_d does.
+
+A synthetic table, by one of two methods. "responses": one randomised row for each privacy unit. Its
+length is the number of privacy units, so it exists only where that is known: between neighbours
+that replace one privacy unit. Each row is answered on its own: E_d keeps a cell with probability
+g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private
+mechanism for that prior (T21). What is charged is the DP level.
+
+"marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
+wanted, under any plan. What is charged is what the tables, the choices and the figure for its
+quality cost.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +30,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, exact_fraction, exp_down, log_up, probability
 from whosin.extras import require_extras
 from whosin.ledger.budget import Charge, Cost
@@ -39,14 +56,6 @@ from whosin.release.synthetic_tables import (
 )
 from whosin.release.table import Table
 from whosin.validation import read_whole
-
-# Randomised answers for one row, exact, with their levels.
-#
-# Without a prior that is E_d (Wang14 eq. 30). With one it is the best ε-private mechanism for that
-# prior (T21): randomised response among the likeliest cells; a row of another cell is answered by
-# any
-# of these. E_i (Wang14 eq. 29), the best for a level of identifiability, has a DP level of up to
-# ε + ε_X, and at the cost of that level it changes more rows than E_d does.
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,11 @@ class RandomizedRow:
 def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
     """E_d (Wang14 eq. 30)."""
     if cells < 2:
-        raise invalid_value("columns", "at least two cells together", cells)
+        raise InvalidInput(
+            f"columns have {cells} cell together; synthetic rows need at least two",
+            field="columns",
+            value=cells,
+        )
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
@@ -105,15 +118,21 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     from whosin.distortion.closed_forms import kept_values
 
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise invalid_value(
-            "prior", f"a list of {cells} probabilities, one for each cell", "another"
+        raise InvalidInput(
+            f"prior must list {cells} probabilities, one for each cell", field="prior"
         )
     if cells < 2:
-        raise invalid_value("columns", "at least two cells together", cells)
+        raise InvalidInput(
+            f"columns have {cells} cell together; synthetic rows need at least two",
+            field="columns",
+            value=cells,
+        )
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
-        raise invalid_value("prior", "probabilities that add up to 1", float(total))
+        raise InvalidInput(
+            f"prior adds up to {float(total):g}, not 1", field="prior", value=float(total)
+        )
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     outputs, changed = kept_values(tuple(p / total for p in read), g)
     level = log_up(g) if len(outputs) > 1 else 0.0
@@ -124,21 +143,6 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
 def _epsilon_below(epsilon: Fraction) -> float:
     """A float so far below that a level computed from it and rounded up stays within ε."""
     return float(epsilon) * (1 - 2**-50) - 1e-13
-
-
-# A synthetic table, by one of two methods.
-#
-# "responses": one randomised row for each privacy unit. Its length is the number of privacy units,
-# so it exists only where that is known: between neighbours that replace one privacy unit. Each row
-# is answered
-# on its own: E_d keeps a cell with probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1
-# others;
-# with a declared prior it is the best ε-private mechanism for that prior (T21). What is charged is
-# the DP level.
-#
-# "marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
-# wanted, under any plan. What is charged is what the tables, the choices and the figure for its
-# quality cost.
 
 
 MARGINALS_METHOD = "marginals"
@@ -211,10 +215,22 @@ class Synthetic(Query):
         if self.method == MARGINALS_METHOD:
             return self._learned(table, share)
         if share.relation != "replace":
-            accepted = "asked under a plan whose size is known (replace): its length shows the size"
-            raise invalid_value("synthetic", accepted, share.relation)
+            raise InvalidInput(
+                "a synthetic table of as many rows shows the size of the data, and this plan "
+                "does not take "
+                f"that as known ({share.relation} neighbours)",
+                field="synthetic",
+                value=share.relation,
+                hint="plan for an adversary who knows the size, or use method = "
+                f'"{MARGINALS_METHOD}"',
+            )
         if self.where is not None:
-            raise invalid_value("where", "left out: it would show how many meet it", self.where)
+            raise InvalidInput(
+                "where would show how many rows meet it, as many as the synthetic table has",
+                field="where",
+                value=self.where,
+                hint="leave it out",
+            )
         path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
@@ -274,13 +290,23 @@ class Synthetic(Query):
         for key in others:
             if getattr(self, key) not in (None, False):
                 other = next(each for each in SYNTHETIC_METHODS if each != self.method)
-                raise invalid_value(key, f'left out, or given with method = "{other}"', "given")
+                raise InvalidInput(
+                    f'{key} has a meaning for method = "{other}" only',
+                    field=key,
+                    value=getattr(self, key),
+                    hint="leave it out, or change the method",
+                )
 
     def _asked(self) -> Marginals:
-        """The tables that a learned table should be good at."""
+        """The tables that a synthetic table should be good at."""
         sets = None if self.sets is None else list(self.sets)
         if self.choose == SpanningTree.name and sets is not None:
-            raise invalid_value("sets", 'left out with choose = "tree": pairs are chosen', "given")
+            raise InvalidInput(
+                'sets cannot be combined with choose = "tree", which chooses pairs of columns',
+                field="sets",
+                value=sets,
+                hint="leave it out",
+            )
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
@@ -314,7 +340,12 @@ class Synthetic(Query):
         field = "columns" if self.sets is None else "sets"
         for each in chain.from_iterable(self._asked().tables(table).forms):
             if (each.name not in names and each.root in names) or each.cells is None:
-                raise invalid_value(field, "columns as they are in the rows", repr(each.name))
+                raise InvalidInput(
+                    f"{field} has {each.name!r}, and synthetic rows have plain columns",
+                    field=field,
+                    value=each.name,
+                    hint="name the column itself",
+                )
 
     def _drawn(self, table: Table, estimate: CostEstimate, progress: Progress | None) -> Any:
         learned: SynthesisPlan = estimate.details
@@ -342,7 +373,11 @@ class Synthetic(Query):
 
     def _require_writable(self, table: Table, path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
-            raise invalid_value("path", "in a folder that can be written to", path.name)
+            raise InvalidInput(
+                f"path {path.name} is in a folder that cannot be written",
+                field="path",
+                value=path.name,
+            )
         table.engine.require_place(self.path)
 
     def _path(self) -> Path:
@@ -353,11 +388,16 @@ class Synthetic(Query):
     def _cells(self, table: Table) -> GroupGrid:
         cells = GroupGrid.of(table, self.columns)
         if not cells.columns:
-            raise invalid_value("columns", "at least one column", "none")
+            raise InvalidInput("columns is empty", field="columns", hint="name at least one")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
             if domain.drops:  # the table's length would show that a row was dropped
-                accepted = "one that drops no row, for a synthetic table"
-                raise invalid_value(f"domain of {column}", accepted, f"outside {domain.outside!r}")
+                raise InvalidInput(
+                    f"the domain of {column} drops rows (outside = {domain.outside!r}), which "
+                    "the length of a "
+                    "synthetic table would show",
+                    field=f"domain of {column}",
+                    value=domain.outside,
+                )
         return cells
 
     def _response(self, cells: GroupGrid, epsilon: Fraction) -> RandomizedRow:

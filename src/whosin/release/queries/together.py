@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array
-from whosin.ledger import encoding
-from whosin.ledger.budget import COUNTED_NOTION, Charge, Cost
+from whosin.ledger.budget import COUNTED_NOTION, Charge
 from whosin.marginals import (
     BudgetAllocation,
     IntervalRadii,
@@ -38,7 +37,7 @@ from whosin.release.contribution_bounds import (
     may_vary,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, Share
+from whosin.release.cost import CostEstimate, Share, apportion_cost
 from whosin.release.engines.base import Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
@@ -48,7 +47,7 @@ from whosin.release.marginal_workloads import (
     noisy_tables,
     table_costs,
 )
-from whosin.release.queries.base import LONGEST_NAME, Query, plain_number
+from whosin.release.queries.base import MAX_NAME_LENGTH, Query, plain_number
 from whosin.release.queries.counts import Count, Rows, planned_count
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
@@ -82,7 +81,7 @@ class JointMeasurement(Query):
 
     @property
     def title(self) -> str:
-        return ", ".join(each.title for each in self.members)[:LONGEST_NAME]
+        return ", ".join(each.title for each in self.members)[:MAX_NAME_LENGTH]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -147,10 +146,10 @@ class JointMeasurement(Query):
         cells, workload, _ = self.workload(table)
         rows = self.bounds(table).max_rows_per_group
         noise = "gaussian" if share.rho else "laplace"
-        spending = _spend(workload, noise, share.relation, rows)
+        spending = _allocate_budget(workload, noise, share.relation, rows)
         noisy = noisy_tables(spending, workload.sizes, share, rows)
         scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        variances = [each.variance for each in noisy]
+        variances = [each.noise.variance for each in noisy]
         spread = cell_variances(workload, spending.measurements, variances)
         prices = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
         return CostEstimate(
@@ -207,12 +206,12 @@ class JointMeasurement(Query):
         """Everything from what was measured: from here on no row plays a part."""
         cells, workload, axes = self.workload(table)
         measurements = [each.measurement for each in noisy]
-        variances = [each.variance for each in noisy]
+        variances = [each.noise.variance for each in noisy]
         tables = estimate_tables(
             workload, estimate_residuals(workload, measurements, variances, values)
         )
-        radii_by_table = interval_radii(
-            workload, measurements, variances, lambda number, shape: noisy[number].draw(shape)
+        radii = interval_radii(
+            workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
         )
         answers = []
         for member, attributes in zip(self.members, axes, strict=True):
@@ -221,7 +220,7 @@ class JointMeasurement(Query):
                 tables[index], [sorted(attributes).index(each) for each in attributes]
             )
             answers.append(
-                _member_rows(member.cells(table), own.ravel(), radii_by_table[index])
+                _member_rows(member.cells(table), own.ravel(), radii[index])
                 | {"details": {"standard_error": errors[index]}}
             )
         measured = [
@@ -247,21 +246,6 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     return query.where, bounds.max_rows_per_group, table.of_people, drops
 
 
-def apportion_cost(cost: Cost, count: int) -> list[Cost]:
-    """A cost in parts that are as even as whole units allow, and add up to it."""
-    return [
-        Cost(
-            *(
-                amount
-                if amount >= encoding.INFINITE_UNITS
-                else amount // count + (each < amount % count)
-                for amount in (cost.epsilon, cost.rho, cost.delta)
-            )
-        )
-        for each in range(count)
-    ]
-
-
 def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The questions of what was debited, as the ledger keeps it, each with what counts in it."""
     counted = paid.get(COUNTED_NOTION, [])
@@ -271,9 +255,9 @@ def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _member_rows(cells: GroupGrid, values: Array, radii: IntervalRadii) -> dict[str, Any]:
+def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict[str, Any]:
     """The answer of one member, in the form that it has by itself."""
-    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radii.cell, radii.cell)]
+    sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radius.cell, radius.cell)]
     rows = [
         [*label, *map(plain_number, numbers)]
         for label, *numbers in zip(cells.labels(), *sides, strict=True)
@@ -283,6 +267,6 @@ def _member_rows(cells: GroupGrid, values: Array, radii: IntervalRadii) -> dict[
 
 
 @lru_cache(maxsize=32)
-def _spend(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
+def _allocate_budget(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
     return spend(workload, noise, relation, "mean", rows)

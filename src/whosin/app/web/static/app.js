@@ -8,7 +8,7 @@ import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
 import { onShow, startViews } from "./views.js";
 
-const VIEWS = ["release", "check", "verify", "notions", "tradeoff", "ledger"];
+const VIEWS = ["release", "rules", "verify", "notions", "distortion", "ledger"];
 
 function show(name) {
   for (const view of [...VIEWS, "login"]) $(`view-${view}`).hidden = view !== name;

@@ -382,7 +382,7 @@ async function look() {
   clearErrors("look");
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
-    const seen = await post("/api/check", { table: tableKeys(), domains: domains(), ...related });
+    const seen = await post("/api/inspect", { table: tableKeys(), domains: domains(), ...related });
     const words = (what) => what.replace(/\bprivacy units\b/g, "people").replace(/\bprivacy unit\b/g, "person");
     const line = ({ what, rows }) =>
       h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));

@@ -59,7 +59,7 @@ export function startPublished() {
     for (const field of [...Object.values(FIELDS), "totals", "secret", "secondary", "check"]) clearErrors(field);
     $("findings").replaceChildren(h("p", { class: "note" }, "Working it out …"));
     try {
-      $("findings").replaceChildren(drawn(await post("/api/published", asked())));
+      $("findings").replaceChildren(drawn(await post("/api/rules/check", asked())));
     } catch (error) {
       $("findings").replaceChildren();
       const field = (error.field ?? "").replace(/[[.].*$/, ""); // published[0][2]: its cell is in the message

@@ -1,4 +1,4 @@
-// The further views: verify, notions, trade-off, ledger.
+// The further views: verify, notions, distortion, ledger.
 
 import { get, post } from "./api.js";
 import { curveChart } from "./charts.js";
@@ -152,23 +152,23 @@ async function showMap() {
   );
 }
 
-// Trade-off
+// Distortion
 
 const NAMES = { dp: ["differential privacy", "c0"], identifiability: ["identifiability", "c1"], "mutual-information": ["mutual information", "c2"] };
 
-function startTradeoff() {
+function startDistortion() {
   for (const [id, field] of [["to-rows", "rows"], ["to-values", "values"], ["to-prior", "prior"]]) $(id).dataset.field = field;
-  $("tradeoff").addEventListener("submit", async (event) => {
+  $("distortion").addEventListener("submit", async (event) => {
     event.preventDefault();
-    for (const name of ["rows", "values", "prior", "tradeoff"]) clearErrors(name);
+    for (const name of ["rows", "values", "prior", "distortion"]) clearErrors(name);
     const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
     $("curves").replaceChildren(h("p", { class: "note" }, "Solving …"));
     try {
       const body = { rows: whole("to-rows"), values: whole("to-values"), prior: $("to-prior").value };
-      $("curves").replaceChildren(...drawings(await post("/api/tradeoff", body)));
+      $("curves").replaceChildren(...drawings(await post("/api/distortion", body)));
     } catch (error) {
       $("curves").replaceChildren();
-      showError(error, "tradeoff");
+      showError(error, "distortion");
     }
   });
 }
@@ -187,7 +187,7 @@ function drawings(tradeOff) {
     return there.length ? h("div", { class: "card chart" }, curveChart(there.map(curve), axis)) : null;
   };
   return [
-    h("div", { id: "answers-tradeoff", class: "pair" }, panel(["dp", "identifiability"], "ε"), panel(["mutual-information"], "nats")),
+    h("div", { id: "answers-distortion", class: "pair" }, panel(["dp", "identifiability"], "ε"), panel(["mutual-information"], "nats")),
     h("p", { class: "note" }, "Solid: the optimum, certified. Dashed: what closed forms say. Further down and to the left is better."),
     ...Object.entries(tradeOff.skipped).map(([notion, why]) => h("p", { class: "note" }, `No curve for ${NAMES[notion][0]}: ${why}.`)),
   ];
@@ -265,5 +265,5 @@ export const onShow = { notions: showMap, ledger: showLedger };
 
 export function startViews() {
   startVerify();
-  startTradeoff();
+  startDistortion();
 }

@@ -1,4 +1,4 @@
-// Refusals in the words of this page: routes speak those of scenario files.
+// What this page calls the fields of a request, in labels and in refusals.
 
 const LABELS = {
   "adversary.prior": "What they believe already",
@@ -51,36 +51,12 @@ const OF_QUESTION = {
 // What this page calls a key of a question.
 export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
 
-const PHRASES = [
-  [/one with edges, to group by it, not none/, "given bins in step 3, to group by it"],
-  [/one with a declared domain, not '(.*)'/, "one that was declared in step 3; $1 was not"],
-  [/a range, for numbers, not a list of values/, "declared as numbers in a range, in step 3"],
-  [/at least one column, not none/, "at least one column"],
-  [/an object with '(lower|upper)', not none/, "given with both ends, from and to"],
-  [/values, or a range, not both, not both/, "a list of values, or a range, not both"],
-  [/laplace, under a plan without a delta, not gaussian/, "Laplace, unless the promise may fail with a probability δ (step 2, Advanced)"],
-  [/asked under a plan with a delta, which they need, not none/, "asked where the promise may fail with a probability δ (step 2, Advanced)"],
-  [/asked under a plan whose size is known \(replace\): its length shows the size, not add-remove/, "asked where they know how many people are in the data (step 1): its length shows the number"],
-  [/asked under a plan against uninformed adversaries only, not .*/, "asked where they know nothing at all (step 1)"],
-  [/one of (.+), not '([^']*)'/, "one of $1; “$2” is none of them"],
-  [/small enough for two steps within the range/, "small enough that the range has two steps"],
-  [/large enough to get any budget, not .*/, "large enough to get a part of the budget"],
-  [/\bprivacy units\b/g, "people"],
-  [/\bprivacy unit\b/g, "person"],
-  [/\bdelta\b/g, "δ"],
-  [/\bepsilon\b/g, "ε"],
-  [/\bedges\b/g, "bins"],
-  [/'(column:row|each row)'/g, "“$1”"],
-];
-
-// Which field of the page a refusal is about.
-function label(field, before) {
+// What this page calls the field of a refusal; nothing where it has no word of its own.
+function label(field) {
   if (LABELS[field]) return LABELS[field];
-  const parts = (field ?? "").split(".");
+  const parts = field.split(".");
   if (parts[0] === "domains" && parts.length > 1) return `What ${parts.slice(1).join(".")} may hold`;
-  if (parts[0] === "queries" && parts.length === 3) return OF_QUESTION[parts[2]] ?? before;
-  if (parts[0] === "queries" && parts.length === 2) return "This question";
-  return before;
+  return parts[0] === "queries" && parts.length === 3 ? OF_QUESTION[parts[2]] : undefined;
 }
 
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -93,16 +69,19 @@ const percent = (text) =>
     return bottom === undefined && share > 1 ? spelled : `${Number((100 * share).toPrecision(12))}%`;
   });
 
+// A sentence that begins with its field begins with the page's word for it instead.
+function sentence(field, message) {
+  if (!field) return message;
+  const name = [field, field.split(".").at(-1)].find((each) => message.startsWith(`${each} `));
+  const known = name && label(field);
+  const said = known ? known + message.slice(name.length) : message;
+  return IN_PERCENT.includes(field) ? percent(said) : said;
+}
+
 // `asking`: where the questions of the request stand on the page.
 export function inPageWords(error, asking = []) {
   const parts = (error.field ?? "").split(".");
   if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
-  const field = error.field ? parts.join(".") : error.field;
-  const sentence = /^([^;]*?) must be (.*)$/s.exec(error.message);
-  let message = error.message;
-  if (sentence) {
-    const said = PHRASES.reduce((text, [from, to]) => text.replace(from, to), sentence[2]);
-    message = `${capital(label(field, sentence[1]))} must be ${IN_PERCENT.includes(field) ? percent(said) : said}`;
-  }
-  return { field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
+  const message = capital(sentence(error.field, error.message));
+  return { field: error.field ? parts.join(".") : error.field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
 }

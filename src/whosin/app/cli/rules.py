@@ -1,25 +1,24 @@
-"""`whosin check table`: how sure anyone could become from a table, before it is published."""
+"""`whosin rules`: what a published table tells, and the smallest rule that keeps a promise."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, print_result
-from whosin.errors import invalid_value
+from whosin.app.cli.options import Json, add_options, print_result
+from whosin.errors import InvalidInput
 
-app = typer.Typer(help="Look at what is about to be published.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Look at what is about to be published."""
+app = typer.Typer(
+    help="Disclosure-control rules: check a table before it is published, or plan a rule.",
+    no_args_is_help=True,
+)
 
 
 @app.command()
-def table(
+def check(
     published: Annotated[Path, typer.Argument(help="The table as it would be shown (CSV).")],
     population: Annotated[
         Path, typer.Option(help="How many people could be in each cell (CSV with the same labels).")
@@ -81,7 +80,10 @@ def table(
 
     secret_words(secret, "--secret")
     if (before is None) != (population_before is None):
-        raise invalid_value("--before", "given with --population-before", "one without the other")
+        given, missing = "--before", "--population-before"
+        if before is None:
+            given, missing = missing, given
+        raise InvalidInput(f"{given} is given without {missing}", field=missing, hint="give both")
     chosen = None if rule is None else read_rule(rule)
     further = read_procedure(secondary_by, "--secondary-by") if secondary_by else secondary
     current = read_table(published, "published")
@@ -97,3 +99,63 @@ def table(
     labels = current.rows, current.columns
     data = findings_data(findings, labels, secret)
     print_result(json, data, print_findings, findings, labels, secret)
+
+
+@app.command()
+@add_options("target", "adversary")
+def plan(
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    rule: Annotated[
+        str, typer.Option(help="The kind of rule: suppress, round, random-round or population.")
+    ],
+    zeros: Annotated[
+        str, typer.Option(help="With --rule suppress: whether a count of 0 is shown or hidden.")
+    ] = "shown",
+    secret: Annotated[
+        str,
+        typer.Option(
+            help="membership: who is in; attribute: who of --people, all known to be in, has the "
+            "value that is counted."
+        ),
+    ] = "membership",
+    json: Json = False,
+) -> None:
+    """Find the smallest threshold, base or population that keeps a promise, and what noise costs.
+
+    A rule keeps a promise only with a failure probability (--delta), against someone who knows at
+    most so many people for certain (--known) and has a prior belief (--prior) about the others.
+    """
+    from rich.console import Console
+
+    from whosin.calibration import read_adversary, read_target
+    from whosin.report.rules import print_rule_plan
+    from whosin.report.terminal import secret_words
+    from whosin.rules import plan_rule
+
+    secret_words(secret, "--secret")
+    wanted = read_target(target)
+    family = read_adversary(adversary, wanted)
+    if zeros != "shown" and rule != "suppress":
+        raise InvalidInput(
+            f"--zeros {zeros} has a meaning with --rule suppress only",
+            field="--zeros",
+            value=zeros,
+            hint="leave it out",
+        )
+    delta, people = target.get("delta"), adversary.get("people")
+    if delta is None:
+        raise InvalidInput(
+            "no rule keeps a promise for certain",
+            field="--delta",
+            hint="say how likely it may fail, for example --delta 0.01",
+        )
+    try:
+        with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
+            planned = plan_rule(rule, wanted, family, delta, people, zeros)
+    except InvalidInput as error:
+        paths = {"known": "adversary.known", "people": "adversary.people", "delta": "target.delta"}
+        paths["rule"] = "--rule"
+        error.path = paths.get(error.field, error.path)
+        raise
+    print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)

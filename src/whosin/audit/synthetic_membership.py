@@ -28,16 +28,14 @@ from whosin.audit.synthetic_risks import (
     read_parts,
     read_table,
 )
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
 
-# Scores of rows: how much a synthetic table looks as if it was made from each.
-#
-# Contract: a score depends on the synthetic table and on the rows that are asked about, never on
-# who
-# was in. Rows are compared with each other to know what is usual where they are: a row that is
-# close to the synthetic table in an empty place says more than one in a crowd.
+# Scores of rows: how much a synthetic table looks as if it was made from each. A score depends on
+# the synthetic table and on the rows that are asked about, never on who was in. Rows are compared
+# with each other to know what is usual where they are: a row that is close to the synthetic table
+# in an empty place says more than one in a crowd.
 
 
 NEIGHBOUR_COUNT = 5
@@ -124,8 +122,9 @@ SCORE_KINDS = SYNTHETIC_SCORES | {"combined": score_combined}
 
 
 def synthetic_score(kind: str = "combined") -> Score:
-    """A score for `model`, where fit(rows) returns a synthetic table. Columns are matched by their
-    names, where both the rows and the table have names.
+    """A score for `training`, where fit(rows) returns a synthetic table.
+
+    Columns are matched by their names, where both the rows and the table have names.
 
     Args:
         kind: nearest, density, counts, values (exact ones, column by column), or combined: density
@@ -166,14 +165,12 @@ def _group_columns(columns: list[Array], known: tuple[Array, ...]) -> Array:
     return np.array(result)
 
 
-# Audit a synthetic table by the table it was made from, and a holdout of others like them.
-#
-# Contract: rows of train and holdout are draws of one population, which the synthetic table saw
-# only
-# as far as train goes; bounds are about replacing a person, as those of `scores` are. The scores of
-# membership that differ between rows each have an equal part of the error; the best is taken
-# (`scores` has the test). The risks have their own confidence each. The distance to the closest
-# record, by which tables are often passed, is shown and proves nothing.
+# Audit a synthetic table by the table it was made from, and a holdout of others like them. Rows of
+# train and holdout are draws of one population, which the synthetic table saw only as far as train
+# goes; bounds are about replacing a person, as those of `scores` are. The scores of membership that
+# differ between rows each have an equal part of the error; the best is taken (`scores` has the
+# test). The risks have their own confidence each. The distance to the closest record, by which
+# tables are often passed, is shown and proves nothing.
 
 
 MIN_CONFIDENCE_SHARE = 0.05
@@ -182,7 +179,7 @@ MIN_CONFIDENCE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class SyntheticAudit(AuditBounds):
-    """The result of `synthetic_table`.
+    """The result of `synthetic`.
 
     Attributes:
         score: the score that shows most: nearest, density, counts or values.
@@ -225,7 +222,7 @@ class SyntheticAudit(AuditBounds):
         }
 
 
-def synthetic_table(
+def synthetic(
     train: Any,
     holdout: Any,
     synthetic: Any,
@@ -290,9 +287,13 @@ def _read_tables(train: Any, holdout: Any, synthetic: Any) -> list[TableColumns]
     ]
     for table, name in ((first, "train"), (others[0], "holdout")):
         if len(table) < ATTACK_SCORES_FEWEST:
-            accepted = f"at least {ATTACK_SCORES_FEWEST} rows (some 1,000 show most leaks)"
-            raise invalid_value(name, accepted, len(table))
+            message = (
+                f"{name} has {len(table)} rows, and at least {ATTACK_SCORES_FEWEST} are needed"
+            )
+            hint = "some 1,000 show most leaks"
+            raise InvalidInput(message, field=name, value=len(table), hint=hint)
     one, two = (Counter(zip(*table.cells, strict=True)) for table in (first, others[0]))
     if one == two:
-        raise invalid_value("holdout", "other people than train", "the same rows")
+        message = "holdout has the same rows as train, and must have other people"
+        raise InvalidInput(message, field="holdout")
     return [first, *others]

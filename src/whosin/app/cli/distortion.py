@@ -1,4 +1,4 @@
-"""`whosin tradeoff`: the best mechanism for a level of privacy, or for a distortion."""
+"""`whosin distortion`: the best mechanism for a level of privacy, or for a distortion."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, print_result, progress_bar
+from whosin.app.cli.options import Draw, Json, print_result, progress_bar, refuse_options
 from whosin.documents import read_object
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whosin.spaces import Records
 
 
-def tradeoff(
+def distortion(
     rows: Annotated[int | None, typer.Option(help="How many rows.")] = None,
     values: Annotated[
         int | None, typer.Option(help="How many values a row can have (default 2).")
@@ -53,7 +53,7 @@ def tradeoff(
     from whosin.report import charts
     from whosin.report import text as report_text
 
-    require_extras("tradeoff")
+    require_extras("distortion")
     if save is not None:
         charts.check_path(save)
     if notion is not None and notion not in NOTION_NAMES:
@@ -61,18 +61,18 @@ def tradeoff(
     ways = {"--epsilon": epsilon is not None, "--distortion": distortion is not None}
     given = [option for option, used in (ways | {"--curve": curve}).items() if used]
     if len(given) != 1:
-        accepted = "exactly one of --epsilon, --distortion, --curve"
-        raise invalid_value("what to find", accepted, " and ".join(given) or "none of them")
+        raise InvalidInput(
+            f"{' and '.join(given)} cannot be given together" if given else "nothing is asked for",
+            field=given[1] if given else "--epsilon",
+            hint="give one of --epsilon, --distortion and --curve",
+        )
     if prior_file is None:
         belief, space = _read_prior(prior or "uniform", rows, values)
         title = _chart_title(space, prior or "uniform")
-    elif prior is None:
-        belief, space = read_record_prior(
-            read_object(prior_file, prior_file.name, "a prior, in JSON"), rows, values
-        )
-        title = _chart_title(space, prior_file.stem)
     else:
-        raise invalid_value("--prior", "left out with --prior-file", prior)
+        refuse_options({"--prior": prior}, "--prior-file")
+        belief, space = read_record_prior(read_object(prior_file, prior_file.name), rows, values)
+        title = _chart_title(space, prior_file.stem)
     matrix = _read_matrix(cost)
     if curve:
         wanted = (notion,) if notion else NOTION_NAMES
@@ -95,18 +95,26 @@ def _read_prior(text: str, rows: int | None, values: int | None) -> tuple[Prior,
     from whosin.spaces import Records
 
     if rows is None:
-        raise invalid_value("--rows", "given: how many rows", "nothing")
+        hint = "say how many there are, for example --rows 12"
+        raise InvalidInput("--rows is missing", field="--rows", hint=hint)
     space = Records(rows, 2 if values is None else values)
     if text == "uniform":
         return Uniform(), space
     listed = [[part.strip() for part in row.split(",")] for row in text.strip(";").split(";")]
-    if any(len(row) != space.values for row in listed):
-        raise invalid_value(
-            "--prior", f"uniform, or {space.values} probabilities, as --values says", repr(text)
-        )
+    for row in listed:
+        if len(row) != space.values:
+            raise InvalidInput(
+                f"--prior {','.join(row)} does not fit rows of {space.values} values",
+                field="--prior",
+                value=text,
+                hint="write uniform, or one probability for each value",
+            )
     if len(listed) not in (1, space.rows):
-        raise invalid_value(
-            "--prior", f"one distribution, or {space.rows}, one for each row", len(listed)
+        raise InvalidInput(
+            f"--prior has {len(listed)} distributions and there are {space.rows} rows",
+            field="--prior",
+            value=text,
+            hint="write one for all rows, or one for each",
         )
     return Independent(listed if len(listed) > 1 else listed[0]), space
 

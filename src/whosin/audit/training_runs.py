@@ -1,4 +1,4 @@
-"""Audit a training: coins decide who is in, a model is fitted, the surest guesses are counted."""
+"""Audit a training: include rows at random, fit a model, count the surest guesses."""
 
 from __future__ import annotations
 
@@ -29,43 +29,36 @@ from whosin.audit.model_scores import (
     read_answer,
 )
 from whosin.audit.sampling import Progress, read_delta
-from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, read_coins
-from whosin.errors import MechanismFailed, WhosinError, invalid_value
+from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, check_rate
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
 from whosin.exact import Array
 from whosin.plain_files import check_plain, replace_file
 from whosin.validation import read_path, read_whole
 
-# Fair coins.
-#
-# Contract: from the system's secure randomness, unless a seed asks for a run that repeats itself.
 
-
-def toss_coins(count: int, rng: np.random.Generator | None) -> Array:
-    """This many fair coins."""
+def draw_inclusion(count: int, rng: np.random.Generator | None) -> Array:
+    """Fair inclusion bits from secure randomness, or from a generator for a run that repeats."""
     if rng is not None:
         return rng.random(count) < 0.5
     drawn = np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8)
     return np.unpackbits(drawn)[:count].astype(bool)
 
 
-def spell_coins(coins: Array) -> str:
+def spell_inclusion(included: Array) -> str:
     """Write inclusion bits as text."""
-    return np.packbits(coins).tobytes().hex()
+    return np.packbits(included).tobytes().hex()
 
 
-def read(text: str, count: int) -> Array:
+def read_inclusion(text: str, count: int) -> Array:
     """Read inclusion bits from text."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))[:count].astype(bool)
 
 
-# What an audit of training has done so far: its coins, its scores, its failures.
-#
-# Contract: coins are tossed and kept before the first fit, so that an audit that was stopped goes
-# on
-# with the same ones, and a run is never repeated until it looks better. The file is replaced as a
-# whole, is readable by its owner alone, and is refused for other rows, other terms and another fit
-# or
-# score (`fingerprint_fit`).
+# What an audit of training has done so far: its inclusion bits, its scores, its failures. Inclusion
+# bits are drawn and kept before the first fit, so that an audit that was stopped goes on with the
+# same ones, and a run is never repeated until it looks better. The file is replaced as a whole, is
+# readable by its owner alone, and is refused for other rows, other terms and another fit or score
+# (`fingerprint_fit`).
 
 
 TARGET, SHADOW = "target", "shadow"
@@ -74,10 +67,10 @@ STATE_VERSION = 1
 
 @dataclass
 class TrainingRun:
-    """One fit: its coins, and the scores once it is done."""
+    """One fit: its inclusion bits, and the scores once it is done."""
 
     role: str
-    coins: Array
+    included: Array
     scores: Array | None = None
 
 
@@ -102,7 +95,7 @@ class TrainingState:
         runs = [
             {
                 "role": run.role,
-                "coins": spell_coins(run.coins),
+                "included": spell_inclusion(run.included),
                 "scores": None
                 if run.scores is None
                 else [_spell_score(each) for each in run.scores],
@@ -119,7 +112,8 @@ class TrainingState:
             replace_file(self.path, json.dumps(data), "state")
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise invalid_value("state", "a file that can be written", reason) from error
+            message = f"the state file cannot be written: {reason}"
+            raise InvalidInput(message, field="state", value=reason) from error
 
 
 def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingState:
@@ -129,18 +123,18 @@ def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingS
         InvalidInput: it belongs to other rows or terms, or is not the file of an audit.
     """
     data = documents.read_object(path, "state")
-    accepted = "a file that this audit wrote"
+    message = f"{path.name} is not the state of an audit"
     try:
         known, runs, failures = data["terms"], data["runs"], data["failures"]
         read = [_read_run(each, canaries) for each in runs]
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise invalid_value("state", accepted, path.name) from None
+        raise InvalidInput(message, field="state", value=path.name) from None
     if data.get("version") != STATE_VERSION or not isinstance(known, dict):
-        raise invalid_value("state", accepted, path.name)
+        raise InvalidInput(message, field="state", value=path.name)
     other = [key for key, value in terms.items() if known.get(key) != value]
     if other:
-        words = f"an audit of other {' and '.join(other)}"
-        raise invalid_value("state", "of the same rows and terms, or a new file", words)
+        message = f"{path.name} is the state of an audit with other {' and '.join(other)}"
+        raise InvalidInput(message, field="state", value=path.name, hint="name a new file")
     return TrainingState(known, read, [list(each) for each in failures], path)
 
 
@@ -149,20 +143,18 @@ def _read_run(entry: Any, canaries: int) -> TrainingRun:
     values = None if scores is None else np.array([float(each) for each in scores])
     if entry["role"] not in (TARGET, SHADOW) or (values is not None and len(values) != canaries):
         raise ValueError(entry["role"])
-    return TrainingRun(entry["role"], read(entry["coins"], canaries), values)
+    return TrainingRun(entry["role"], read_inclusion(entry["included"], canaries), values)
 
 
 def _spell_score(score: float) -> float | str:
     return float(score) if np.isfinite(score) else repr(float(score))
 
 
-# Which function this is: a digest of what it does, as far as one can read it.
-#
-# Contract: two functions with one fingerprint have the same code and the same fixed values:
-# defaults,
-# parameters of an estimator, and whatever numbers, texts, arrays, functions and classes of the same
-# module they name or enclose. What may change from call to call (lists, mappings, generators, open
-# files) and what other modules do is not read, so that a function is itself after it was called.
+# Which function this is: a digest of what it does, as far as one can read it. Two functions with
+# one fingerprint have the same code and the same fixed values: defaults, parameters of an
+# estimator, and whatever numbers, texts, arrays, functions and classes of the same module they name
+# or enclose. What may change from call to call (lists, mappings, generators, open files) and what
+# other modules do is not read, so that a function is itself after it was called.
 
 
 MAX_DEPTH = 12
@@ -254,16 +246,13 @@ class _Reader:
                     self.read(part, depth)
 
 
-# Audit a training: coins decide who is in, a model is fitted, and the surest guesses are counted.
-#
-# Contract: each target run has coins of its own, tossed before any fit, and a coin touches one run
-# alone; so all coins of all target runs together are one experiment with a known rate, and
-# `one_run`
-# combines them exactly. Shadow runs only make scores better (`shadows`). A target fit that fails
-# has
-# told something, so its coins are never used again: it is counted, and new ones are tossed. A
-# shadow
-# fit that fails is counted, left out, and tried again when the audit is resumed.
+# Audit a training: rows are included at random, a model is fitted, and the surest guesses are
+# counted. Each target run has inclusion bits of its own, drawn before any fit, and a bit touches
+# one run alone; so all inclusion bits of all target runs together are one experiment with a known
+# rate, and `one_run` combines them exactly. Shadow runs only make scores better. A target fit that
+# fails has told something, so its inclusion bits are never used again: it is counted, and new ones
+# are drawn. A shadow fit that fails is counted, left out, and tried again when the audit is
+# resumed.
 
 
 FIT_ATTEMPTS = 3
@@ -275,8 +264,8 @@ FITTING, SCORING = "fit", "score"
 
 
 @dataclass(frozen=True)
-class ModelAudit(AuditBounds):
-    """The result of `model`.
+class TrainingAudit(AuditBounds):
+    """The result of `training`.
 
     Attributes:
         run: what the guesses of all target runs together show.
@@ -312,7 +301,7 @@ class ModelAudit(AuditBounds):
         }
 
 
-def model(  # noqa: PLR0913 (public parameters, all by name)
+def training(  # noqa: PLR0913 (public parameters, all by name)
     fit: object,
     rows: object,
     score: Score | None = None,
@@ -326,7 +315,7 @@ def model(  # noqa: PLR0913 (public parameters, all by name)
     state: object = None,
     seed: object = None,
     progress: Progress | None = None,
-) -> ModelAudit:
+) -> TrainingAudit:
     """Bound from below what a way of training tells about who was trained on.
 
     Args:
@@ -334,15 +323,16 @@ def model(  # noqa: PLR0913 (public parameters, all by name)
             clone.
         rows: the training data: an array, a frame, a list, or a tuple such as (features, labels).
         score: `score(model, rows)` returns one number a row, higher for rows that the model knows;
-            left out for models with `predict_proba`, `predict` or `score_samples`. `from_loss` and
-            `from_text_loss` make one from losses.
-        runs: fits whose coins are guessed; their evidence is combined exactly.
+            left out for models with `predict_proba`, `predict` or `score_samples`. `score_loss` and
+            `score_text_loss` make one from losses.
+        runs: fits whose inclusion bits are guessed; their evidence is combined exactly.
         shadows: fits more, from which attacks learn what is usual for each row.
-        canaries: how many rows have a coin, the others being always in; left out, all rows have.
+        canaries: how many rows are included at random, the others being always in; left out, all.
         kind: of canaries: rows as they are, mislabelled or outlying.
-        state: a file to keep coins and scores in; an audit that was stopped is resumed from it, and
-            refused where the rows, the terms, the fit or the score are others (`fingerprint_fit`).
-        seed: for coins that repeat themselves; left out, they are from secure randomness.
+        state: a file to keep inclusion bits and scores in; an audit that was stopped is resumed
+            from it, and refused where the rows, the terms, the fit or the score are others
+            (`fingerprint_fit`).
+        seed: for inclusion bits that repeat themselves; left out, they are from secure randomness.
         progress: called with 1 after each fit.
 
     Raises:
@@ -370,7 +360,9 @@ def _resumed_terms(
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
     elif count < MIN_CANARIES:
-        raise invalid_value("rows", f"at least {MIN_CANARIES} (some 1,000 show most leaks)", count)
+        message = f"{count} rows are too few; at least {MIN_CANARIES} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field="rows", value=count, hint=hint)
     return {
         "rows": [count, every.digest()],
         "runs": read_whole(runs, "runs", 1),
@@ -382,18 +374,19 @@ def _resumed_terms(
 
 
 def _open_state(asked: dict[str, Any], rows: TrainingRows, path: Path | None) -> TrainingState:
-    """The state of before, or a new one, with all coins tossed."""
+    """The state of before, or a new one, with all inclusion bits drawn."""
     count = asked["canaries"] or len(rows)
     if path is not None:
         check_plain(path, "state")
     if path is not None and path.exists():
         return load_state(path, asked, count)
     if path is not None and not path.parent.is_dir():
-        raise invalid_value("state", "a file in a folder that exists", str(path))
+        message = f"the folder of the state file {path} does not exist"
+        raise InvalidInput(message, field="state", value=str(path))
     rng = None if asked["seed"] is None else np.random.default_rng(asked["seed"])
     roles = [TARGET] * asked["runs"] + [SHADOW] * asked["shadows"]
     start = secrets.randbits(60) if rng is None else int(rng.integers(2**60))
-    fits = [TrainingRun(role, toss_coins(count, rng)) for role in roles]
+    fits = [TrainingRun(role, draw_inclusion(count, rng)) for role in roles]
     kept = TrainingState(asked | {"plant": start}, fits, path=path)
     kept.save()
     return kept
@@ -421,10 +414,10 @@ class Trainer:
         self.stage = FITTING
         self.last: Callable[[], Any] = lambda: None
 
-    def __call__(self, coins: Array) -> Array:
-        """The scores of all canaries after a fit on those whose coins say so."""
+    def __call__(self, included: Array) -> Array:
+        """The scores of all canaries after a fit on those that are included."""
         there = np.ones(len(self.rows), dtype=bool)
-        there[self.places] = coins
+        there[self.places] = included
         self.stage = FITTING
         fitted = self.fit(self.rows.take(np.flatnonzero(there)))
         self._check(fitted)
@@ -436,16 +429,18 @@ class Trainer:
     def _check(self, fitted: object) -> None:
         """Refuse a fit with a memory: runs would not be independent."""
         if fitted is None:
-            raise invalid_value("fit", "a function that returns a model", "None")
+            hint = "let it return the model"
+            raise InvalidInput("fit returned None", field="fit", hint=hint)
         if self.last() is fitted:
-            accepted = "a function that makes a new model at each call"
-            raise invalid_value("fit", accepted, "the model of the run before")
+            message = "fit returned the model of the run before"
+            raise InvalidInput(message, field="fit", hint="let it make a new one at each call")
         try:
             self.last = weakref.ref(fitted)
         except TypeError:  # numbers, lists
             self.last = lambda: None
         if self.rows.digest() != self.digest:
-            raise invalid_value("fit", "a function that leaves its rows as they are", "other rows")
+            message = "fit changed the rows that it was given"
+            raise InvalidInput(message, field="fit", hint="let it work on a copy")
 
 
 def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
@@ -455,7 +450,7 @@ def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: objec
         tries = 0
         while run.scores is None:
             try:
-                run.scores = trainer(run.coins)
+                run.scores = trainer(run.included)
             except WhosinError:
                 raise
             except Exception as error:
@@ -470,7 +465,7 @@ def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: objec
                     if seed is None
                     else np.random.default_rng([read_whole(seed, "seed", 0), *salt])
                 )
-                run.coins = toss_coins(len(run.coins), rng)
+                run.included = draw_inclusion(len(run.included), rng)
                 kept.save()
                 if tries >= FIT_ATTEMPTS:
                     words = (
@@ -494,19 +489,19 @@ def _describe_error(error: Exception) -> str:
 
 def _make_result(
     kept: TrainingState, canaries: int, kind: str, level: float, delta: float
-) -> ModelAudit:
+) -> TrainingAudit:
     done = [run for run in kept.runs if run.scores is not None]
     shadow = [run for run in done if run.role == SHADOW]
     targets = [run for run in done if run.role == TARGET]
     known = model_scores.Shadows(
-        np.array([run.coins for run in shadow]), np.array([run.scores for run in shadow])
+        np.array([run.included for run in shadow]), np.array([run.scores for run in shadow])
     )
     chosen = (
         model_scores.choose_attack(known)
         if shadow
         else dict.fromkeys(model_scores.GUESS_SIDES, model_scores.PLAIN)
     )
-    coins = np.concatenate([run.coins for run in targets])
+    included = np.concatenate([run.included for run in targets])
     by_attack = {
         name: np.concatenate(
             [model_scores.SHADOW_ATTACKS[name](run.scores, known) for run in targets]  # type: ignore[arg-type]
@@ -517,9 +512,9 @@ def _make_result(
     # What goes wrong with probability δ may go wrong at each try, and only success is looked at.
     tries = 1 + sum(role == TARGET for role, _name in kept.failures)
     granted = min(delta * tries, MOST_DELTA)
-    rate, rates = read_coins(coins, 0.5, True, 0.0)
+    rate, rates = check_rate(included, 0.5, True, 0.0)
     run = bound_run(
-        coins, told, level, audit_confidence.read_confidence(level)[1], granted, rates, rate
+        included, told, level, audit_confidence.read_confidence(level)[1], granted, rates, rate
     )
     notes = []
     if kept.failures:
@@ -533,7 +528,7 @@ def _make_result(
         notes.append(f"δ was granted {tries:,} times, once to each try of the target")
     if run.blind:
         notes.append("all scores were the same, so nothing could be learnt")
-    return ModelAudit(
+    return TrainingAudit(
         epsilon=run.epsilon,
         log_ratio=run.log_ratio,
         confidence=level,
@@ -541,7 +536,7 @@ def _make_result(
         run=run,
         attack=chosen[run.side],
         seen=tuple(
-            (fpr, _seen_true_positive_rate(coins, told[IN], fpr))
+            (fpr, _seen_true_positive_rate(included, told[IN], fpr))
             for fpr in SHOWN_FALSE_POSITIVE_RATES
         ),
         canaries=canaries,
@@ -554,8 +549,8 @@ def _make_result(
     )
 
 
-def _seen_true_positive_rate(coins: Array, told: Array, fpr: float) -> float:
+def _seen_true_positive_rate(included: Array, told: Array, fpr: float) -> float:
     """The true positive rate at a false positive rate, as seen; ties against the attack."""
-    outside = np.sort(told[~coins])[::-1]
+    outside = np.sort(told[~included])[::-1]
     threshold = outside[min(int(fpr * len(outside)), len(outside) - 1)]
-    return float((told[coins] > threshold).mean())
+    return float((told[included] > threshold).mean())

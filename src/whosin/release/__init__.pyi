@@ -1,0 +1,32 @@
+from .answer import Answer as Answer
+from .answer import Release as Release
+from .cost import CostEstimate as CostEstimate
+from .domains import Dates as Dates
+from .domains import Range as Range
+from .domains import Values as Values
+from .engines import DuckDB as DuckDB
+from .engines import Engine as Engine
+from .engines import Spark as Spark
+from .features import Feature as Feature
+from .queries import QUERIES as QUERIES
+from .queries import Count as Count
+from .queries import Deviation as Deviation
+from .queries import Histogram as Histogram
+from .queries import Keys as Keys
+from .queries import Marginals as Marginals
+from .queries import Maximum as Maximum
+from .queries import Mean as Mean
+from .queries import Median as Median
+from .queries import Quantile as Quantile
+from .queries import Query as Query
+from .queries import Rows as Rows
+from .queries import Sum as Sum
+from .queries import Synthetic as Synthetic
+from .queries import Top as Top
+from .queries import Variance as Variance
+from .related_tables import FurtherTable as FurtherTable
+from .related_tables import LookupTable as LookupTable
+from .session import Session as Session
+from .table import Table as Table
+
+__all__: list[str]
