@@ -19,7 +19,7 @@ import numpy as np
 from whosin.errors import InvalidInput
 from whosin.exact import Array, round_up
 from whosin.noise.additive import discrete_gaussian, discrete_laplace
-from whosin.noise.source import PARAMETERS_LARGEST as MAX_SCALE
+from whosin.noise.source import MAX_SCALE_PARAMETER as MAX_SCALE
 from whosin.noise.source import Shape
 
 MIN_VARIANCE = 1e-12
