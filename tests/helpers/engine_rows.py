@@ -129,7 +129,7 @@ REFUSED_SELECTS = (
     "SELECT STDDEV(age) FROM rows",
     "SELECT STDDEV_SAMP(age) FROM rows",
     "SELECT AVG(age * level) FROM rows",
-    "SELECT COUNT(*) FROM rows WHERE date_trunc('century', seen) = '2021-04-01'",
+    "SELECT COUNT(*) FROM rows WHERE date_trunc('century', CAST(seen AS TIMESTAMP)) = '2021-04-01'",
     "SELECT COUNT(*) FROM rows WHERE CAST(age AS VARCHAR) = '1'",
     "SELECT COUNT(*) FROM rows WHERE substr(ward, level, 1) = 'w'",
     "SELECT COUNT(*) FROM rows WHERE round(age) = 3",

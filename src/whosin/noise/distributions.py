@@ -3,7 +3,7 @@
 Contract: `LaplaceNoise` and `GaussianNoise` are distributions on the integers,
 drawn exactly. Their parameters are rationals, and so are their costs: an ε or a ρ at a sensitivity
 in steps of the statistic. Floats (variances, tails, quantiles) are for people and err towards more
-noise. The trade-off curve of a noise is `whosin.curves.noise_curve`.
+noise. Trade-off curves of mechanisms with such noise are in `whosin.curves`.
 """
 
 from __future__ import annotations
