@@ -733,7 +733,7 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     shoot(page, album, "privacy-unit-not-chosen")
     page.get_by_label("Whose row is it?").select_option("each row is one person")
     expect(page.locator("#privacy_unit-note")).to_contain_text("nobody has two rows")
-    expect(page.locator("#rows")).to_be_disabled()
+    expect(page.locator("#max_rows_per_group")).to_be_disabled()
     page.get_by_label("What sex may hold").select_option("values")
     page.get_by_label("values of sex").fill("f, m")
     expect(page.get_by_text("the same in all rows of a person")).to_have_count(0)
@@ -874,7 +874,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     page.get_by_role("button", name="Add").click()
     page.get_by_label("question 1", exact=True).get_by_label("ward").check()
     cautions = page.locator("#cautions-0")
-    expect(cautions).to_contain_text("A person counts in one cell only, though ward may differ")
+    expect(cautions).to_contain_text("A person counts in one group only, though ward may differ")
     expect(cautions).to_contain_text("Only one row of a person counts")
     shoot(page, album, f"cautions-{size}-{theme}")
     page.get_by_text("Look at the rows, as their curator").click()
@@ -883,7 +883,7 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(page.locator("#look")).to_contain_text("the most rows of one person")
     shoot(page, album, f"look-{size}-{theme}")
     page.get_by_label("ward is the same in all rows of a person").check()
-    expect(cautions).not_to_contain_text("one cell only")
+    expect(cautions).not_to_contain_text("one group only")
     page.get_by_label("Rows of a person that count").fill("1")
     expect(cautions).to_be_empty()
     open_advanced(page)
@@ -952,14 +952,14 @@ def test_a_table_that_cannot_be_opened_says_why(hospital, opened, serving, album
     expect(message).to_be_empty()
 
 
-def test_an_unfinished_question_is_not_in_the_price(hospital, opened, serving, album, tmp_path):
+def test_an_unfinished_question_is_not_in_the_cost(hospital, opened, serving, album, tmp_path):
     page = opened(serving(hospital), quiet=False)
     choose(page, "hospital.parquet", "patient")
     page.get_by_role("button", name="Add").click()
     expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
     page.get_by_label("Ask", exact=True).select_option("mean")
     page.get_by_role("button", name="Add").click()
-    expect(page.locator("#cost-1")).to_contain_text("Not finished, and not in the price")
+    expect(page.locator("#cost-1")).to_contain_text("Not finished, and not in the cost")
     expect(page.locator("#cost-1")).to_contain_text("declare a column of numbers in step 3")
     expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
     expect(page.locator("#total")).to_contain_text("One question is not finished")
