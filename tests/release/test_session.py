@@ -221,7 +221,7 @@ def test_two_sessions_share_a_budget(data, ledger) -> None:
     third = Session(data, half, ledger, share=1)
     first.ask(Count())
     second.ask(Count())
-    with refused("share", kind=BudgetRefused):
+    with refused("budget", kind=BudgetRefused):
         third.ask(Count())
     with refused("share", kind=BudgetRefused):
         Session(data, half, ledger, share=1)
