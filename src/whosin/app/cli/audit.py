@@ -30,6 +30,7 @@ from whosin.app.cli.audit_subjects import (
 from whosin.app.cli.options import Draw, Json, print_json, progress_bar
 from whosin.app.cli.user_code import user_code
 from whosin.errors import InvalidInput
+from whosin.extras import require_extras
 
 if TYPE_CHECKING:
     from whosin.audit import Audit, AuditBounds, CurveRun
@@ -144,6 +145,7 @@ def share_options(command: Callable[..., None]) -> Callable[..., None]:
     shared = signature(read_options, eval_str=True).parameters.values()
 
     def call(**given: Any) -> None:
+        require_extras("audit")
         chosen = {each.name: given.pop(each.name) for each in shared}
         command(**given, options=read_options(**chosen))
 
