@@ -98,7 +98,7 @@ def test_the_curve_in_floats_is_a_bound_and_says_so(relation, monkeypatch):
 
 def test_a_bound_in_floats_is_not_below_a_test_that_accuses_nearly_everyone(monkeypatch):
     """Rates of floats that add up to more than 1: the hull of such a bound falls at its end."""
-    monkeypatch.setattr(mechanism_curves, "MOST_PAIRS", 0)
+    monkeypatch.setattr(mechanism_curves, "MAX_EXACT_PAIRS", 0)
     third = F(18014398509481983, 54043195562000383)
     rows = [
         norm([1, 10**307, 2 * 10**307]),
@@ -115,7 +115,7 @@ def test_a_bound_in_floats_is_not_below_a_test_that_accuses_nearly_everyone(monk
 
 def test_the_bound_in_floats_is_as_near_as_documented(monkeypatch):
     """At most 10⁻¹² of the rates for each output and ten more, as in docs/curves.md."""
-    monkeypatch.setattr(mechanism_curves, "MOST_PAIRS", 0)
+    monkeypatch.setattr(mechanism_curves, "MAX_EXACT_PAIRS", 0)
     rng = random.Random(31)
     for outputs in (10, 1000):
         weights = [F(rng.randint(1, 10**6)) for _ in range(outputs)]

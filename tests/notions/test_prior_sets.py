@@ -62,7 +62,7 @@ def test_identifiability_is_the_largest_of_any_corner(count):
         case = level.witness
         assert level.exact and case.ratio == truth
         assert float(level.value) == pytest.approx(oracle.log(truth), abs=1e-12)
-        member = case.distribution.max_rows_per_group(wi.Records(n, m))
+        member = case.distribution.rows(wi.Records(n, m))
         assert records.identifiability(records.independent(member), channel, n, m) == truth
         assert all(is_member(made, n, place, row) for place, row in enumerate(member))
         kinds.add((type(made), truth == math.inf, len(set(map(tuple, rows))) > 1))

@@ -471,7 +471,7 @@ def test_the_command_finds_whoever_left(run, files):
         (("--prior", "0.1", "--rule", "suppress=5:seen"), "zeros must be shown or hidden"),
         (("--prior", "0.1", "--secondary-by", "x"), "write next-smallest or"),
         (("--prior", "0.1", "--secret", "x"), "--secret must be membership or attribute"),
-        (("--prior", "0.1", "--before", "x.csv"), "given with --population-before"),
+        (("--prior", "0.1", "--before", "x.csv"), "without --population-before"),
     ],
 )
 def test_wrong_options_are_one_sentence(run, files, words, message):
