@@ -65,10 +65,11 @@ ADDED = {
             "test_absent.py": "tests/release/test_absent.py",
         },
         {
-            "src/whosin/release/queries/__init__.py": [
-                ("^from whosin.release.queries.base", "from .absent import Absent\n"),
-                ("    Count,\n", "    Absent,\n"),
-                ('    "QUERIES",\n', '    "Absent",\n'),
+            "src/whosin/release/queries/__init__.pyi": [
+                ("^from .base import QUERIES ", "from .absent import Absent as Absent\n"),
+            ],
+            "src/whosin/release/queries/base.py": [
+                ('        "count": "Count",\n', '        "absent": "Absent",\n'),
             ],
             "docs/release.md": [("^| `keys` |", "| `absent` | entities without a value | |\n")],
         },
