@@ -94,7 +94,7 @@ def test_the_noise_of_a_plan():
     plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
 
     def draw(count, size, _rng):
-        return count + noise.discrete_laplace(plan.noise.width, size)
+        return count + noise.discrete_laplace(plan.noise.scale, size)
 
     found = wi.audit.two_worlds(draw, 1, 0, 400_000, SURE)
     assert found.posterior(0.5) <= 0.6 and found.posterior(0.5) > 0.59

@@ -118,7 +118,7 @@ def test_noise_of_the_planned_scale():
     plan = few(wi.Posterior("0.91"), delta=1e-6, entities=200)
     assert plan.noise.kind == "geometric"
     [part] = release.Count().estimate_cost(people(), Share(plan, Fraction(1))).parts
-    assert part.noise.width == Fraction(plan.noise.width) and part.error == pytest.approx(
+    assert part.noise.width == Fraction(plan.noise.scale) and part.error == pytest.approx(
         plan.noise.error
     )
     assert part.interval_radius() == plan.noise.within
@@ -190,7 +190,7 @@ def test_gaussian_noise_for_an_epsilon_is_the_least(epsilon, delta):
     plan = wi.calibrate(wi.Epsilon(epsilon), delta=delta, query="count")
     assert (plan.epsilon, plan.dp_delta, plan.delta) == (epsilon, delta, delta)
     assert "T18" not in plan.theorems and plan.gamma == math.inf and plan.tight
-    sigma = plan.noise.width
+    sigma = plan.noise.scale
     cut = sigma**2 * epsilon + 0.5
     x = np.linspace(cut, cut + 12 * sigma + 2, 400_001)
     density = np.exp(-((x - 1) ** 2) / (2 * sigma**2)) - math.exp(epsilon) * np.exp(
@@ -212,7 +212,7 @@ def test_training_for_an_epsilon():
     found = calibrate_process(wi.Epsilon(1), training, delta=1e-5, grids=(1e-2, 1e-3))
     assert found.multiplier == pytest.approx(1.4146, abs=5e-3) and found.theorems == ()
     assert found.bound <= found.goal == 1e-5
-    once = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count").noise.width
+    once = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count").noise.scale
     many = calibrate_process(wi.Epsilon(1), Process("gaussian", 1, 100), delta=1e-5)
     assert many.multiplier == pytest.approx(10 * once, rel=1e-9)
     assert gaussian_delta(many.multiplier / 10, Fraction(1)) <= Fraction(1e-5)

@@ -224,7 +224,7 @@ def test_vcf_is_counted(tmp_path):
     with refused("phenotype file"):
         gwas.read_study(tmp_path / "s.vcf")
     (tmp_path / "no.vcf").write_text("nothing")
-    with refused("study"):
+    with refused("no.vcf"):
         gwas.read_study(tmp_path / "no.vcf", tmp_path / "labels")
 
 

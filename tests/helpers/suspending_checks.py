@@ -83,7 +83,7 @@ def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
     with pytest.raises(BudgetRefused, match="is suspended"):
         ledger.answer("alone", promised, lambda: 1, "r")
     assert ledger.resume("alone").state == "complete"
-    with pytest.raises(BudgetRefused, match="nothing more can be asked"):
+    with pytest.raises(BudgetRefused, match="has had its one release"):
         ledger.debit("alone", "s", promised)
     assert ledger.answer("alone", promised, lambda: 1, "r") == 1
     verify(ledger, "alone")

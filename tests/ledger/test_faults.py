@@ -127,7 +127,7 @@ def test_a_read_only_folder_or_file(open_folder, file, folder):
     open_folder.chmod(folder)
     message = python(UNPRIVILEGED, path)
     assert re.fullmatch(
-        "the ledger cannot be used: (permission denied|the file or its folder cannot be "
+        "the ledger cannot be used: (permission denied|its file or folder cannot be "
         "(opened|written)); no answer was given",
         message,
     )

@@ -29,7 +29,7 @@ def test_every_choice_is_as_likely(monkeypatch: pytest.MonkeyPatch, held: int) -
         seen[person] += 1
     texts = [f"{person}-{at}" for person, at in zip(who, place, strict=True)]
     with DuckDB() as engine:
-        data = engine.open(pa.table({"privacy_unit": who, "place": place, "text": texts}))
+        data = engine.open(pa.table({"unit": who, "place": place, "text": texts}))
         rows = engine.run(sample_rows(data, ["unit"], 2)).to_pylist()
     chosen: dict[int, list[int]] = {}
     for row in rows:
@@ -49,7 +49,7 @@ def test_one_row_of_one_value_each_is_as_likely_as_another() -> None:
     who = [person for person in range(PEOPLE) for _ in range(1 + person % 4)]
     place = [at for person in range(PEOPLE) for at in range(1 + person % 4)]
     with DuckDB() as engine:
-        data = engine.open(pa.table({"privacy_unit": who, "place": place}))
+        data = engine.open(pa.table({"unit": who, "place": place}))
         chosen = sample_rows(data, ["unit"], 1)
         rows = engine.run(chosen).to_pylist()
     assert sorted(row["unit"] for row in rows) == list(range(PEOPLE))
@@ -66,7 +66,7 @@ def test_sums_are_of_any_rows_as_likely(most: int) -> None:
     who = [person for person in range(PEOPLE) for _ in range(person % 5)]
     worth = [2**at for person in range(PEOPLE) for at in range(person % 5)]
     with DuckDB() as engine:
-        data = engine.open(pa.table({"privacy_unit": who, "worth": worth, "one": [1] * len(who)}))
+        data = engine.open(pa.table({"unit": who, "worth": worth, "one": [1] * len(who)}))
         rows = engine.run(sum_sampled_rows(data, ["unit"], most, ("worth", "one"))).to_pylist()
     assert sorted(row["unit"] for row in rows) == sorted(set(who))
     for size in range(1, 5):
@@ -87,7 +87,7 @@ def test_rows_without_a_chance_are_left_out_before_they_are_ranked(
     monkeypatch.setattr(row_values, "MAX_RANKED_ROWS", 1000)
     who = [0] * 40_000 + [1] * 1000 + [2] * 2 + [3]
     with DuckDB() as engine:
-        data = engine.open(pa.table({"privacy_unit": who, "place": list(range(len(who)))}))
+        data = engine.open(pa.table({"unit": who, "place": list(range(len(who)))}))
         lots = row_values._add_lots(data)
         kept = row_values._thin_large_homes(data, lots, ["unit"], 3)
         sizes = kept.group_by("unit").aggregate(rows=kept.count())

@@ -227,7 +227,7 @@ def test_the_curator_sees_what_lies_outside() -> None:
         found = {each.what: each.rows for each in check_table(data)}
         outside = [row for row in crowd() if row["sex"] not in ("f", "m")]
         assert found[f"sex: not a declared value, {words}"] == len(outside)
-        assert found["rows"] == found["entities"] == len(crowd())
+        assert found["rows"] == found["privacy units"] == len(crowd())
         assert found["sex: privacy units in more than one cell"] == 0
         beyond = sum(1 for row in crowd() if row["age"] is not None and abs(row["age"]) > 120)
         beyond += sum(1 for row in crowd() if row["age"] == -1)

@@ -40,7 +40,7 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
     """One person whose rows all differ: the engine adds what the bounds allow, and no more."""
     data = oracle.table(WRONG, DOMAINS)
     bounds, part = query.bounds(data), query.parts(data)[0]
-    assert bounds.groups == groups
+    assert bounds.max_groups == groups
     rows = [dict(zip(WRONG, each, strict=True)) for each in zip(*WRONG.values(), strict=True)]
     cells = query.cells(data)
     pairs = [(oracle.cell(row, cells.columns, DOMAINS), row) for row in rows]
@@ -49,7 +49,7 @@ def test_a_wrong_declaration_breaks_no_bound(query, groups: int) -> None:
     ]
     allowed = {
         tuple(dict(choice).get(label, (0,))[0] for label in cells.labels())
-        for choice in oracle.outcomes(valued, bounds.rows, bounds.groups)
+        for choice in oracle.outcomes(valued, bounds.max_rows_per_group, bounds.max_groups)
     }
     for _ in range(3):
         [vector] = oracle.exact(query, data)

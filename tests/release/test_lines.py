@@ -148,7 +148,7 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
         )
         for command in ("release --dry-run", "release"):
             code, out, err = run(command, scenario)
-            assert code == 2 and "a column of the table" in err, err
+            assert code == 2 and "name a column as the header spells it" in err, err
             assert not any(cell in out + err.replace(f"'{unit}'", "") for cell in ("Ann", "4711"))
 
 
@@ -159,10 +159,10 @@ def test_a_declared_column_is_suggested(tmp_path, run):
     text += "[domains]\nward = ['x', 'y']\n[[queries]]\nkind = 'count'\n"
     (tmp_path / "ask.toml").write_text(f"{text}by = ['wrad']\n")
     code, _out, err = run("release --dry-run", tmp_path / "ask.toml")
-    assert code == 2 and "not 'wrad'; did you mean 'ward'?" in err and "wart" not in err
+    assert code == 2 and "no column 'wrad'; did you mean 'ward'?" in err and "wart" not in err
     (tmp_path / "ask.toml").write_text(text)
     code, _out, err = run("sql", tmp_path / "ask.toml", "SELECT COUNT(*) FROM people GROUP BY wrad")
-    assert code == 2 and "not 'wrad'; did you mean 'ward'?" in err and "wart" not in err
+    assert code == 2 and "no column 'wrad'; did you mean 'ward'?" in err and "wart" not in err
 
 
 def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_counts_before_noise_are_those_of_the_rows(
 
 
 def test_several_blocks_count_the_same(monkeypatch) -> None:
-    monkeypatch.setattr("whosin.release.scan.MOST_COUNTED", 1)
+    monkeypatch.setattr("whosin.release.scan.MAX_COVER_CELLS", 1)
     source = people(200)
     data = oracle.table(source, DOMAINS)
     estimate = priced(data, rho=1)

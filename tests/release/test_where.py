@@ -13,7 +13,7 @@ import release_oracle as oracle
 import where_oracle
 from refusals import refused
 from where_checks import check_where
-from whosin.errors import UnknownName
+from whosin.errors import InvalidInput, UnknownName
 from whosin.release.conditions import parse_condition
 
 NAN, INF = float("nan"), math.inf
@@ -322,8 +322,9 @@ year(s) = 2020 | i > date '2020-01-01' | unnest([1]) = 1 | i = i + | "i | 'i | i
     "text", [each for line in REFUSED.strip().splitlines() for each in line.split(" | ")]
 )
 def test_what_is_no_row_expression_is_refused(text) -> None:
-    with refused("where") as caught:
+    with pytest.raises(InvalidInput) as caught:
         parse_condition(text.strip(), DATA.data)
+    assert caught.value.field in ("where", "column in where")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -346,8 +347,9 @@ def test_unknown_columns_are_refused_by_name() -> None:
     "text", [None, 5, True, "", "  ", b"i = 1", ["i = 1"], "\x00", "\ud800 = 1"]
 )
 def test_what_is_no_text_is_refused(text) -> None:
-    with refused("where"):
+    with pytest.raises(InvalidInput) as caught:
         parse_condition(text, DATA.data)
+    assert caught.value.field in ("where", "column in where")
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ class Synthetic(Query):
         return Path(self.path)
 
     def _cells(self, table: Table) -> GroupGrid:
-        cells = GroupGrid.of(table, self.columns)
+        cells = GroupGrid.of(table, self.columns, "columns")
         if not cells.columns:
             raise InvalidInput("columns is empty", field="columns", hint="name at least one")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
