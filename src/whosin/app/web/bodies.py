@@ -436,7 +436,9 @@ def install_handlers(app: FastAPI) -> None:
             log_line(f"internal error: {unexpected}")
             return JSONResponse(refusal_body(None, INTERNAL_ERROR), 500)
         status = next((code for kind, code in ERROR_STATUS if isinstance(error, kind)), 422)
-        field = error.path.replace("[", ".").replace("]", "") or error.field or None
+        # What is not wrong with the request itself may name an argument that no request has.
+        named = error.field if status == 422 else ""
+        field = error.path.replace("[", ".").replace("]", "") or named or None
         # The message goes without the path: it is shown beside the field.
         return JSONResponse(refusal_body(field, error.message, error.hint), status)
 
