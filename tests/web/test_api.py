@@ -559,7 +559,7 @@ def test_the_command_refuses_what_is_unsafe(tmp_path, capsys):
         assert streams.out == ""
         return f"{code} {streams.err}"
 
-    assert refused("--host", "0.0.0.0").startswith("2 ") and "tokens" in refused("--host", "::")
+    assert refused("--host", "0.0.0.0").startswith("2 ") and "token" in refused("--host", "::")
     assert refused("--port", "70000").startswith("2 ")
     assert refused("--upload-limit", "0").startswith("2 ")
     assert refused("--ledger", "mysql://x").startswith("2 ")
@@ -598,7 +598,7 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
     assert tomllib.loads(scenarios.toml_text(data)) == data
-    with pytest.raises(InvalidInput, match="without null"):
+    with pytest.raises(InvalidInput, match="null"):
         scenarios.toml_text({"domains": {"ward": ["a", [None]]}})
     empty = data | {"adversary": {}, "budget": {}, "ledger": None}
     assert tomllib.loads(scenarios.toml_text(empty)) == data

@@ -180,4 +180,4 @@ def test_edges_beyond_any_float(server):
 
 def test_an_epsilon_that_is_rounded_down_to_nothing(server):
     body = {"adversary": {"linked": 3}, "target": {"epsilon": 5e-324}}
-    assert "a float can hold" in problem(post(server, "/api/plan", body), 422, "target.epsilon")
+    assert "too small" in problem(post(server, "/api/plan", body), 422, "target.epsilon")
