@@ -518,7 +518,7 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     expect(page.locator("#verdict")).to_contain_text("ann")
     shoot(page, album, f"verify-{size}-{theme}")
     page.goto(f"{url}/#notions")
-    edge = page.get_by_role("button", name="BDP ⇔ PMP under D_B", exact=True)
+    edge = page.get_by_role("button", name="T5: BDP ⇔ PMP under D_B", exact=True)
     edge.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#theorem")).to_contain_text("Li13 Theorem 4.8")

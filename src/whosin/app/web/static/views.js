@@ -93,7 +93,8 @@ function edge(item, aside, choose) {
     : null;
   const node = s(
     "g",
-    { class: "edge", role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": item.title },
+    // The name holds the text that is seen (WCAG 2.5.3).
+    { class: "edge", role: "button", tabindex: "0", "aria-pressed": "false", "aria-label": [item.label, item.title].filter(Boolean).join(": ") },
     s("line", { class: "hit", ...at }),
     s("line", { class: `line c${colour}${item.kind === "not" ? " dashed" : ""}`, ...at }),
     arrow(from, to, `h${colour}`),
