@@ -1,3 +1,4 @@
+from . import queries as queries
 from .answer import Answer as Answer
 from .answer import Release as Release
 from .cost import CostEstimate as CostEstimate
