@@ -1,12 +1,11 @@
 """Exact numbers, and the only ways out of them.
 
-Contract: a number that somebody wrote is read as it is written (`rational`): a string as the
-decimal or ratio that it spells, a float as its decimals, so that 0.1 is 1/10 in Python, TOML and
-JSON as it is in an option. A float that was computed is the binary fraction that it is
-(`exact_fraction`), so that what was rounded up or down stays so. Inside, whole arrays are FLINT
-rationals (`fmpq`, about four times faster than `fractions.Fraction`); e^x is an Arb ball. Numbers
-leave as `Rational`, or as a float rounded *up*: a level of leakage may be overstated by one unit in
-the last place, never understated.
+A number that somebody wrote is read as it is written (`rational`): a string as the decimal or ratio
+that it spells, a float as its decimals, so that 0.1 is 1/10 in Python, TOML and JSON as it is in an
+option. A float that was computed is the binary fraction that it is (`exact_fraction`), so that what
+was rounded up or down stays so. Inside, whole arrays are FLINT rationals (`fmpq`, about four times
+faster than `fractions.Fraction`); e^x is an Arb ball. Numbers leave as `Rational`, or as a float
+rounded *up*: a level of leakage may be overstated by one unit in the last place, never understated.
 """
 
 from __future__ import annotations

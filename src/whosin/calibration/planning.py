@@ -299,7 +299,7 @@ def failing_fallbacks(
 
 # From words to a target, a family and a plan: the one reader for files, the command and the page.
 #
-# Contract: the words are those of `vocabulary`. An error says at which word it is (`path`), such as
+# The words are those of `vocabulary`. An error says at which word it is (`path`), such as
 # adversary.prior.
 
 

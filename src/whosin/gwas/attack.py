@@ -1,9 +1,9 @@
 """The attack that private releases stop: placing a known genome among the cases.
 
-Contract: given frequencies of A1 among cases at M SNPs, frequencies of a reference, and a genome,
-say how well its owner can be told from people who are not in the study. Homer et al. (2008):
-Σ |g/2 − p| − |g/2 − f|; the likelihood ratio (Sankararaman et al. 2009):
-Σ g ln(f/p) + (2 − g) ln((1−f)/(1−p)), where g = copies of A1, f = case and p = reference frequency.
+Given frequencies of A1 among cases at M SNPs, frequencies of a reference, and a genome, say how
+well its owner can be told from people who are not in the study. Homer et al. (2008): Σ |g/2 − p| −
+|g/2 − f|; the likelihood ratio (Sankararaman et al. 2009): Σ g ln(f/p) + (2 − g) ln((1−f)/(1−p)),
+where g = copies of A1, f = case and p = reference frequency.
 
 Cases are the members. Controls are halved at random: one half is the reference, the other half are
 the outsiders, whose scores set the threshold for a false-positive rate. It works on the curator's

@@ -153,7 +153,7 @@ def _is_above_exactly(x: Array, w: Array, y: Array, v: Array, c: Fraction) -> Ar
 
 # How far a SNP is from the other side of a threshold (Johnson and Shmatikov 2013).
 #
-# Contract: `distance_scores` has sensitivity 1 for the relation that it is asked for, so the
+# `distance_scores` has sensitivity 1 for the relation that it is asked for, so the
 # exponential mechanism may use it, also where genotypes are missing.
 #
 # Missing genotypes are left out of χ², as in PLINK, so a person whose genotype is missing in one

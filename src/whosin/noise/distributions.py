@@ -1,9 +1,9 @@
 """Noise as value objects: what it is drawn from, how far it strays, and what it costs.
 
-Contract: `LaplaceNoise` and `GaussianNoise` are distributions on the integers,
-drawn exactly. Their parameters are rationals, and so are their costs: an ε or a ρ at a sensitivity
-in steps of the statistic. Floats (variances, tails, quantiles) are for people and err towards more
-noise. Trade-off curves of mechanisms with such noise are in `whosin.curves`.
+`LaplaceNoise` and `GaussianNoise` are distributions on the integers, drawn exactly. Their
+parameters are rationals, and so are their costs: an ε or a ρ at a sensitivity in steps of the
+statistic. Floats (variances, tails, quantiles) are for people and err towards more noise. Trade-off
+curves of mechanisms with such noise are in `whosin.curves`.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from whosin.spaces import Records
 # Critical points of the spread of two cells between neighbouring centres of noise, in balls.
 #
 # `between` finds the pairs in floats and explains the formulas; here their spread is enclosed: at
-# the
-# root of its derivative, or, where no root can be enclosed, over the whole gap.
+# the root of its derivative, or, where no root can be enclosed, over the whole gap.
 
 
 BALL_PRECISION_BITS = 320

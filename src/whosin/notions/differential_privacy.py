@@ -46,8 +46,8 @@ from whosin.validation import read_list, read_whole
 # Groups of rows: the tables that differ in at most g rows.
 #
 # B_j(x) is the least likelihood over the tables that differ from x in at most j rows. Row after
-# row,
-# B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g m^n K).
+# row, B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g
+# m^n K).
 
 
 def least_in_group(array: Array, space: Records, group: int) -> Array:

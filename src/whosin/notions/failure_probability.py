@@ -33,10 +33,10 @@ from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomia
 
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
-# Contract: with `exact` the probabilities are FLINT rationals; else floats, each with a relative
-# error of at most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be
-# of thousands of people: their crowds (`families.base`) are convolved in blocks, and known people
-# who shift a rule by one of its periods make no difference and are tried once.
+# With `exact` the probabilities are FLINT rationals; else floats, each with a relative error of at
+# most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be of
+# thousands of people: their crowds (`families.base`) are convolved in blocks, and known people who
+# shift a rule by one of its periods make no difference and are tried once.
 
 
 MAX_EXACT_WORK = 1 << 22
@@ -306,8 +306,7 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 #
 # Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 # priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives
-# a
-# bound, so a first look at few cases picks some, and these are computed on all cases.
+# a bound, so a first look at few cases picks some, and these are computed on all cases.
 
 
 FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
