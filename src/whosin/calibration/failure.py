@@ -27,8 +27,7 @@ from whosin.spaces.quotients import two_binomials
 #     Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
 #
 # Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never
-# read
-# off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+# read off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
 #
 # A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
 

@@ -58,8 +58,7 @@ def multinomial_coefficient(counts: list[int]) -> int:
 # exchangeable case, n groups of one row are the full program, so that both are one algorithm.
 #
 # A *move* is a pair of neighbours seen through their types: one row changes from x_i = a to a'
-# while
-# its y_i = b stays. With M(t) the number of y that have type t with a given x, and w_t = M(t)
+# while its y_i = b stays. With M(t) the number of y that have type t with a given x, and w_t = M(t)
 # A(y|x),
 #
 #     A(y|x) / A(y|x') = w_t · N[a][b] (r_a' + 1) / ( w_t' · r_a (N[a'][b] + 1) )

@@ -19,9 +19,8 @@ from whosin.spaces.worlds import Subsets
 # What a mechanism can tell apart: worlds up to a statistic (F11).
 #
 # A `Lattice` numbers the classes of worlds that a mechanism treats alike and knows how entities
-# move
-# between them. A family of priors searches an array of likelihoods, one row a class, through these
-# four views and never sees which mechanism the array came from:
+# move between them. A family of priors searches an array of likelihoods, one row a class, through
+# these four views and never sees which mechanism the array came from:
 #
 # - `additions`: likelihoods with an entity beside those without it, all else equal (D_I, D_B's
 #   kin);
