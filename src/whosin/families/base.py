@@ -112,7 +112,6 @@ def _count_others(count: int) -> str:
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
-ONE_HALF = Fraction(1, 2)
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 

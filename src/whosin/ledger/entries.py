@@ -151,8 +151,8 @@ answers = Table(
 DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
 EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
 
-COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
-TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
+DATASET_COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
+DATASET_TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
 
 
 def dataset_row(connection: Connection, name: str) -> Any:
@@ -171,8 +171,8 @@ def count_suspensions(connection: Connection, dataset: str) -> int:
 
 def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
-    numbers = all(type(getattr(row, name)) is int for name in COUNT_COLUMNS)
-    texts = all(type(getattr(row, name)) is str for name in TEXT_COLUMNS)
+    numbers = all(type(getattr(row, name)) is int for name in DATASET_COUNT_COLUMNS)
+    texts = all(type(getattr(row, name)) is str for name in DATASET_TEXT_COLUMNS)
     if not (numbers and texts and row.alone in (0, 1) and row.state in ledger_budget.KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
