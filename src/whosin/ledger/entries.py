@@ -36,7 +36,7 @@ from sqlalchemy import (
     select,
 )
 
-from whosin.calibration import Fallback, Noise, Plan
+from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration import plan as calibration_plan
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import budget as ledger_budget
@@ -262,7 +262,7 @@ def _read_plan(text: str) -> Plan:
         "target": calibration_plan.decode_target(data["target"]),
         "family": calibration_plan.decode_family(data["family"]),
         "query": None if query is None else calibration_plan.decode_query(query),
-        "noise": None if noise is None else Noise(**noise),
+        "noise": None if noise is None else PlannedNoise(**noise),
         "gamma": float(data["gamma"]),
         "theorems": tuple(data["theorems"]),
         "fallback": tuple(
