@@ -9,6 +9,7 @@ from whosin.app.reference import reference_markdown
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reference to the pages."""
-    files.append(File.generated(config, "reference.md", content=reference_markdown()))
+    """Add the reference to the pages; a search shows guides before it."""
+    page = "---\nsearch:\n  boost: 0.3\n---\n\n" + reference_markdown()
+    files.append(File.generated(config, "reference.md", content=page))
     return files
