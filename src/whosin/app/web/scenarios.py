@@ -31,8 +31,7 @@ from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
-from whosin.release.table import dataset_name
-from whosin.release.table_registration import fingerprint_of_source, register_table
+from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 from whosin.scenario_model import (
     AdversarySection,
     FurtherTableSection,
