@@ -30,10 +30,10 @@ from whosin import (
     rules,
     spaces,
     theorems,
-    vocabulary,
 )
 from whosin.app.cli.main import make_app
 from whosin.release import engines, queries
+from whosin.scenario_model import ScenarioModel
 
 # (title, the name that users write, where its public names are)
 ROOMS = (
@@ -112,12 +112,9 @@ def _first_sentence(kind: type) -> str:
 
 def _scenario_section() -> str:
     blocks = ["## Keys of a scenario"]
-    for section, words in vocabulary.SCENARIO_SECTIONS.items():
-        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
-        blocks.append("\n\n".join([f"### `[{section}]`", "\n".join(lines)]))
-    for section, words in vocabulary.SCENARIO_LISTS.items():
-        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
-        blocks.append("\n\n".join([f"### `[[{section}]]`", "\n".join(lines)]))
+    for section in filter(None, (key.kind.section for key in ScenarioModel.known_keys().values())):
+        lines = [f"- `{key.name}` {key.description}" for key in section.known_keys().values()]
+        blocks.append("\n\n".join([f"### `{section.place}`", "\n".join(lines)]))
     return "\n\n".join(blocks)
 
 
