@@ -1,4 +1,4 @@
-"""Every number of a fact, theorem or erratum that the code mentions is explained in the documentation."""
+"""Every number of a fact, theorem or erratum that the code mentions is explained in docs."""
 
 from __future__ import annotations
 
