@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
@@ -69,30 +70,48 @@ def serving():
         yield lambda settings: stack.enter_context(running(settings))
 
 
+@pytest.fixture(scope="module")
+def tabs():
+    """The tab of the last test, which the next one takes over: a new one takes seconds. Servers
+    have ports of their own, and so what a page stores is another page's."""
+    return []
+
+
 @pytest.fixture
-def opened(browser, serving):
+def opened(browser, serving, tabs):
     """Opens pages; whatever the console complains about fails the test at its end."""
-    contexts, complaints = [], []
+    pages, complaints, heard = [], [], []
+
+    def listen(page: Page, event: str, hear: Callable[..., None]) -> None:
+        page.on(event, hear)
+        heard.append((page, event, hear))
 
     def start(url: str, size: str = "desktop", theme: str = "light", quiet: bool = True) -> Page:
         width, height = SIZES[size]
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = tabs.pop() if tabs else browser.new_context(reduced_motion="reduce").new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
         page.set_default_timeout(120_000)
         if quiet:
-            page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+            error = lambda m: complaints.append(m.text) if m.type == "error" else None  # noqa: E731
+            listen(page, "console", error)
+        listen(page, "pageerror", lambda error: complaints.append(str(error)))
         elsewhere = lambda request: not request.url.startswith((url, "blob:", "data:"))  # noqa: E731
-        page.on("request", lambda r: complaints.append(r.url) if elsewhere(r) else None)
+        listen(page, "request", lambda r: complaints.append(r.url) if elsewhere(r) else None)
         page.goto(url)
         return page
 
     yield start
-    for context in contexts:
-        context.close()
+    for page, event, hear in heard:
+        page.remove_listener(event, hear)
+    for page in pages:
+        if tabs or page.is_closed():
+            page.context.close()
+        else:
+            page.goto("about:blank")
+            page.context.clear_cookies()
+            tabs.append(page)
     assert complaints == []
 
 
@@ -422,6 +441,7 @@ def test_a_file_that_is_chosen_before_the_page_is_ready_is_loaded(
     page.locator("#scenario-file").set_input_files(tmp_path / "early.toml")
     page.evaluate("window.go()")
     expect(page.locator("#title")).to_have_value("Early")
+    page.close()  # no other test has the script
 
 
 @looks(first=1, count=1)
