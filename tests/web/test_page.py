@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,7 +20,7 @@ from playwright.sync_api import Page, expect
 from pyarrow import parquet
 
 from web_faults import appears, waiting_scan, with_fault
-from web_server import ONE, program, served
+from web_server import ONE, program, run_script, served
 from whosin.app.web.access import add_user
 from whosin.app.web.server import running
 from whosin.ledger import Ledger
@@ -197,8 +195,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     toml = saved(page, "Scenario (TOML)", tmp_path)
     assert tomllib.loads(toml.read_text(encoding="utf-8"))["adversary"]["prior"] == "5%..30%"
     script = saved(page, "Python script", tmp_path)
-    run = [sys.executable, str(script), str(hospital.folder)]
-    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    printed = run_script(script, hospital.folder)
     assert all(f"\t{number}\t" in printed for number in shown)
 
     page.get_by_role("link", name="Ledger").click()
@@ -812,7 +809,8 @@ def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serv
     first = page.get_by_label("question 1", exact=True)
     first.get_by_label("year").check()
     first.get_by_label("kind").check()
-    first.get_by_label("Call it").fill("asked")
+    with page.expect_response(lambda said: "asked" in (said.request.post_data or "")):
+        first.get_by_label("Call it").fill("asked")  # no button works before the price is there
     page.get_by_role("button", name="Release").click()
     answers = page.locator("#answers")
     expect(answers).to_contain_text('values of year that were not declared are in "other"')
