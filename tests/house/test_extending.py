@@ -273,7 +273,7 @@ Path(sys.argv[1]).write_text(json.dumps(seen))
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project in which everything was added."""
     copy = tmp_path_factory.mktemp("extended") / "whosin"
-    beside = shutil.ignore_patterns("__pycache__", "*.egg-info", "extending")
+    beside = shutil.ignore_patterns("*.egg-info", "extending")
     for name in ("src", "tests", "docs", "schema"):
         shutil.copytree(ROOT / name, copy / name, ignore=beside)
     for name in ("pyproject.toml", "README.md", "ARCHITECTURE.md"):
