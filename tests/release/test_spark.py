@@ -160,7 +160,7 @@ def embedded() -> Iterator[DuckDB]:
         yield engine
 
 
-@pytest.fixture(scope="module", params=[50_000, pytest.param(4_000_000, marks=pytest.mark.soak)])
+@pytest.fixture(scope="module", params=[16_000, pytest.param(4_000_000, marks=pytest.mark.soak)])
 def rows_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("rows") / "rows.parquet")
     with duckdb.connect() as connection:
