@@ -183,8 +183,10 @@ def test_answers_before_noise_are_identical(
         )
         for engine in (embedded, spark)
     )
-    asked = ALL if "4000000" in request.node.name else QUERIES[::3]
-    asked = [*asked, *(query for sql in SELECTS for query in parse_queries(sql, ours))]
+    asked, selects = (
+        (ALL, SELECTS) if "4000000" in request.node.name else (QUERIES[::3], SELECTS[::3])
+    )
+    asked = [*asked, *(query for sql in selects for query in parse_queries(sql, ours))]
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
     assert not [query for query, one, _ in answers if one in ([], [[0]])]
