@@ -48,24 +48,6 @@ from whosin.release.scenario import load_scenario
 SECRET = "patient 4711 is Ann"
 
 
-@pytest.fixture
-def hospital(tmp_path):
-    return served(tmp_path)
-
-
-@pytest.fixture
-def server(hospital):
-    with running(hospital) as url, program(url) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    """A server for tests that change nothing."""
-    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
-        yield client
-
-
 def test_a_server_leaves_the_logs_of_others_alone(hospital):
     """A server in a notebook: handlers that others made stay open."""
     handler = logging.StreamHandler()
