@@ -12,7 +12,8 @@ import pytest
 import whosin as wi
 from whosin.audit import Event, EventCount
 from whosin.audit.distinguishers import ByValue
-from whosin.report.audit import print_audit
+from whosin.report.audit import describe_audit
+from whosin.report.terminal import print_document
 
 MINE = """
 import numpy as np
@@ -411,7 +412,7 @@ def test_the_event_for_gamma_is_the_one_that_favours_with(first, capsys):
         for favours, threshold, bound in ((first, 1.0, 0.9), (other, 2.0, 0.3))
     )
     found = wi.audit.Audit(0.9, 0.3, 0.95, counts=counts, samples=200, with_=1, without=0)
-    print_audit(found, "it", None, None, 0.5)
+    print_document(describe_audit(found, "it", None, None, 0.5))
     lines = capsys.readouterr().out.splitlines()
     (marked,) = [line for line in lines if "γ" in line]
     assert "output ≥" in marked
