@@ -22,7 +22,7 @@ from whosin.calibration.failure import (
     rate_multiplier,
     smallest_scale,
 )
-from whosin.calibration.plan import Fallback, Noise, Plan, PlannedQuery
+from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value
@@ -40,6 +40,7 @@ from whosin.exact import (
     round_up,
 )
 from whosin.families import FAMILY_KINDS, Adversary, AtMostKnown, Family, Independent, read_family
+from whosin.noise.distributions import GaussianNoise, LaplaceNoise
 from whosin.spaces import Records
 from whosin.validation import check_kind, check_range, read_whole, shorten_value
 from whosin.vocabulary import Said, locate_errors, read_value, words_said
@@ -52,11 +53,9 @@ if TYPE_CHECKING:
 # `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
 
 
-TAIL_95 = math.log(20)
 ANY_BELIEFS = "any beliefs, everyone else known"
 SIZE_KNOWN = "any beliefs, and the size known"
 LINKED_PEOPLE = "anything, such as that all are in or none"
-NORMAL_95 = 1.959963984540054
 MAX_ENLARGEMENTS = 60
 """How often the noise on a series is at least doubled before the search ends."""
 
@@ -145,8 +144,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             theorems = (*theorems, "T18")
         if query is not None:
             sigma = multiplier * query.l2_sensitivity(adversary.relation) * (1 + 2**-50)
-            error = sigma * math.sqrt(2 / math.pi)
-            noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
+            noise = continuous_noise(GaussianNoise(Fraction(sigma) ** 2), sigma)
     if not failing:
         fallback = list_fallbacks(epsilon, adversary)
     elif private or family.hides_others:
@@ -175,10 +173,15 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     )
 
 
-def laplace_noise(scale: Fraction) -> Noise:
+def laplace_noise(scale: Fraction) -> PlannedNoise:
     """Laplace noise, its scale rounded up."""
     rounded = float_at_least(scale)
-    return Noise("laplace", rounded, rounded, TAIL_95 * rounded)
+    return continuous_noise(LaplaceNoise(Fraction(rounded)), rounded)
+
+
+def continuous_noise(noise: LaplaceNoise | GaussianNoise, scale: float) -> PlannedNoise:
+    """What a plan says of noise before there is a grid: how far the continuous one strays."""
+    return PlannedNoise(noise.kind, scale, noise.continuous_error, noise.continuous_quantile(0.95))
 
 
 def _plan_uncertain_count(
@@ -188,7 +191,7 @@ def _plan_uncertain_count(
     delta: float,
     query: PlannedQuery | None,
     entities: int | None,
-) -> tuple[float, float, Noise]:
+) -> tuple[float, float, PlannedNoise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
         raise InvalidInput(
@@ -211,10 +214,10 @@ def _plan_uncertain_count(
         most = round_down(exact_fraction(ratio))
         scale, _, epsilon, dp_delta = smallest_scale(entities, family, most, delta)
     if scale == 0:
-        return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
-    alpha = math.exp(-1 / scale)
-    within = max(0, math.ceil(math.log(0.05 * (1 + alpha) / 2) / math.log(alpha)) - 1)
-    return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
+        return epsilon, dp_delta, PlannedNoise("none", 0.0, 0.0, 0.0)
+    noise = LaplaceNoise(Fraction(scale))  # of whole numbers: the geometric distribution
+    within = float(noise.quantile(0.95))
+    return epsilon, dp_delta, PlannedNoise("geometric", scale, noise.mean_error, within)
 
 
 def _log_ratio_down(target: Target, ratio: Number) -> float:
@@ -299,7 +302,7 @@ def failing_fallbacks(
 
 # From words to a target, a family and a plan: the one reader for files, the command and the page.
 #
-# Contract: the words are those of `vocabulary`. An error says at which word it is (`path`), such as
+# The words are those of `vocabulary`. An error says at which word it is (`path`), such as
 # adversary.prior.
 
 
@@ -457,7 +460,7 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """Noise for a series.
+    """PlannedNoise for a series.
 
     Attributes:
         epsilon: the leakage that is allowed. scale: the least Laplace scale that keeps it, and

@@ -34,8 +34,7 @@ from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
-from whosin.release.table import dataset_name
-from whosin.release.table_registration import fingerprint_of_source, register_table
+from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 
 # From a request to a scenario on the served folder, to a cost, to a release. A table is a file of
 # the folder, the ledger is the server's, the dataset is named after the file, so that nobody gets a
