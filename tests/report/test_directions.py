@@ -11,10 +11,15 @@ import pytest
 
 import whosin as wi
 from documents_shown import section_text
-from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.planning import ChainPlan
 from whosin.errors import InvalidInput
-from whosin.exact import format_decimals, format_figures, format_typed
+from whosin.exact import (
+    chosen_percent,
+    format_decimals,
+    format_figures,
+    format_percent,
+    format_typed,
+)
 from whosin.gwas.simulation import Experiment, Outcome
 from whosin.ledger import encoding
 from whosin.ledger.budget import Charge, Cost

@@ -17,6 +17,7 @@ from whosin.exact import (
     exact_fraction,
     exp_up,
     format_figures,
+    format_percent,
     format_typed,
     log_down,
     rational,
@@ -35,7 +36,7 @@ from whosin.report.document import (
     make_section,
     make_table,
 )
-from whosin.report.numbers import format_general, format_percent, format_short, per_thousand
+from whosin.report.numbers import format_general, format_short, per_thousand
 
 if TYPE_CHECKING:
     from whosin.curves import TradeOff

@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.exact import Array, format_decimals, format_figures, rational
+from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
 from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
 from whosin.gwas.association import noise_within, noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
@@ -34,7 +34,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_cell, format_percent
+from whosin.report.numbers import format_cell
 
 Row = dict[str, str | int | float]
 

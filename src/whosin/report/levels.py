@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
-from whosin.exact import Rounding, format_figures
+from whosin.exact import Rounding, format_figures, format_percent
 from whosin.families import Explicit, Family
 from whosin.notions import Level, Notion, Witness
 from whosin.references import Paper, Theorem
@@ -28,7 +28,6 @@ from whosin.report.document import (
 from whosin.report.numbers import (
     format_count,
     format_general,
-    format_percent,
     format_short,
     is_rounded,
     rounding_side,

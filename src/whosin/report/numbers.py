@@ -10,8 +10,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from whosin.beliefs import chosen_percent as chosen_percent
-from whosin.beliefs import format_percent as format_percent
 from whosin.exact import Rounding, format_decimals, format_figures
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 

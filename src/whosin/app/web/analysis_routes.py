@@ -25,7 +25,7 @@ from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
-from whosin.exact import format_decimals, rational
+from whosin.exact import format_decimals, format_percent, rational
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -37,7 +37,7 @@ from whosin.report import card as report_card
 from whosin.report.charts import NODE_POSITIONS, rates_drawn
 from whosin.report.document import SectionData, section_data
 from whosin.report.levels import claim_verdict, level_data
-from whosin.report.numbers import format_percent, format_short, rounding_side
+from whosin.report.numbers import format_short, rounding_side
 from whosin.report.rules import (
     FINDING_HEADS,
     finding_notes,
