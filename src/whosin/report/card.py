@@ -34,8 +34,8 @@ from whosin.report.document import (
     Document,
     Marks,
     Paragraph,
-    Section,
     Strong,
+    TextSection,
     Theorems,
     Words,
     make_document,
@@ -69,7 +69,7 @@ def describe_plan(plan: Plan) -> Document:
     return Document("", (*plan_card(plan), reasons))
 
 
-def plan_card(plan: Plan) -> list[Section]:
+def plan_card(plan: Plan) -> list[TextSection]:
     """The sections of a plan's card."""
     sections = [
         make_section("Who is looking", describe_adversary(plan.family)),
@@ -181,7 +181,7 @@ def _cost_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def _thousand_people(plan: Plan) -> Section:
+def _thousand_people(plan: Plan) -> TextSection:
     """The promise as people out of 1,000: a belief, unless only tests are bounded, and a test."""
     from whosin.curves import tradeoff
 
@@ -440,7 +440,7 @@ def describe_budget_states(
     return Document("", tuple(sections))
 
 
-def budget_state_card(budget_state: BudgetState) -> list[Section]:
+def budget_state_card(budget_state: BudgetState) -> list[TextSection]:
     """The sections of a dataset's page."""
     return [
         make_section(budget_state.dataset, *_budget_lines(budget_state)),

@@ -144,7 +144,7 @@ Part = Paragraph | TextTable | Chart | Marks | Theorems | TableSet
 
 
 @dataclass(frozen=True)
-class Section:
+class TextSection:
     """A part of a document with a heading, which may be empty.
 
     Attributes:
@@ -163,13 +163,13 @@ class Document:
     """Everything that is said about a result; `title` may be empty."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[TextSection, ...]
 
 
-def make_section(heading: str, *parts: Part | str, aside: str = "", level: int = 3) -> Section:
+def make_section(heading: str, *parts: Part | str, aside: str = "", level: int = 3) -> TextSection:
     """A section; texts are its paragraphs."""
     made = tuple(Paragraph(part) if isinstance(part, str) else part for part in parts)
-    return Section(heading, made, aside, level)
+    return TextSection(heading, made, aside, level)
 
 
 def make_document(title: str, *parts: Part | str) -> Document:
@@ -194,7 +194,7 @@ def plain_words(words: Words) -> str:
     return words if isinstance(words, str) else "".join(words)
 
 
-def section_data(sections: Sequence[Section]) -> list[SectionData]:
+def section_data(sections: Sequence[TextSection]) -> list[SectionData]:
     """The sentences of sections that have a heading."""
     return [
         SectionData(

@@ -27,7 +27,7 @@ from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, ro
 from whosin.report.document import (
     Chart,
     Document,
-    Section,
+    TextSection,
     TextTable,
     make_document,
     make_section,
@@ -337,7 +337,7 @@ TEXT_COLUMNS = {"SNP", "A1", "frequencies", "test", "protects"}
 PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def estimate_card(estimate: StudyCostEstimate) -> list[Section]:
+def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
     """The plan's card, with what this release did."""
     sections = plan_card(estimate.plan)
     return [

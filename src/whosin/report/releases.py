@@ -19,9 +19,9 @@ from whosin.report.document import (
     Document,
     Paragraph,
     Part,
-    Section,
     Strong,
     TableSet,
+    TextSection,
     TextTable,
     Theorems,
     make_document,
@@ -96,7 +96,7 @@ def describe_estimates(
     return Document("", (first, *tables, *_describe_gains(estimates), last))
 
 
-def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[Section]:
+def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
     """By how much the split for the least error helps, and what is measured at once."""
     compared = [estimate for estimate in estimates if estimate.by_weights is not None]
     if not compared:
@@ -216,7 +216,7 @@ def describe_report(title: str, plan: Plan, release: Release) -> Document:
     )
 
 
-def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Section:
+def describe_answer(answer: Answer, request: str = "", full: bool = False) -> TextSection:
     """An answer with its cost, its chart and what is to be known about its numbers.
 
     Args:

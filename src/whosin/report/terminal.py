@@ -24,9 +24,9 @@ from whosin.report.document import (
     Marks,
     Paragraph,
     Part,
-    Section,
     Strong,
     TableSet,
+    TextSection,
     TextTable,
     Theorems,
     Words,
@@ -61,7 +61,7 @@ def print_document(document: Document, console: Console | None = None) -> None:
         apart = any(not isinstance(part, Paragraph | Marks) for part in section.parts)
 
 
-def _print_section(console: Console, section: Section) -> None:
+def _print_section(console: Console, section: TextSection) -> None:
     if section.heading:
         heading = make_text(Strong(section.heading))
         if section.aside:
