@@ -275,8 +275,8 @@ def check_seed(sums: Array) -> Iterator[StepFinding]:
     repeated = calls - len(np.unique(sums, axis=0))
     if repeated:
         said = (
-            f"{spell(repeated)} of {spell(calls)} calls had exactly the noise of another: a seed is "
-            "reused"
+            f"{spell(repeated)} of {spell(calls)} calls had exactly the noise of another: a seed "
+            "is reused"
         )
         yield StepFinding(SEED, said, 0.0)
         return
