@@ -58,6 +58,7 @@ NEEDLESS = {
     "whosin.release.queries.quantile",
     "whosin.release.queries.synthetic",
     "whosin.release.sql",
+    "jinja2",
     "whosin.report.charts",
     "whosin.report.html",
 }

@@ -11,8 +11,8 @@ import whosin as wi
 from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.html import release_report
-from whosin.report.numbers import format_cell, format_point
-from whosin.report.table_views import column_scales, save_answers
+from whosin.report.numbers import format_point
+from whosin.report.table_views import column_scales, format_cell, save_answers
 from whosin.report.terminal import print_document
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")

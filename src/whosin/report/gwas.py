@@ -34,7 +34,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_cell
+from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
 

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.exact import Rounding, format_figures, format_percent
-from whosin.families import Explicit, Family
-from whosin.notions import Level, Notion, Witness
 from whosin.references import Paper, Theorem
 from whosin.report.document import (
     Chart,
@@ -34,8 +31,10 @@ from whosin.report.numbers import (
 )
 
 if TYPE_CHECKING:
+    from whosin.curves.curve import TradeOff
     from whosin.distortion import Curves, Optimum
     from whosin.mechanisms import Channel
+    from whosin.notions import Level, Notion, Witness
     from whosin.refinement import Comparison
 
 MAX_GUESSES = 6
@@ -47,6 +46,8 @@ def describe_level(
     level: Level, notion: Notion | None = None, claim: Fraction | None = None
 ) -> Document:
     """A level, its witness and its reasons; and what became of a claim."""
+    from whosin.notions import Notion
+
     measured = level.notion if notion is None else notion
     known = measured if isinstance(measured, Notion) else None
     return make_document("" if known is None else known.title, *_level_parts(level, known, claim))
@@ -163,6 +164,7 @@ def _known_rows_text(rows: dict[int, int]) -> str:
 
 def describe_tradeoff(curve: TradeOff) -> Document:
     """What the best tests reach, at a few false positive rates."""
+    from whosin.curves.curve import FALSE_POSITIVE_RATES
     from whosin.report.card import RATES_TITLE
     from whosin.report.charts import rates_chart
     from whosin.report.terminal import rates_plot
@@ -426,6 +428,8 @@ def comparison_data(result: Comparison, source: Channel, target: Channel) -> dic
 
 def _family_spelling(notion: Notion) -> str | None:
     """The adversaries, as `--family` reads them."""
+    from whosin.families import Explicit, Family
+
     family = getattr(notion, "family", None)
     if not isinstance(family, Family):
         return None

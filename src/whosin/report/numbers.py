@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 from whosin.exact import Rounding, format_decimals, format_figures
-from whosin.release.queries.base import AMOUNT, NAME, POINT
 
 FOUR_DIGIT_WIDTH = len("9,999")
 
@@ -76,20 +74,6 @@ def format_point(value: float, spec: str = "") -> str:
     text = f"{value:,{spec}}"
     short = len(text.lstrip("-").partition(".")[0]) <= FOUR_DIGIT_WIDTH
     return text.replace(",", "") if short else text
-
-
-def format_cell(value: Any, scale: str = AMOUNT) -> str:
-    """A value of a cell of an answer.
-
-    Args:
-        scale: amounts have commas, points of a column may be years, names stay as they are.
-    """
-    if value is None:
-        return "–"
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
-    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def margin_decimals(margin: float) -> int:

@@ -29,8 +29,8 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_cell, format_count, format_epsilon, format_general
-from whosin.report.table_views import answer_chart, column_scales, has_chart
+from whosin.report.numbers import format_count, format_epsilon, format_general
+from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
 if TYPE_CHECKING:
     from whosin.release.inspection import InspectionFinding

@@ -19,9 +19,9 @@ from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import NAME, POINT
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.document import TextTable, make_table
-from whosin.report.numbers import format_count, format_fixed, margin_decimals
+from whosin.report.numbers import format_count, format_fixed, format_point, margin_decimals
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -175,6 +175,20 @@ def column_scales(answer: Answer) -> dict[str, str]:
     """What the values of each column of an answer are: an amount, a point of a column, a name."""
     query = QUERIES.get(str(answer.question.get("query")), Query)
     return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
+
+
+def format_cell(value: Any, scale: str = AMOUNT) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        scale: amounts have commas, points of a column may be years, names stay as they are.
+    """
+    if value is None:
+        return "–"
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:
