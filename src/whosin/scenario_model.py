@@ -36,7 +36,15 @@ from typing import (
     get_type_hints,
 )
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    WhosinError,
+    at,
+    invalid_value,
+    spell,
+)
 from whosin.validation import shorten_value
 
 MAX_REQUEST_LETTERS = 200
@@ -153,10 +161,10 @@ class Key:
     def check_request(self, value: object) -> None:
         """Refuse what is too long or too large for a request."""
         if isinstance(value, str) and len(value) > self.most:
-            accepted = f"a text of at most {self.most:,} letters"
-            raise invalid_value(self.name, accepted, f"one of {len(value):,}")
+            accepted = f"a text of at most {spell(self.most)} letters"
+            raise invalid_value(self.name, accepted, f"one of {spell(len(value))}")
         if isinstance(value, int) and abs(value) > MAX_REQUEST_WHOLE:
-            raise invalid_value(self.name, f"at most {MAX_REQUEST_WHOLE:,}", "more")
+            raise invalid_value(self.name, f"at most {spell(MAX_REQUEST_WHOLE)}", "more")
 
 
 def say(
