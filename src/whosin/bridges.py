@@ -13,7 +13,7 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
@@ -34,8 +34,8 @@ def __dir__() -> list[str]:
 
 # What another tool promises, in our words, and what it costs in a ledger.
 #
-# Contract: what a tool says is taken at its word; what follows from it is rounded towards privacy.
-# Where a tool protects single rows and people have several, group privacy makes the difference.
+# What a tool says is taken at its word; what follows from it is rounded towards privacy. Where a
+# tool protects single rows and people have several, group privacy makes the difference.
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ class Guarantee:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
-            raise invalid_value("delta", f"above the tool's own δ, {float(self.delta):g}", delta)
+            raise invalid_value("delta", f"above the tool's own δ, {spell(self.delta)}", delta)
         rho = float(self.rho)
         epsilon = (rho + 2 * math.sqrt(rho * -math.log(failing))) * (1 + 2**-45)
-        says = f"{self.says}; ρ = {rho:g} at this δ"
+        says = f"{self.says}; ρ = {spell(rho)} at this δ"
         return Guarantee(
             self.tool, self.version, Fraction(epsilon), Fraction(delta), self.relation, None, says
         )
@@ -606,8 +606,7 @@ def _asked_safely(tool: Tool, value: Any, asked: ToolContext) -> dict[str, Any]:
 # What another tool's object says of tests, as a trade-off curve: more than one ε at one δ.
 #
 # A distribution of privacy losses that a tool keeps is taken as it is. Otherwise the object is
-# asked
-# for its ε at many δ: each pair bounds every test, and what all of them allow is the curve.
+# asked for its ε at many δ: each pair bounds every test, and what all of them allow is the curve.
 
 
 CURVE_DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(

@@ -13,15 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #
-# Contract: size, depth, number of entries and length of numbers are checked before anything is
-# built
-# from a file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never
-# quotes
-# more of it than a key. Every reader of JSON, TOML or plain text goes through here.
+# Size, depth, number of entries and length of numbers are checked before anything is built from a
+# file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes more
+# of it than a key. Every reader of JSON, TOML or plain text goes through here.
 
 
 MAX_DOCUMENT_BYTES = 128 << 20
@@ -60,7 +58,7 @@ def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise InvalidInput(f"{what} is longer than {most:,} bytes", field=what)
+        raise InvalidInput(f"{what} is longer than {spell(most)} bytes", field=what)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -105,7 +103,7 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
     )
     if crowded:
         raise InvalidInput(
-            f"{what} has too many lists, objects or entries (at most {MAX_JSON_ENTRIES:,})",
+            f"{what} has too many lists, objects or entries (at most {spell(MAX_JSON_ENTRIES)})",
             field=what,
         )
     try:
@@ -151,7 +149,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 def parse_toml(text: str, what: str) -> dict[str, Any]:
     """The tables of a TOML text."""
     if len(text) > MAX_TOML_LENGTH:
-        raise InvalidInput(f"{what} is longer than {MAX_TOML_LENGTH:,} characters", field=what)
+        raise InvalidInput(f"{what} is longer than {spell(MAX_TOML_LENGTH)} characters", field=what)
     _check_length(text, what)
     depth = dots = 0
     for mark in _toml_marks(text):
@@ -324,13 +322,11 @@ def _toml_value(value: Any) -> str:
 
 # CSV files as people write them: the one reader for tables that are handed over whole.
 #
-# Contract: a byte-order mark, quoted cells (with separators and line ends inside), spaces around
-# cells, empty lines, and commas, semicolons or tabs as separators are all understood; rows of
-# another
-# length than the header, and quotes that are not closed, are refused by their line. No cell is ever
-# quoted in a message. Tables that are released are not read here: there a row is a line, whatever
-# is
-# on it (`release.engines.files`).
+# A byte-order mark, quoted cells (with separators and line ends inside), spaces around cells, empty
+# lines, and commas, semicolons or tabs as separators are all understood; rows of another length
+# than the header, and quotes that are not closed, are refused by their line. No cell is ever quoted
+# in a message. Tables that are released are not read here: there a row is a line, whatever is on it
+# (`release.engines.files`).
 
 
 SNIFFED_SEPARATORS = ("\t", ";", ",")
@@ -441,7 +437,8 @@ def parse_records(text: str, name: str) -> Records:
             f"{name} is not CSV from line {last + 1} on",
             field=name,
             value=last + 1,
-            hint=f"put quotes around whole cells, of at most {csv.field_size_limit():,} characters",
+            hint="put quotes around whole cells, of at most "
+            f"{spell(csv.field_size_limit())} characters",
         ) from None
     return lines, rows, mark
 

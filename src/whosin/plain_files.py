@@ -1,10 +1,10 @@
 """Files that we write: plain ones, opened by their own name and through no link.
 
-Contract: nothing is written, emptied or given other permissions through a symbolic link, nor
-through one of several names of a file (a hard link). A pipe, a device or a folder in the place of a
-file is refused at once, without waiting for it.
-What is private is made for its owner alone. A file that is replaced is replaced as a whole, and one
-that must not replace another gets its name by `link_new`, which fails where the name is taken.
+Nothing is written, emptied or given other permissions through a symbolic link, nor through one of
+several names of a file (a hard link). A pipe, a device or a folder in the place of a file is
+refused at once, without waiting for it. What is private is made for its owner alone. A file that is
+replaced is replaced as a whole, and one that must not replace another gets its name by `link_new`,
+which fails where the name is taken.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO, Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
@@ -227,11 +227,10 @@ def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.
 #
-# Contract: a folder has mode 700 and is locked by the process that made it. One whose process was
-# killed, with rows on the disk, is removed when the next one is made in the same place, of
-# whichever
-# kind; a server also looks when it starts. So tasks must not be the only ones to look: each of them
-# has a folder of its own as its temporary folder, in which nothing was left by others.
+# A folder has mode 700 and is locked by the process that made it. One whose process was killed,
+# with rows on the disk, is removed when the next one is made in the same place, of whichever kind;
+# a server also looks when it starts. So tasks must not be the only ones to look: each of them has a
+# folder of its own as its temporary folder, in which nothing was left by others.
 
 
 SPILL_PREFIX, TASK_PREFIX = "whosin-spill-", "whosin-task-"
@@ -277,3 +276,15 @@ def _remove_folder(folder: Path, lock: int | None) -> None:
     if lock is not None:
         with contextlib.suppress(OSError):
             os.close(lock)
+
+
+def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
+    """Refuse a file that could not be written, before any work is done or anything is spent."""
+    if path.suffix.lower() not in endings:
+        *first, last = endings
+        raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
+        )
+    check_output(path, option)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, spell
 from whosin.exact import Array, flint_rational, rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -96,8 +96,7 @@ def matrix_array(matrix: Any) -> Array:
 #
 # minimise Σ|B R − A| over stochastic R. At a vertex the positive entries of R are determined by the
 # equations, which are solved again in rationals; where the minimum is positive, the multipliers W
-# of
-# the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
+# of the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
 
 
 MAX_SIMULATION_SECONDS = 120.0
@@ -116,7 +115,7 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
     if rows * inner * columns > MAX_SIMULATION_COEFFICIENTS:
         raise Unsupported(
             f"the linear program of this simulation has {rows} × {inner} × {columns} "
-            f"coefficients, more than {MAX_SIMULATION_COEFFICIENTS:,}",
+            f"coefficients, more than {spell(MAX_SIMULATION_COEFFICIENTS)}",
             hint="compare channels with fewer worlds or outputs",
         )
     model = highspy.HighsLp()

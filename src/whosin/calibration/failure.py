@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction, round_down
 from whosin.families import AtMostKnown
 from whosin.spaces.quotients import two_binomials
@@ -27,8 +27,7 @@ from whosin.spaces.quotients import two_binomials
 #     Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
 #
 # Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never
-# read
-# off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+# read off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
 #
 # A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
 
@@ -213,17 +212,14 @@ def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
 #
 # `AtMostKnown(k, low, high)` with a failure probability (F19): for each event the profile is
 # multilinear in the others' beliefs, so its sup is where each of the n − 1 − k uncertain others is
-# at
-# low or at high. Their number is then a sum of two binomials; that distribution, and its
-# convolution
-# with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with the count
-# and
-# the worst event of each level is a tail: one pass of cumulative sums gives the whole profile.
+# at low or at high. Their number is then a sum of two binomials; that distribution, and its
+# convolution with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with
+# the count and the worst event of each level is a tail: one pass of cumulative sums gives the whole
+# profile.
 #
 # Without a failure probability uncertainty about others buys nothing: beyond every centre the ratio
 # of Laplace or geometric noise is e^(1/scale) whatever the others do, and an exact count of n
-# people
-# has the output n, which reveals them all.
+# people has the output n, which reveals them all.
 
 
 CUT_PROBABILITY = 1e-15
@@ -289,9 +285,8 @@ def _geometric_weights(scale: float) -> Array:
     if scale == 0:
         return np.ones(1)
     if scale > MAX_GEOMETRIC_SCALE:
-        reason = (
-            f"no geometric noise of a scale of at most {MAX_GEOMETRIC_SCALE:,} was found to keep it"
-        )
+        most = spell(MAX_GEOMETRIC_SCALE)
+        reason = f"no geometric noise of a scale of at most {most} was found to keep it"
         raise out_of_reach(reason)
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1

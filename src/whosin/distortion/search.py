@@ -36,7 +36,7 @@ from whosin.distortion.row_mechanisms import (
     identity_mechanism,
 )
 from whosin.distortion.symmetry import Structure, find_structure
-from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value
+from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, log_up, rational, round_down, round_up
 from whosin.extras import require_extras
 from whosin.mechanisms import Mechanism
@@ -47,10 +47,9 @@ from whosin.validation import read_list, read_whole, require_exactly_one
 
 # The best mechanism for one row against every distribution of a set, and the worst of these (T26).
 #
-# Minimise D subject to Σ_x p(x) Σ_y A(y|x) d(x,y) ≤ D for the members p of the set, and to
-# ρ(x,x') A(y|x) ≤ e^ε A(y|x'). Members come in one by one: the worst one for the mechanism found so
-# far, until there is none worse. What floats find is then made private exactly, and a lower bound
-# is
+# Minimise D subject to Σ_x p(x) Σ_y A(y|x) d(x,y) ≤ D for the members p of the set, and to ρ(x,x')
+# A(y|x) ≤ e^ε A(y|x'). Members come in one by one: the worst one for the mechanism found so far,
+# until there is none worse. What floats find is then made private exactly, and a lower bound is
 # proved in rationals from the multipliers: nothing of the solver is trusted.
 
 
@@ -296,12 +295,12 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
     spread = log_up(odds)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability {epsilon:g}: the set of priors alone gives away "
-            f"{spread:.6g}",
+            f"no mechanism has identifiability {spell(epsilon)}: the set of priors alone gives "
+            f"away {spell(spread)}",
             spread,
             field="epsilon",
             value=epsilon,
-            hint=f"use an epsilon of at least {spread:.6g}",
+            hint=f"use an epsilon of at least {spell(spread)}",
         )
     return odds
 
@@ -366,17 +365,17 @@ def best(
     most = rational(known.space.rows) * rational(float(matrix.max()))
     wanted = rational(distortion, "distortion")
     if not 0 <= wanted <= most:
-        raise invalid_value("distortion", f"from 0 to {float(most):g}", f"{float(wanted):g}")
+        raise invalid_value("distortion", f"from 0 to {spell(most)}", spell(wanted))
     return best_at_distortion(known, matrix, notion, wanted)
 
 
 def _read_level(epsilon: object, notion: str) -> float:
     value = math.inf if epsilon in (math.inf, "inf") else float(rational(epsilon, "epsilon"))
     if value < 0:
-        raise invalid_value("epsilon", "at least 0", f"{value:g}")
+        raise invalid_value("epsilon", "at least 0", spell(value))
     if MAX_DISTORTION_EPSILON < value < math.inf and notion != "mutual-information":
         raise invalid_value(
-            "epsilon", f"at most {MAX_DISTORTION_EPSILON:g}, or infinite", f"{value:g}"
+            "epsilon", f"at most {spell(MAX_DISTORTION_EPSILON)}, or infinite", spell(value)
         )
     return value
 
@@ -432,12 +431,12 @@ def check_reachable(known: Structure, epsilon: float) -> None:
         )
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability {epsilon:g}: the prior alone gives away ε_X = "
-            f"{spread:.6g}",
+            f"no mechanism has identifiability {spell(epsilon)}: the prior alone gives away ε_X = "
+            f"{spell(spread)}",
             spread,
             field="epsilon",
             value=epsilon,
-            hint=f"use an epsilon of at least {spread:.6g}",
+            hint=f"use an epsilon of at least {spell(spread)}",
         )
 
 

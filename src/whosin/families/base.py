@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.beliefs import chosen_percent
-from whosin.errors import InvalidInput, Unsupported, invalid_value
-from whosin.exact import Array, flint_rational, number_range, probability, rational
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.exact import Array, chosen_percent, flint_rational, number_range, probability, rational
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
@@ -24,8 +23,7 @@ from whosin.validation import check_kind, shorten_value
 # Everyone but one person: some are known, and the others are at one of two beliefs.
 #
 # These are the priors at which profiles of counts are largest (F21), and some families have no
-# other
-# priors. Contract: whoever is known is known to be in or out for certain.
+# other priors. Whoever is known is known to be in or out for certain.
 
 
 @dataclass(frozen=True)
@@ -106,14 +104,13 @@ def _count_others(count: int) -> str:
 
 # What every family of priors can do, and the shape of what it finds.
 #
-# Contract: a family never sees a mechanism. It gets an array of likelihoods, with one row per class
-# of worlds, and answers with its worst priors on that array; `notions` turns them into levels.
+# A family never sees a mechanism. It gets an array of likelihoods, with one row per class of
+# worlds, and answers with its worst priors on that array; `notions` turns them into levels.
 
 
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
-ONE_HALF = Fraction(1, 2)
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 
@@ -172,7 +169,7 @@ class Family(ABC):
     example: ClassVar[str]
     """How one of them is spelled; empty where no text can say which."""
     key: ClassVar[str] = ""
-    """The word of `vocabulary` that chooses it, if it has one."""
+    """The key of `AdversarySection` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]
@@ -364,7 +361,7 @@ class Bounded(Family):
     @property
     def limits(self) -> str:
         low, high = map(float, self.bounds)
-        return "" if self.bounds == WHOLE_RANGE else f", beliefs {low:g} to {high:g}"
+        return "" if self.bounds == WHOLE_RANGE else f", beliefs {spell(low)} to {spell(high)}"
 
     @property
     def argument(self) -> str:
@@ -392,7 +389,7 @@ def is_nested(larger: Range, smaller: Range) -> bool:
 def spelled_number(value: object) -> str:
     """A number as `rational` reads it: a decimal where that is exact, or a ratio."""
     number = rational(value)
-    decimal = f"{float(number):.12g}"
+    decimal = f"{spell(number, 12)}"
     return decimal if Fraction(decimal) == number else str(number)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import (
     exp_down,
     flint_array,
@@ -112,7 +112,9 @@ class RandomizedResponse(Mechanism):
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
             if level > MAX_RESPONSE_EPSILON:
-                raise invalid_value("epsilon", f"at most {MAX_RESPONSE_EPSILON:,}", self.epsilon)
+                raise invalid_value(
+                    "epsilon", f"at most {spell(MAX_RESPONSE_EPSILON)}", self.epsilon
+                )
 
     def _odds(self) -> Fraction:
         """How much likelier a row's own value is than each other one: e^ε, rounded down."""
@@ -169,8 +171,7 @@ class RandomizedResponse(Mechanism):
 # The k-Max mechanism: a maximum blurred upwards (Li13 Definition 5.2), as published and repaired.
 #
 # Entities are ranked 1 … n in the space's order, the value of rank j being c_j. Both are constant
-# on
-# worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
+# on worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, spell
 from whosin.exact import (
     BALL_BITS,
     Array,
@@ -115,9 +115,8 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
 # For any prior π with output probabilities q, I(π) ≤ capacity ≤ max_x KL(A_x ‖ q) (Blahut and
 # Arimoto's bound), so that what is reported does not depend on how well the method did. The largest
 # I(π) is a concave problem, in which no more worlds matter than there are outputs: an interior-
-# point
-# Newton method works on some of the rows, and rows whose KL is larger are added until there are
-# none.
+# point Newton method works on some of the rows, and rows whose KL is larger are added until there
+# are none.
 
 
 CAPACITY_GAP = 1e-11
@@ -148,10 +147,10 @@ class Capacity(Notion):
         table = table[:, table.max(axis=0) > 0]
         if table.shape[1] > MAX_CAPACITY_OUTPUTS:
             raise Unsupported(
-                f"the capacity of a channel of {table.shape[1]:,} outputs takes too long",
+                f"the capacity of a channel of {spell(table.shape[1])} outputs takes too long",
                 field="mechanism",
                 value=table.shape[1],
-                hint=f"use at most {MAX_CAPACITY_OUTPUTS:,}",
+                hint=f"use at most {spell(MAX_CAPACITY_OUTPUTS)}",
             )
         chosen, weights = _best_prior(table)
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}

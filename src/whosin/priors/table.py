@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
 from whosin.priors.correlated import Blocks, MarkovChain
@@ -110,13 +110,11 @@ class WorldTable(Prior):
 
 # Priors on records from files: a prior, a series that follows a chain, blocks of people.
 #
-# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
-# A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with
-# a
-# list. A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
-# "probability": "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked
-# of
-# them is `notions.reading`. Numbers are read as they are spelled.
+# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like. A chain file:
+# {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with a list. A
+# block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2], "probability":
+# "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of them is
+# `notions.reading`. Numbers are read as they are spelled.
 
 
 MAX_BLOCK_PEOPLE = 100_000
@@ -209,7 +207,7 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
         copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
         if people + size * copies > MAX_BLOCK_PEOPLE:
             raise InvalidInput(
-                f"blocks are about more than {MAX_BLOCK_PEOPLE:,} people",
+                f"blocks are about more than {spell(MAX_BLOCK_PEOPLE)} people",
                 field="blocks",
                 value=people + size * copies,
             )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
 from whosin.mechanisms.combinations import combine_rules
@@ -37,8 +37,8 @@ from whosin.validation import (
 
 # How further cells are chosen that are suppressed so that totals do not give small ones away.
 #
-# Contract: a declared procedure decides from the counts alone, without chance, which cells are
-# suppressed. Whoever knows it learns from the pattern too.
+# A declared procedure decides from the counts alone, without chance, which cells are suppressed.
+# Whoever knows it learns from the pattern too.
 
 
 Counts = npt.NDArray[np.int64]
@@ -122,9 +122,9 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 
 # A table as it would be shown, read and checked: its cells, totals and people.
 #
-# Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
-# sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
-# count behind it; `hides` says what the pattern of suppressed cells tells.
+# Shapes that do not fit, and numbers that no count could stand for, are refused in one sentence
+# with their cell. The rule alone says what a number or a suppressed cell tells about the count
+# behind it; `hides` says what the pattern of suppressed cells tells.
 
 
 TOTAL_KINDS = ("counted", "exact", "added")
@@ -188,10 +188,10 @@ class Layout:
         extra = len(table) - rows, len(table[0]) - columns
         if not rows * columns or rows * columns > MAX_RULE_CELLS:
             raise InvalidInput(
-                f"population has {rows * columns:,} cells",
+                f"population has {spell(rows * columns)} cells",
                 field="population",
                 value=rows * columns,
-                hint=f"give 1 to {MAX_RULE_CELLS:,}",
+                hint=f"give 1 to {spell(MAX_RULE_CELLS)}",
             )
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
             raise InvalidInput(
@@ -274,8 +274,8 @@ class Layout:
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
         if len(counts) > MAX_POSSIBLE_COUNTS:
             raise InvalidInput(
-                f"{field} may stand for any of {len(counts):,} counts, more than "
-                f"{MAX_POSSIBLE_COUNTS:,}",
+                f"{field} may stand for any of {spell(len(counts))} counts, more than "
+                f"{spell(MAX_POSSIBLE_COUNTS)}",
                 field=field,
                 value=value,
             )

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
 from whosin.validation import read_list, read_whole, shorten_value
 
 # The subset model of Li et al. 2013, section 3.1: a world is a set T of entities.
 #
-# Contract, which never changes: world number T has bit i set exactly when entity i is present.
+# World number T has bit i set exactly when entity i is present; outside scripts rely on it.
 
 
 MAX_ENTITIES = 10_000_000
@@ -34,7 +34,7 @@ class Subsets:
         if isinstance(entities, int):
             if not 1 <= entities <= MAX_ENTITIES:
                 raise invalid_value(
-                    "entities", f"at least 1 and at most {MAX_ENTITIES:,}", f"{entities:,}"
+                    "entities", f"at least 1 and at most {spell(MAX_ENTITIES)}", spell(entities)
                 )
             names: tuple[Hashable, ...] = tuple(range(entities))
         else:
@@ -102,8 +102,8 @@ class Subsets:
 
 # The record model of Zhao 2017 and Wang et al. 2014: n rows, each with one of m values.
 #
-# Contract, which never changes: row 0 is the most significant digit of a world's number, the order
-# of `itertools.product(range(m), repeat=n)`.
+# Row 0 is the most significant digit of a world's number, the order of
+# `itertools.product(range(m), repeat=n)`; outside scripts rely on it.
 
 
 MAX_RECORD_ROWS = 1_000_000

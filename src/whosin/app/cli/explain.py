@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whosin.report.explanation import Sufficiency
 
 
-MOST_NOISE = 1_000_000
+MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
@@ -77,14 +77,13 @@ def explain(
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
     from whosin.exact import number_range
-    from whosin.report import card, charts, text
-    from whosin.report.card import explanation_chart
-    from whosin.report.explanation import explain_epsilon
+    from whosin.report import charts, explanation
+    from whosin.report.explanation import explain_epsilon, explanation_chart
 
     if save is not None:
         charts.check_path(save)
     if for_ is not None:
-        card.check_audience(for_)
+        explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
@@ -114,10 +113,12 @@ def explain(
     data |= (
         {}
         if for_ is None
-        else {"audience": for_, "words": card.audience_paragraphs(explained, for_)}
+        else {"audience": for_, "words": explanation.audience_lines(explained, for_)}
     )
-    show = text.print_explanation if for_ is None else card.print_words
-    print_result(json, data, show, explained, *([] if for_ is None else [for_]), verdict)
+    if for_ is None:
+        print_result(json, data, explanation.describe_explanation, explained, verdict)
+    else:
+        print_result(json, data, explanation.describe_audience, explained, for_, verdict)
     if save is not None:
         charts.save_chart(explanation_chart(explained, verdict, band), save)
 
@@ -150,9 +151,9 @@ def _explain_process(
     from whosin.exact import rational, read_ranged
 
     scale = rational(multiplier, "--multiplier")
-    if not rational(MIN_MULTIPLIER) <= scale <= MOST_NOISE:
+    if not rational(MIN_MULTIPLIER) <= scale <= MAX_EXPLAINED_NOISE:
         raise invalid_value(
-            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier
+            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MAX_EXPLAINED_NOISE:,}", multiplier
         )
     if delta is None:
         raise InvalidInput(
@@ -263,14 +264,14 @@ def _debit_ledger(
 
 def notions(save: Draw = None, json: Json = False) -> None:
     """Show which level of one notion of privacy gives which level of another."""
-    from whosin.report import charts, text
+    from whosin.report import charts, levels
     from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
 
     if save is not None:
         charts.check_path(save)
     implications, counterexamples = map(asdict, NOTION_EDGES), map(asdict, NOTION_BARRIERS)
     data = {"implications": [*implications], "counterexamples": [*counterexamples]}
-    print_result(json, data, text.print_map)
+    print_result(json, data, levels.describe_map)
     if save is not None:
         charts.save_chart(charts.notion_chart(), save)
 
@@ -284,7 +285,7 @@ def cite(
 ) -> None:
     """Print the theorems whosin relies on, where they are proved, and the papers."""
     from whosin.references import PAPERS, THEOREMS
-    from whosin.report import text
+    from whosin.report.levels import describe_references
 
     for number in numbers or []:
         if number not in THEOREMS:
@@ -296,4 +297,4 @@ def cite(
         print("\n".join(paper.bibtex() for paper in papers))
         return
     data = {"theorems": [*map(asdict, theorems)], "papers": [*map(asdict, papers)]}
-    print_result(json, data, text.print_references, theorems, papers)
+    print_result(json, data, describe_references, theorems, papers)

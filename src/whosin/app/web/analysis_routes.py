@@ -16,17 +16,15 @@ from whosin.app.web.bodies import (
     PlanBody,
     RuleCheckBody,
     VerifyBody,
-    body_data,
 )
 from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
-from whosin.beliefs import format_percent
 from whosin.calibration import Plan
 from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
-from whosin.exact import format_decimals, rational
+from whosin.exact import format_decimals, format_percent
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -35,11 +33,17 @@ from whosin.references import THEOREMS
 from whosin.release.budget_allocation import NOISE_KINDS
 from whosin.release.queries.counts import noise_of_count
 from whosin.report import card as report_card
-from whosin.report import text
-from whosin.report.card import Section
 from whosin.report.charts import NODE_POSITIONS, rates_drawn
-from whosin.report.rules import FINDING_HEADS, finding_notes, finding_rows, summarise_findings
-from whosin.report.terminal import format_short, level_data, rounding_side, secret_words
+from whosin.report.document import SectionData, section_data
+from whosin.report.levels import claim_verdict, level_data
+from whosin.report.numbers import format_short, rounding_side
+from whosin.report.rules import (
+    FINDING_HEADS,
+    finding_notes,
+    finding_rows,
+    secret_words,
+    summarise_findings,
+)
 from whosin.rules import Publication, Rule, check_published
 from whosin.rules.publication import (
     TableFile,
@@ -54,7 +58,7 @@ from whosin.spaces import Records
 from whosin.theorems.notion_map import EDGE_REASONS, NOTION_BARRIERS, NOTION_EDGES
 
 plan_router = APIRouter(tags=["plan"], route_class=BoundedRoute)
-CURVE_POINTS = 101
+PAGE_CURVE_POINTS = 101
 
 
 class RatesView(BaseModel):
@@ -79,7 +83,7 @@ class PlanView(BaseModel):
 
     plan: dict[str, Any]
     count: dict[str, CountView]
-    card: list[Section]
+    card: list[SectionData]
     theorems: list[str]
     band: list[float]
     curves: list[dict[str, Any]]
@@ -90,13 +94,12 @@ class PlanView(BaseModel):
 @quick_route
 def make_plan(body: PlanBody) -> PlanView:
     """What an adversary and a target need: ε, the error of a count, the fallback."""
-    given = body_data(body)
-    plan = make_page_plan(given.get("adversary", {}), given["target"], "count")
-    steps = [x / (CURVE_POINTS - 1) for x in range(CURVE_POINTS)]
+    plan = make_page_plan(body.adversary, body.target, "count")
+    steps = [x / (PAGE_CURVE_POINTS - 1) for x in range(PAGE_CURVE_POINTS)]
     return PlanView(
         plan=plain_json(plan.to_dict()),
         count=_count_views(plan),
-        card=report_card.plan_card(plan),
+        card=section_data(report_card.plan_card(plan)),
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
         band=list(report_card.belief_band(plan)),
         curves=[
@@ -129,8 +132,8 @@ def _rates_view(plan: Plan) -> RatesView:
 
 
 verify_router = APIRouter(tags=["verify"], route_class=BoundedRoute)
-MOST_ENTRIES = 1 << 14
-MOST_UNCERTAIN = 6
+MAX_CHANNEL_ENTRIES = 1 << 14
+MAX_UNCERTAIN_PEOPLE = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
 USE_VERIFY = "whosin verify takes larger ones"
 
@@ -152,14 +155,11 @@ class Measured(BaseModel):
 def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
     try:
-        notion = read_notion(body.notion, body.words())
+        notion = read_notion(body.notion, body.parameters())
     except WhosinError as error:
         error.path = error.path.removeprefix("notion.") or "notion"
         raise
-    claim = None
-    if body.at_most is not None:
-        with at("at_most"):
-            claim = rational(body.at_most, "at_most")
+    claim = body.at_most
     with at("channel"):
         level = notion.measure(_read_channel(body.channel, notion))
         case = level.witness if claim is None else level.refutation(claim) or level.witness
@@ -168,7 +168,7 @@ def verify_channel(body: VerifyBody) -> Measured:
             title=notion.title,
             value=format_short(level.value, rounding_side(level.exact)),
             lower=None if level.lower is None else format_short(level.lower, "down"),
-            verdict=None if claim is None else text.claim_verdict(level, notion, claim),
+            verdict=None if claim is None else claim_verdict(level, notion, claim),
             belief=None
             if case is None
             else [format_percent(case.prior), format_percent(case.posterior)],
@@ -180,9 +180,9 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     result = check_object(parse_json(spelled, "channel", spelled=True), "channel")
     rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
-    if size > MOST_ENTRIES:
+    if size > MAX_CHANNEL_ENTRIES:
         raise InvalidInput(
-            f"the channel has {size:,} probabilities, and the page takes at most {MOST_ENTRIES:,}",
+            f"the channel has {size:,} probabilities; at most {MAX_CHANNEL_ENTRIES:,} fit here",
             field="probabilities",
             value=size,
             hint=USE_VERIFY,
@@ -192,7 +192,7 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
         for key in ("entities", "rows", "values"):
             number = space.get(key)
             number = len(number) if isinstance(number, list | dict | str) else number
-            if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
+            if isinstance(number, int) and not 0 <= number <= MAX_CHANNEL_ENTRIES.bit_length() * 2:
                 raise InvalidInput(
                     f"the page takes no channel whose {key} are {number}",
                     field=key,
@@ -200,7 +200,7 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
                     hint=USE_VERIFY,
                 )
     if getattr(getattr(notion, "family", None), "hides_others", False):
-        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
+        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MAX_UNCERTAIN_PEOPLE
         if worlds > most or size > most * 8:
             raise InvalidInput(
                 f"the channel has {worlds} worlds and {size} probabilities, and against these "
@@ -238,7 +238,7 @@ def notion_map() -> NotionMap:
 
 
 distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
-MOST_VARIABLES = 1000
+MAX_PROGRAM_VARIABLES = 1000
 USE_DISTORTION = "whosin distortion takes more"
 DISTORTION_POINTS = 9
 DISTORTION_KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
@@ -281,7 +281,9 @@ def _check_size(rows: int, values: int) -> None:
         if not 2 <= values <= 6:
             raise invalid_value("values", "from 2 to 6", values, hint=USE_DISTORTION)
     most = max(
-        n for n in range(1, 40) if math.comb(n + values**2 - 1, values**2 - 1) <= MOST_VARIABLES
+        n
+        for n in range(1, 40)
+        if math.comb(n + values**2 - 1, values**2 - 1) <= MAX_PROGRAM_VARIABLES
     )
     if not 1 <= rows <= most:
         accepted = f"from 1 to {most} where a row has {values} values"

@@ -45,8 +45,8 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.release.table import dataset_name
 from whosin.report import card as report_card
-from whosin.report.budget import budget_state_card, cost_words
-from whosin.report.card import Section
+from whosin.report.card import budget_state_card, cost_words
+from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import estimate_data
 from whosin.report.table_views import (
@@ -56,6 +56,7 @@ from whosin.report.table_views import (
     page_data,
     parquet_bytes,
 )
+from whosin.scenario_model import RequestedTable, TableSection
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
@@ -87,7 +88,7 @@ class ReleaseResult(BaseModel):
     request: str
     answers: list[dict[str, Any]]
     budget_state: dict[str, Any]
-    card: list[Section]
+    card: list[SectionData]
 
 
 class ScenarioView(BaseModel):
@@ -166,13 +167,14 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     """Run a release in its task, and return what the page shows."""
     scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
     sections = report_card.plan_card(scenario.plan)
-    last = [part for part in sections if part.title.startswith("If they know")]
+    last = [part for part in sections if part.heading == report_card.FALLBACK_HEADING]
+    shown = [*sections[:2], *budget_state_card(made.budget_state), *last]
     return ReleaseResult(
         title=scenario.title,
         request=body.request,
         answers=[_answer_data(each) for each in made],
         budget_state=plain_json(made.budget_state.to_dict()),
-        card=[*sections[:2], *budget_state_card(made.budget_state), *last],
+        card=section_data(shown),
     )
 
 
@@ -293,8 +295,8 @@ def scenario_text(text: str) -> ScenarioView:
         notes.append("The ledger of this server is used, and datasets are named after their files.")
     table = result.get("table")
     if isinstance(table, dict):
-        for key in ("name", "engine", "memory", "spill", "master", "views"):
-            if table.pop(key, None) is not None:
+        for key in TableSection.known_keys():
+            if key not in RequestedTable.known_keys() and table.pop(key, None) is not None:
                 notes.append(f"{key} of the table is not used here.")
         source = table.get("source")
         if isinstance(source, str) and Path(source).name != source:
@@ -303,8 +305,7 @@ def scenario_text(text: str) -> ScenarioView:
     try:
         body = ScenarioBody.model_validate(result)
     except ValidationError as error:
-        field, words = bodies.describe_complaint(error.errors(include_url=False))
-        raise RequestRefused(422, words, field) from None
+        raise bodies.read_complaint(error.errors(include_url=False)) from None
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 
