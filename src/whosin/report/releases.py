@@ -137,8 +137,8 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
-        "question": dict(estimate.charge.what),
-        "costs": {relation: cost_data(cost) for relation, cost in estimate.charge.costs.items()},
+        "question": dict(estimate.spend.what),
+        "costs": {relation: cost_data(cost) for relation, cost in estimate.spend.costs.items()},
         "noise": estimate.noise,
         "error": estimate.error,
         "within": estimate.within,
@@ -175,10 +175,10 @@ def print_estimates(
             console.print(f"Measured: {escape(measured_words(estimate))}.")
     print_gains(console, estimates)
     print_cautions(console, estimates)
-    if any(estimate.charge.alone for estimate in estimates):
+    if any(estimate.spend.alone for estimate in estimates):
         console.print("Its promise does not add to others: it must be the only release.")
     else:
-        total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+        total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
         console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
     if remaining is not None:
         console.print(
@@ -233,7 +233,7 @@ def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> Table:
     for estimate in estimates:
         table.add_row(
             escape(estimate.query.title),
-            cost_words(estimate.charge.cost(plan.relation)),
+            cost_words(estimate.spend.cost(plan.relation)),
             _format_number(estimate.error),
             ""
             if estimate.within is None or estimate.within_words

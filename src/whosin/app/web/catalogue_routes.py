@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from inspect import getdoc
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi import Query as fastapi_Query
@@ -25,6 +25,7 @@ from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.synthetic import LEARNED_KEYS, MARGINALS_METHOD, SYNTHETIC_METHODS
 from whosin.vocabulary import Word, match_fields
 
 ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
@@ -55,6 +56,52 @@ FIELD_KINDS = {
     "Mapping[str, Sequence[object]] | None": "ranges",
 }
 """What a key takes, by its type."""
+
+
+class QueryForm(NamedTuple):
+    """How a page asks for a kind of question.
+
+    Attributes:
+        label: what it asks.
+        column: which columns it may be about: "numbers", "cells" (values or bins) or "any".
+        extra: a key that is asked for first: the key, what to call it, an example.
+    """
+
+    label: str
+    column: str = ""
+    extra: tuple[str, ...] = ()
+
+
+QUERY_FORMS = {
+    "count": QueryForm("how many people there are"),
+    "rows": QueryForm("how many rows there are"),
+    "sum": QueryForm("the sum of a column", "numbers"),
+    "mean": QueryForm("the mean of a column", "numbers"),
+    "variance": QueryForm("the variance of a column", "numbers"),
+    "deviation": QueryForm("the standard deviation of a column", "numbers"),
+    "histogram": QueryForm("how many people by a column", "cells"),
+    "keys": QueryForm("values that were not declared (needs δ)", "any"),
+    "quantile": QueryForm(
+        "a quantile of a column", "numbers", ("quantile", "share of the rows below", "0.25")
+    ),
+    "median": QueryForm("the median of a column", "numbers"),
+    "top": QueryForm("the most frequent values", extra=("k", "how many", "3")),
+    "maximum": QueryForm("the largest of a list of candidates"),
+    "synthetic": QueryForm(
+        "a synthetic table", extra=("path", "name of the file", "synthetic.parquet")
+    ),
+    "marginals": QueryForm(
+        "tables by several columns, all at once", extra=("order", "columns of a table, at most")
+    ),
+}
+"""Kinds that are not listed have a form by their keys."""
+KEYS_OF_WORDS = {
+    "synthetic": {
+        "prior": ["method", SYNTHETIC_METHODS[0]],
+        **{key: ["method", MARGINALS_METHOD] for key in LEARNED_KEYS},
+    }
+}
+"""Keys that belong to one word of another key, with both."""
 kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
@@ -136,25 +183,28 @@ def kinds() -> Kinds:
 
 
 def _query_kind(kind: type[Query]) -> QueryKind:
+    keys = [each.name for each in fields(kind)]
+    label = kind.kind.replace("-", " ")
+    form = QUERY_FORMS.get(kind.kind, QueryForm(label, "any" if "column" in keys else ""))
     return QueryKind(
         kind=kind.kind,
-        label=kind.label,
-        keys=[each.name for each in fields(kind)],
-        column=kind.column_takes,
-        extra=[part for part in kind.example if part],
-        more=list(_query_fields(kind)),
+        label=form.label,
+        keys=keys,
+        column=form.column,
+        extra=list(form.extra),
+        more=list(_query_fields(kind, form)),
         needs_delta=kind.needs_delta,
         writes_file=kind.writes_file,
     )
 
 
-def _query_fields(kind: type[Query]) -> Iterator[QueryField]:
+def _query_fields(kind: type[Query], form: QueryForm) -> Iterator[QueryField]:
     """The keys that a page asks for in no special way, by what they take."""
     said = _argument_words(kind)
     for each in fields(kind):
         choices = kind.choices.get(each.name, ())
         takes = FIELD_KINDS.get(str(each.type))
-        if each.name in IN_PLACE or each.name == kind.example[0] or takes is None:
+        if each.name in IN_PLACE or each.name in form.extra[:1] or takes is None:
             continue
         default = "" if each.default in (None, MISSING, False) else str(each.default)
         yield QueryField(
@@ -162,7 +212,7 @@ def _query_fields(kind: type[Query]) -> Iterator[QueryField]:
             takes=takes,
             choices=list(choices),
             default=default,
-            only_with=list(kind.only_with.get(each.name, ())),
+            only_with=KEYS_OF_WORDS.get(kind.kind, {}).get(each.name, []),
             help=said.get(each.name, ""),
         )
 
