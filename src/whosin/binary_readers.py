@@ -1,8 +1,8 @@
 """Readers of foreign binary formats, for processes of their own.
 
-Contract: whatever a damaged file does to a library (errors of all kinds, crashes, hangs) happens in
-another process; what comes back is plain data, or `InvalidInput` without a word of the file. This
-module imports its libraries when it is called and nothing of ours, so that it starts quickly.
+Whatever a damaged file does to a library (errors of all kinds, crashes, hangs) happens in another
+process; what comes back is plain data, or `InvalidInput` without a word of the file. This module
+imports its libraries when it is called and nothing of ours, so that it starts quickly.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def __dir__() -> list[str]:
 
 # What another tool promises, in our words, and what it costs in a ledger.
 #
-# Contract: what a tool says is taken at its word; what follows from it is rounded towards privacy.
-# Where a tool protects single rows and people have several, group privacy makes the difference.
+# What a tool says is taken at its word; what follows from it is rounded towards privacy. Where a
+# tool protects single rows and people have several, group privacy makes the difference.
 
 
 @dataclass(frozen=True)
@@ -606,8 +606,7 @@ def _asked_safely(tool: Tool, value: Any, asked: ToolContext) -> dict[str, Any]:
 # What another tool's object says of tests, as a trade-off curve: more than one ε at one δ.
 #
 # A distribution of privacy losses that a tool keeps is taken as it is. Otherwise the object is
-# asked
-# for its ε at many δ: each pair bounds every test, and what all of them allow is the curve.
+# asked for its ε at many δ: each pair bounds every test, and what all of them allow is the curve.
 
 
 CURVE_DELTAS = tuple(Fraction(1, 10**k) for k in range(12, 1, -1)) + tuple(

@@ -17,11 +17,9 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #
-# Contract: size, depth, number of entries and length of numbers are checked before anything is
-# built
-# from a file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never
-# quotes
-# more of it than a key. Every reader of JSON, TOML or plain text goes through here.
+# Size, depth, number of entries and length of numbers are checked before anything is built from a
+# file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes more
+# of it than a key. Every reader of JSON, TOML or plain text goes through here.
 
 
 MAX_DOCUMENT_BYTES = 128 << 20
@@ -324,13 +322,11 @@ def _toml_value(value: Any) -> str:
 
 # CSV files as people write them: the one reader for tables that are handed over whole.
 #
-# Contract: a byte-order mark, quoted cells (with separators and line ends inside), spaces around
-# cells, empty lines, and commas, semicolons or tabs as separators are all understood; rows of
-# another
-# length than the header, and quotes that are not closed, are refused by their line. No cell is ever
-# quoted in a message. Tables that are released are not read here: there a row is a line, whatever
-# is
-# on it (`release.engines.files`).
+# A byte-order mark, quoted cells (with separators and line ends inside), spaces around cells, empty
+# lines, and commas, semicolons or tabs as separators are all understood; rows of another length
+# than the header, and quotes that are not closed, are refused by their line. No cell is ever quoted
+# in a message. Tables that are released are not read here: there a row is a line, whatever is on it
+# (`release.engines.files`).
 
 
 SNIFFED_SEPARATORS = ("\t", ";", ",")

@@ -1,8 +1,8 @@
 """Every error that whosin raises on purpose.
 
-Contract: one root, `WhosinError`. A message is one sentence: what is wrong, where, what to do. It
-never quotes a private value. What programs and tests read of an error is data: `field`, `value`
-and `hint`.
+One root, `WhosinError`. A message is one sentence: what is wrong, where, what to do. It never
+quotes a private value. What programs and tests read of an error is data: `field`, `value` and
+`hint`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Exact numbers, and the only ways out of them.
 
-Contract: a number that somebody wrote is read as it is written (`rational`): a string as the
-decimal or ratio that it spells, a float as its decimals, so that 0.1 is 1/10 in Python, TOML and
-JSON as it is in an option. A float that was computed is the binary fraction that it is
-(`exact_fraction`), so that what was rounded up or down stays so. Inside, whole arrays are FLINT
-rationals (`fmpq`, about four times faster than `fractions.Fraction`); e^x is an Arb ball. Numbers
-leave as `Rational`, or as a float rounded *up*: a level of leakage may be overstated by one unit in
-the last place, never understated.
+A number that somebody wrote is read as it is written (`rational`): a string as the decimal or ratio
+that it spells, a float as its decimals, so that 0.1 is 1/10 in Python, TOML and JSON as it is in an
+option. A float that was computed is the binary fraction that it is (`exact_fraction`), so that what
+was rounded up or down stays so. Inside, whole arrays are FLINT rationals (`fmpq`, about four times
+faster than `fractions.Fraction`); e^x is an Arb ball. Numbers leave as `Rational`, or as a float
+rounded *up*: a level of leakage may be overstated by one unit in the last place, never understated.
 """
 
 from __future__ import annotations
@@ -35,6 +34,9 @@ MAX_WHOLE_BITS = 997
 """Bits of the whole part of a number that somebody spells: those of 1e300."""
 MAX_FLOAT_EXPONENT = 709
 """e to a larger power does not fit into a float."""
+MAX_CURVE_EPSILON = 700
+"""The largest ε that profiles and curves are asked at: e^ε fits into a float, with room."""
+ONE_HALF = Fraction(1, 2)
 BALL_BITS = 160
 SMALL_BALL_BITS = 64
 MAX_TYPED_DIGITS = 12

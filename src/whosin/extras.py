@@ -1,8 +1,8 @@
 """The parts of whosin that need more packages than its core.
 
-Contract: whatever needs an extra asks `require_extras` before it starts, before a file is made or a
-budget is touched, so that a missing package is one sentence that says what to install. The extras
-are those of `pyproject.toml`.
+Whatever needs an extra asks `require_extras` before it starts, before a file is made or a budget is
+touched, so that a missing package is one sentence that says what to install. The extras are those
+of `pyproject.toml`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Results that show themselves in notebooks.
 
-Contract: a room that makes results says only that they can be shown. How they look is for `report`
-to say, which is found by its name when a notebook asks, and not before: the imports still run one
-way, and plain scripts never load it.
+A room that makes results says only that they can be shown. How they look is for `report` to say,
+which is found by its name when a notebook asks, and not before: the imports still run one way, and
+plain scripts never load it.
 """
 
 from __future__ import annotations

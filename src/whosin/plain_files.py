@@ -1,10 +1,10 @@
 """Files that we write: plain ones, opened by their own name and through no link.
 
-Contract: nothing is written, emptied or given other permissions through a symbolic link, nor
-through one of several names of a file (a hard link). A pipe, a device or a folder in the place of a
-file is refused at once, without waiting for it.
-What is private is made for its owner alone. A file that is replaced is replaced as a whole, and one
-that must not replace another gets its name by `link_new`, which fails where the name is taken.
+Nothing is written, emptied or given other permissions through a symbolic link, nor through one of
+several names of a file (a hard link). A pipe, a device or a folder in the place of a file is
+refused at once, without waiting for it. What is private is made for its owner alone. A file that is
+replaced is replaced as a whole, and one that must not replace another gets its name by `link_new`,
+which fails where the name is taken.
 """
 
 from __future__ import annotations
@@ -227,11 +227,10 @@ def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.
 #
-# Contract: a folder has mode 700 and is locked by the process that made it. One whose process was
-# killed, with rows on the disk, is removed when the next one is made in the same place, of
-# whichever
-# kind; a server also looks when it starts. So tasks must not be the only ones to look: each of them
-# has a folder of its own as its temporary folder, in which nothing was left by others.
+# A folder has mode 700 and is locked by the process that made it. One whose process was killed,
+# with rows on the disk, is removed when the next one is made in the same place, of whichever kind;
+# a server also looks when it starts. So tasks must not be the only ones to look: each of them has a
+# folder of its own as its temporary folder, in which nothing was left by others.
 
 
 SPILL_PREFIX, TASK_PREFIX = "whosin-spill-", "whosin-task-"

@@ -1,6 +1,6 @@
 """The papers and theorems that guarantees rest on, as data that the program can print.
 
-Contract: numbers (T1, E1, …) are stable; levels and plans refer to theorems by number, and
+Numbers (T1, E1, …) are stable; levels and plans refer to theorems by number, and
 docs/theory/numbers.md explains each. A record begins at the margin; its other lines are indented.
 """
 

@@ -96,8 +96,7 @@ def matrix_array(matrix: Any) -> Array:
 #
 # minimise Σ|B R − A| over stochastic R. At a vertex the positive entries of R are determined by the
 # equations, which are solved again in rationals; where the minimum is positive, the multipliers W
-# of
-# the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
+# of the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
 
 
 MAX_SIMULATION_SECONDS = 120.0

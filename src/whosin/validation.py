@@ -1,7 +1,7 @@
 """Arguments of a wrong kind, refused where they come in.
 
-Contract: whatever Python object a caller passes by mistake is answered with `InvalidInput`, which
-names the argument; numbers are read by `exact`.
+Whatever Python object a caller passes by mistake is answered with `InvalidInput`, which names the
+argument; numbers are read by `exact`.
 """
 
 from __future__ import annotations

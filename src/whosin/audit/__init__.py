@@ -1,6 +1,6 @@
 """Audits: attack a black box and report a lower bound that is valid.
 
-Contract: every bound is a lower confidence bound with exact coverage, after all choices (of events,
+Every bound is a lower confidence bound with exact coverage, after all choices (of events,
 thresholds, directions, numbers of guesses, inputs) have been paid for. This room does not import
 the exact engine, so that each can check the other. An audit refutes, or does not; it never proves
 privacy.

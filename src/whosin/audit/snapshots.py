@@ -1,13 +1,13 @@
 """A snapshot of one output, whatever it is.
 
-Contract: `freeze_output` is the one place that reads an output. What it returns is hashable, equal
-for equal outputs, and holds nothing that the mechanism can change afterwards, such as a buffer that
-it fills again at each draw. Plain values stay what they are; sequences and arrays become tuples;
-mappings, frames, named tuples and objects with attributes become a `Record`, and so do masked and
-sparse arrays: values under a mask and zeros that are stored are there to be read. An exception,
-raised or returned, becomes `Raised`. NaN becomes a word, for it equals itself here, one for each of
-its payloads; −0.0 is a number that does not equal 0.0 (`drop_float_bits` takes both back). Only
-what holds nothing that can be read is refused.
+`freeze_output` is the one place that reads an output. What it returns is hashable, equal for equal
+outputs, and holds nothing that the mechanism can change afterwards, such as a buffer that it fills
+again at each draw. Plain values stay what they are; sequences and arrays become tuples; mappings,
+frames, named tuples and objects with attributes become a `Record`, and so do masked and sparse
+arrays: values under a mask and zeros that are stored are there to be read. An exception, raised or
+returned, becomes `Raised`. NaN becomes a word, for it equals itself here, one for each of its
+payloads; −0.0 is a number that does not equal 0.0 (`drop_float_bits` takes both back). Only what
+holds nothing that can be read is refused.
 """
 
 from __future__ import annotations

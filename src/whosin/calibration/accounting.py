@@ -34,8 +34,8 @@ from whosin.validation import check_kind, read_whole
 #
 # A loss is ln Pr[o with the person]/Pr[o without]. A distribution of losses that was rounded to the
 # safe side has at least the hockey-stick divergence of what it stands for, at every ε; by
-# Blackwell's
-# theorem every test does at least as well on it. It does not bound tails (see `failure`).
+# Blackwell's theorem every test does at least as well on it. It does not bound tails (see
+# `failure`).
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,9 @@ class LossDistribution:
 # dp-accounting gives an upper bound on the hockey-stick divergence between "with the person" and
 # "without", on a grid of privacy losses; the finer the grid, the closer and the slower. The search
 # runs on a coarse grid and is carried to finer ones; what is returned meets the target on the
-# finest
-# grid used. Beliefs go through F9 (`failure_bound`), never through tails of the distribution; a
-# target that is an ε is (ε, δ)-differential privacy, read off the divergence itself, in both
-# directions.
+# finest grid used. Beliefs go through F9 (`failure_bound`), never through tails of the
+# distribution; a target that is an ε is (ε, δ)-differential privacy, read off the divergence
+# itself, in both directions.
 
 
 LOSS_GRID_STEPS = (1e-2, 1e-3, 1e-4)

@@ -27,8 +27,7 @@ from whosin.spaces.quotients import two_binomials
 #     Pr[ r(o) > g | t ] ≤ inf over ε < ln g of δ(ε) / (1 − e^ε/g).
 #
 # Any ε gives a valid bound, so a search over finitely many is on the safe side. Tails are never
-# read
-# off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
+# read off an accountant's distribution: those dominate in hockey-stick divergence, not in tails.
 #
 # A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
 
@@ -213,17 +212,14 @@ def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
 #
 # `AtMostKnown(k, low, high)` with a failure probability (F19): for each event the profile is
 # multilinear in the others' beliefs, so its sup is where each of the n − 1 − k uncertain others is
-# at
-# low or at high. Their number is then a sum of two binomials; that distribution, and its
-# convolution
-# with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with the count
-# and
-# the worst event of each level is a tail: one pass of cumulative sums gives the whole profile.
+# at low or at high. Their number is then a sum of two binomials; that distribution, and its
+# convolution with geometric noise, is log-concave, so the likelihood ratio of "one more" grows with
+# the count and the worst event of each level is a tail: one pass of cumulative sums gives the whole
+# profile.
 #
 # Without a failure probability uncertainty about others buys nothing: beyond every centre the ratio
 # of Laplace or geometric noise is e^(1/scale) whatever the others do, and an exact count of n
-# people
-# has the output n, which reveals them all.
+# people has the output n, which reveals them all.
 
 
 CUT_PROBABILITY = 1e-15

@@ -128,8 +128,8 @@ def entropy_bound(space_rows: int, values: int, entropy: float, distortion: floa
 
 # E_d and E_i, the mechanisms in closed form (Wang14 eqs. 29, 30), exactly.
 #
-# Contract: with g a rational just below e^ε, the matrices are rational, so the engine verifies them
-# exactly: E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
+# With g a rational just below e^ε, the matrices are rational, so the engine verifies them exactly:
+# E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
 
 
 MAX_CLOSED_FORM_WORLDS = 1024

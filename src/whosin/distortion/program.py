@@ -48,11 +48,10 @@ from whosin.mechanisms import Mechanism
 
 # The linear program of the best mechanism, by type, and the solver that is asked for it.
 #
-# Variables: w_t, the probability that (x, y) has type t given the counts of x. Minimise
-# Σ_t P(r(t)) w_t d(t) subject to Σ_{t: r} w_t = 1 for each combination of counts r, and for each
-# move
-# (a pair of neighbours) A(y|x) · ρ ≤ e^ε A(y|x'), with ρ = 1 for differential privacy and
-# ρ = p(x)/p(x') for identifiability (Wang14, PD-DP and PD-I; F14).
+# Variables: w_t, the probability that (x, y) has type t given the counts of x. Minimise Σ_t P(r(t))
+# w_t d(t) subject to Σ_{t: r} w_t = 1 for each combination of counts r, and for each move (a pair
+# of neighbours) A(y|x) · ρ ≤ e^ε A(y|x'), with ρ = 1 for differential privacy and ρ = p(x)/p(x')
+# for identifiability (Wang14, PD-DP and PD-I; F14).
 #
 # The solver's tolerances are absolute, and 1e-10 at best: too coarse for rare types. So it is given
 # the program magnified. Nothing here is trusted: what is claimed is proved in `certificate`.
@@ -262,9 +261,8 @@ HIGHS_OPTIONS: dict[str, object] = {
 
 # What is claimed about a mechanism, proved in whole numbers.
 #
-# Contract: a mechanism by type is a list of whole numbers, its *shares* W_t: the pair (x, y) has
-# type
-# t with probability W_t / S, S the sum over the types of x's counts. Every claim is decided here in
+# A mechanism by type is a list of whole numbers, its *shares* W_t: the pair (x, y) has type t with
+# probability W_t / S, S the sum over the types of x's counts. Every claim is decided here in
 # integers, whatever the solver did: that every pair of neighbours is within a rational that is at
 # most e^ε (`keeps`), the distortion (rounded up), and the dual bound (rounded down).
 #

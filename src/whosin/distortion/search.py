@@ -47,10 +47,9 @@ from whosin.validation import read_list, read_whole, require_exactly_one
 
 # The best mechanism for one row against every distribution of a set, and the worst of these (T26).
 #
-# Minimise D subject to Σ_x p(x) Σ_y A(y|x) d(x,y) ≤ D for the members p of the set, and to
-# ρ(x,x') A(y|x) ≤ e^ε A(y|x'). Members come in one by one: the worst one for the mechanism found so
-# far, until there is none worse. What floats find is then made private exactly, and a lower bound
-# is
+# Minimise D subject to Σ_x p(x) Σ_y A(y|x) d(x,y) ≤ D for the members p of the set, and to ρ(x,x')
+# A(y|x) ≤ e^ε A(y|x'). Members come in one by one: the worst one for the mechanism found so far,
+# until there is none worse. What floats find is then made private exactly, and a lower bound is
 # proved in rationals from the multipliers: nothing of the solver is trusted.
 
 

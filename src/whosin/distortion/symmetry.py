@@ -53,15 +53,12 @@ def multinomial_coefficient(counts: list[int]) -> int:
 
 # Joint types: tables of pairs (x, y) up to exchanging rows that the prior treats alike (F14).
 #
-# Contract: a group of k exchangeable rows has one type for each m × m table N, N[a][b] counting the
-# rows with x_i = a and y_i = b; several groups have the product of their types. One group of all
-# rows
-# is the exchangeable case, n groups of one row are the full program, so that both are one
-# algorithm.
+# A group of k exchangeable rows has one type for each m × m table N, N[a][b] counting the rows with
+# x_i = a and y_i = b; several groups have the product of their types. One group of all rows is the
+# exchangeable case, n groups of one row are the full program, so that both are one algorithm.
 #
 # A *move* is a pair of neighbours seen through their types: one row changes from x_i = a to a'
-# while
-# its y_i = b stays. With M(t) the number of y that have type t with a given x, and w_t = M(t)
+# while its y_i = b stays. With M(t) the number of y that have type t with a given x, and w_t = M(t)
 # A(y|x),
 #
 #     A(y|x) / A(y|x') = w_t · N[a][b] (r_a' + 1) / ( w_t' · r_a (N[a'][b] + 1) )
@@ -289,9 +286,9 @@ def need_worlds(worlds: int) -> None:
 
 # A prior on records, seen through its symmetry and its independent parts (F14, T20).
 #
-# Contract: exchanging two rows of one of the `groups` leaves the prior as it is;
-# `independent_blocks` are sets of rows that are independent of each other, each with a structure of
-# its own. Everything about the prior that a level depends on is kept in exact rationals.
+# Exchanging two rows of one of the `groups` leaves the prior as it is; `independent_blocks` are
+# sets of rows that are independent of each other, each with a structure of its own. Everything
+# about the prior that a level depends on is kept in exact rationals.
 
 
 MAX_SUMMED_TYPES = 1 << 20

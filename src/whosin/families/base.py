@@ -24,8 +24,7 @@ from whosin.validation import check_kind, shorten_value
 # Everyone but one person: some are known, and the others are at one of two beliefs.
 #
 # These are the priors at which profiles of counts are largest (F21), and some families have no
-# other
-# priors. Contract: whoever is known is known to be in or out for certain.
+# other priors. Whoever is known is known to be in or out for certain.
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,13 @@ def _count_others(count: int) -> str:
 
 # What every family of priors can do, and the shape of what it finds.
 #
-# Contract: a family never sees a mechanism. It gets an array of likelihoods, with one row per class
-# of worlds, and answers with its worst priors on that array; `notions` turns them into levels.
+# A family never sees a mechanism. It gets an array of likelihoods, with one row per class of
+# worlds, and answers with its worst priors on that array; `notions` turns them into levels.
 
 
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
-ONE_HALF = Fraction(1, 2)
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 
@@ -172,7 +170,7 @@ class Family(ABC):
     example: ClassVar[str]
     """How one of them is spelled; empty where no text can say which."""
     key: ClassVar[str] = ""
-    """The word of `vocabulary` that chooses it, if it has one."""
+    """The key of `AdversarySection` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]

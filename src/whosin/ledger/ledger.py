@@ -115,7 +115,7 @@ def _check_server(connection: Connection, name: str) -> None:
 
 # `Ledger`: the durable budget of datasets, shared by sessions, processes, machines and users.
 #
-# Contract:
+# What holds at every moment, also after a crash:
 # * a debit is committed before noise is drawn, and refused when it would exceed the budget;
 # * an answer is stored with its debit before it is shown; a retry with the same request returns the
 #   stored answer, or draws under the debit that stands: it neither pays nor answers twice;

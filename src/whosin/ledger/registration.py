@@ -1,10 +1,10 @@
 """What a dataset's budget is about: whose rows, of which table, within which bounds.
 
-Contract: it is fixed when a budget is registered, and every debit records what it was asked of. A
-debit about another privacy unit, another table, other domains or wider bounds is refused. What does
-not change the promise may be amended by the curator, as an entry of its own; the privacy unit and
-the universe of a `maximum` never change. Digests of rows are kept under a key that no entry holds,
-so that nobody who reads a history can test a guess at the table.
+It is fixed when a budget is registered, and every debit records what it was asked of. A debit about
+another privacy unit, another table, other domains or wider bounds is refused. What does not change
+the promise may be amended by the curator, as an entry of its own; the privacy unit and the universe
+of a `maximum` never change. Digests of rows are kept under a key that no entry holds, so that
+nobody who reads a history can test a guess at the table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Many tables of the same people at once, from one budget (F20).
 
-Contract: no array over all combinations of all attributes is ever made, only over those of one
-table. Everything here is arithmetic on public numbers and on what was already measured with noise:
-nothing in this room sees rows, spends a budget or draws privacy-bearing noise.
+No array over all combinations of all attributes is ever made, only over those of one table.
+Everything here is arithmetic on public numbers and on what was already measured with noise: nothing
+in this room sees rows, spends a budget or draws privacy-bearing noise.
 """
 
 from whosin.marginals.allocation import BudgetAllocation, allocate_budget

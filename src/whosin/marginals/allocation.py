@@ -17,17 +17,14 @@ from whosin.marginals.workload import Attributes, Workload, cover_sets, list_sub
 
 # What to measure, and with how much of the budget.
 #
-# Contract: the parts add up to at most 1, and only public numbers decide. Gaussian noise, where one
-# person is there or not: the residuals themselves are measured, which is the best linear mechanism
-# there is, and for the mean error the parts have a closed form. Otherwise a mean variance Σ_A
-# c_A/π_A
-# is lowered step by step. By convexity 1/Σ_B x_B ≤ Σ_B λ_B²/x_B where the λ_B add up to 1, with
+# The parts add up to at most 1, and only public numbers decide. Gaussian noise, where one person is
+# there or not: the residuals themselves are measured, which is the best linear mechanism there is,
+# and for the mean error the parts have a closed form. Otherwise a mean variance Σ_A c_A/π_A is
+# lowered step by step. By convexity 1/Σ_B x_B ≤ Σ_B λ_B²/x_B where the λ_B add up to 1, with
 # equality at the present point for λ_B = x_B/Σx; the right side splits over measurements and has
-# its
-# least value in closed form, so that no step makes the error larger (majorise, then minimise). The
-# program is convex in 1/v_B for Gaussian noise; for Laplace noise, v_B = 2(Δ_B/ε_B)², it is not,
-# and
-# the best of several starts is taken.
+# its least value in closed form, so that no step makes the error larger (majorise, then minimise).
+# The program is convex in 1/v_B for Gaussian noise; for Laplace noise, v_B = 2(Δ_B/ε_B)², it is
+# not, and the best of several starts is taken.
 
 
 NOISE_KINDS = ("laplace", "gaussian")
@@ -273,19 +270,15 @@ def _descend_error(
 #
 # Let tables B over any attributes be measured with ε_B each, Σ ε_B = 1, so that v_B = 2/ε_B² where
 # one person is there or not. By F20 the mean variance is Σ_A c_A/π_A with 2π_A = Σ_{B⊇A} ε_B²
-# g_AB²,
-# g_AB² = 1/∏_{j∈B∖A} n_j. The root of a sum of squares is at most the sum, so √(2π_A) ≤ s_A = Σ_B
-# ε_B
-# g_AB, and the mean variance is at least min over ε of Σ_A 2c_A/s_A², which is convex. For any λ ≥
-# 0
-# let H = max_B Σ_{A⊆B} λ_A g_AB, so that Σ λ_A s_A ≤ H; by Hölder's inequality Σ_A 2c_A/s_A² ≥
-# 2 (Σ_A (c_A λ_A²)^⅓)³/H². That holds for every λ; λ_A = c_A/s_A³ makes it tight at the least
-# point.
+# g_AB², g_AB² = 1/∏_{j∈B∖A} n_j. The root of a sum of squares is at most the sum, so √(2π_A) ≤ s_A
+# = Σ_B ε_B g_AB, and the mean variance is at least min over ε of Σ_A 2c_A/s_A², which is convex.
+# For any λ ≥ 0 let H = max_B Σ_{A⊆B} λ_A g_AB, so that Σ λ_A s_A ≤ H; by Hölder's inequality Σ_A
+# 2c_A/s_A² ≥ 2 (Σ_A (c_A λ_A²)^⅓)³/H². That holds for every λ; λ_A = c_A/s_A³ makes it tight at the
+# least point.
 #
 # Two values as one difference (`measurements`) tell √2 times as much for the same ε, on fewer A:
 # where an attribute has two values, these are listed beside the tables. With more values
-# differences
-# tell less than the table itself.
+# differences tell less than the table itself.
 
 
 MAX_BOUND_ATTRIBUTES = 15

@@ -25,13 +25,10 @@ from whosin.marginals.workload import Attributes, Workload, list_subsets, sum_ce
 # multiplies a person's unit by a vector of L1 norm 2(n−1) and squared L2 norm n(n−1), or by ±1 with
 # two values. Replacing a person changes it by U − V, where U and V are sums of at most `rows` units
 # each, so that `rows` equal ones are the worst. In L1 that is at most both together. In squared L2
-# it
-# is |u|² + |v|² −
-# 2⟨u, v⟩; ⟨u, v⟩ is the product over D of |·|² where they agree and of −n (−1 with two values)
-# where
-# not, and is least where they disagree in one attribute of D, that with the fewest values, and
-# agree
-# in all others. One of the two may be absent, by a condition: the total then changes by one unit.
+# it is |u|² + |v|² − 2⟨u, v⟩; ⟨u, v⟩ is the product over D of |·|² where they agree and of −n (−1
+# with two values) where not, and is least where they disagree in one attribute of D, that with the
+# fewest values, and agree in all others. One of the two may be absent, by a condition: the total
+# then changes by one unit.
 
 
 @dataclass(frozen=True)
@@ -253,9 +250,8 @@ def optimal_variance(workload: Workload, rho: float) -> float:
 # All tables from one estimate: each residual by the mean of what measurements say about it,
 # weighted by what each tells, and each table by its residuals.
 #
-# Contract: this is generalised least squares (F20), so it is unbiased, has the least variance of
-# all
-# linear estimates, and its tables agree wherever they share attributes.
+# This is generalised least squares (F20), so it is unbiased, has the least variance of all linear
+# estimates, and its tables agree wherever they share attributes.
 
 
 def estimate_residuals(
@@ -306,16 +302,15 @@ def estimate_table(
 
 # Tables of whole numbers, none below 0, with the same total in each.
 #
-# Contract: post-processing of the estimate, free of charge and biased: cells that are truly 0 come
-# out at 0 or above, never below.
+# Post-processing of the estimate, free of charge and biased: cells that are truly 0 come out at 0
+# or above, never below.
 #
 # A table of one attribute is the closest one, in least squares, with no cell below 0 and the common
 # total. A larger table starts where its attributes would be independent, and moves towards its
 # estimate by exponentiated gradients, which keep cells positive, until what is left is no more than
 # noise: many cells of a large table are nearly empty, and there the closest table would follow the
 # noise. Where it does not come that near, it is the closest table too. Then cells are rounded so
-# that
-# the total stays.
+# that the total stays.
 
 
 EXPLAINED_SHARE = 0.6
@@ -403,23 +398,20 @@ def _round_to_total(cells: Array, total: int) -> Array:
 # How far the estimate may be from the truth: for each cell, and for all cells of a table at once.
 #
 # The noise does not depend on the data, so its error can be drawn again: K copies of the measured
-# noise go through the same estimate. Contract: the radii hold with at least the stated probability,
-# whatever K is, counting the copies' own chance too; no limit theorem is used.
+# noise go through the same estimate. The radii hold with at least the stated probability, whatever
+# K is, counting the copies' own chance too; no limit theorem is used.
 #
 # *All cells.* The largest errors of the K copies and the true one are exchangeable, so the true one
 # is at most the k-th least of the copies' with probability k/(K+1).
 # *Each cell.* Let F_j(r) be the share of a copy's cells that are off by more than r, and r the
-# least
-# radius with (1 + Σ_j F_j(r)) / (K+1) ≤ α. With the true errors instead of the 1 the least
+# least radius with (1 + Σ_j F_j(r)) / (K+1) ≤ α. With the true errors instead of the 1 the least
 # radius would be smaller, and by exchangeability the mean of F at that one is at most α. All cells
-# of
-# a table have the same error distribution, since noise is alike in all cells and symmetric, and the
-# estimate commutes with renaming the values of an attribute; so α holds for each of them, and a few
-# cells of a large table are enough to find r.
+# of a table have the same error distribution, since noise is alike in all cells and symmetric, and
+# the estimate commutes with renaming the values of an attribute; so α holds for each of them, and a
+# few cells of a large table are enough to find r.
 # *Sums.* The error of a sum depends on how many cells it has, attribute by attribute, and on
-# nothing
-# else, for the same reason: one sum of each kind is looked at. All sums of a table are compared in
-# units of their standard errors, which are public, so that each has its own radius.
+# nothing else, for the same reason: one sum of each kind is looked at. All sums of a table are
+# compared in units of their standard errors, which are public, so that each has its own radius.
 
 
 COPY_COUNTS = (199, 99, 39)

@@ -16,12 +16,10 @@ from whosin.validation import read_whole
 
 # Sums over cells of one attribute: ranges, cumulative counts, the upper level of a hierarchy.
 #
-# Contract: where a table asks for sums of an attribute, it has a row for each sum instead of one
-# for
-# each cell. A sum is a run of cells, in an order of the cells that all sums of one `Sums` share. No
+# Where a table asks for sums of an attribute, it has a row for each sum instead of one for each
+# cell. A sum is a run of cells, in an order of the cells that all sums of one `Sums` share. No
 # matrix is made: a sum of l of n cells has l − l²/n of its squared length in the residual and l/n
-# of
-# the total, which is all that F20 needs, and running totals give the sums themselves.
+# of the total, which is all that F20 needs, and running totals give the sums themselves.
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,10 @@ def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
 
 # Which tables are wanted: sets of attributes, each attribute with a number of values.
 #
-# Contract: attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty
-# set is the total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the
-# table A that no smaller one knows. `residuals` has every A that some table needs, smaller ones
-# first. A table may be asked by sums of its cells (`Sums`) instead of the cells themselves.
+# Attributes are numbered from 0; a set is a rising tuple of these numbers, and the empty set is the
+# total. A table C is the sum of its residuals R_A, A ⊆ C, where R_A is the part of the table A that
+# no smaller one knows. `residuals` has every A that some table needs, smaller ones first. A table
+# may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 
 
 MAX_ATTRIBUTES = 1_000

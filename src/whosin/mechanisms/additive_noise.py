@@ -203,9 +203,8 @@ class Gaussian(AdditiveNoise):
 # A count with two-sided geometric noise, as a table of counts by outputs.
 #
 # Noisy counts are all whole numbers, but those below 0 have likelihoods in proportion to each
-# other,
-# whatever the count 0 … n is, and so have those above n: taking them together loses nothing. Maps
-# that mix some of them with others need the first few on either side told apart (`margin`).
+# other, whatever the count 0 … n is, and so have those above n: taking them together loses nothing.
+# Maps that mix some of them with others need the first few on either side told apart (`margin`).
 
 
 TAIL_NATS = 64 * math.log(2)

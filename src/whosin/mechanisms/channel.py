@@ -259,12 +259,11 @@ def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
 
 # A finite channel: a row of output probabilities for each world.
 #
-# Contract: rows are in world order (`Subsets`: bit i of the row's number is entity i; `Records`:
-# row
-# 0 is the most significant digit), or in the order of a lattice that says which worlds are alike. A
-# channel of rationals stays exact; a channel of floats is taken as the binary fractions it holds.
-# Noise with a density is represented by its densities at the points that decide (F10): all
-# rows share one normaliser, which cancels in every ratio.
+# Rows are in world order (`Subsets`: bit i of the row's number is entity i; `Records`: row 0 is the
+# most significant digit), or in the order of a lattice that says which worlds are alike. A channel
+# of rationals stays exact; a channel of floats is taken as the binary fractions it holds. Noise
+# with a density is represented by its densities at the points that decide (F10): all rows share one
+# normaliser, which cancels in every ratio.
 
 
 MAX_EXACT_OPERATIONS = 1 << 21

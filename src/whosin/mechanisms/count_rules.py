@@ -230,9 +230,8 @@ class Rule(Mechanism):
 # Cell keys: a table says how likely each change of a count is.
 #
 # Records carry random keys, the keys of a cell's records add up to the cell's key, and the key
-# picks
-# the change from a table (the "p-table"). Keys of different people are independent and uniform, so
-# for one cell the change is drawn afresh; the same people always get the same change.
+# picks the change from a table (the "p-table"). Keys of different people are independent and
+# uniform, so for one cell the change is drawn afresh; the same people always get the same change.
 
 
 P_TABLE_SUM_TOLERANCE = Fraction(1, 10**6)

@@ -1,8 +1,8 @@
 """Pr[output | how many are in], for mechanisms that see a count and nothing else.
 
-Contract: n + 1 rows, one for each count 0 … n. Only the positive entries are kept, so that
-a rule on 10,000 people is a few ten thousand numbers where a table of all worlds has 2^10000 rows.
-Entries are sorted by row, and within a row by column.
+N + 1 rows, one for each count 0 … n. Only the positive entries are kept, so that a rule on 10,000
+people is a few ten thousand numbers where a table of all worlds has 2^10000 rows. Entries are
+sorted by row, and within a row by column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The entries of a channel, for certificates: rationals, floats, powers, exponents or balls.
 
-Contract: `at` is the entry itself, up to one factor common to all worlds: a FLINT rational, or an
-Arb ball where e^x enters. `ratio` is exact, or just above where balls are (F12).
+`at` is the entry itself, up to one factor common to all worlds: a FLINT rational, or an Arb ball
+where e^x enters. `ratio` is exact, or just above where balls are (F12).
 """
 
 from __future__ import annotations

@@ -169,8 +169,7 @@ class RandomizedResponse(Mechanism):
 # The k-Max mechanism: a maximum blurred upwards (Li13 Definition 5.2), as published and repaired.
 #
 # Entities are ranked 1 … n in the space's order, the value of rank j being c_j. Both are constant
-# on
-# worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
+# on worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
 
 
 @dataclass(frozen=True)

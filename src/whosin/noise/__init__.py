@@ -1,9 +1,9 @@
 """Exact noise from the operating system's secure randomness.
 
-Contract: every sampler follows its distribution *exactly*, not up to a rounding error: a draw that
-the bits so far do not decide draws more bits (docs/noise.md has the proof). All randomness comes
-from `os.urandom`; there is no seed, no global state and no buffer, so a fork repeats nothing.
-Noise is integers and is added to integers: what is not an integer is first put on a `Grid`, whose
+Every sampler follows its distribution *exactly*, not up to a rounding error: a draw that the bits
+so far do not decide draws more bits (docs/noise.md has the proof). All randomness comes from
+`os.urandom`; there is no seed, no global state and no buffer, so a fork repeats nothing. Noise is
+integers and is added to integers: what is not an integer is first put on a `Grid`, whose
 sensitivity is accounted.
 """
 

@@ -32,11 +32,11 @@ from whosin.validation import read_whole, require_exactly_one
 
 # The discrete Laplace and the geometric distribution, of any scale.
 #
-# Contract: P(k) ∝ e^(−|k|/s) on the integers, or P(x) ∝ e^(−x/s) from 0 up, exactly. With a =
-# e^(−1/s), if X is geometric and B an independent coin with P(B) = a/(1 + a), then X if not B, and
-# −1 − X if B, is discrete Laplace. X is written in digits, x = q·2^b + Σ r_i·2^(b_i): e^(−x/s) is a
-# product over them, so they are independent. Each low digit and the pair (B, q) are drawn by
-# inversion; beyond the table of q, the geometric starts again, having no memory.
+# P(k) ∝ e^(−|k|/s) on the integers, or P(x) ∝ e^(−x/s) from 0 up, exactly. With a = e^(−1/s), if X
+# is geometric and B an independent coin with P(B) = a/(1 + a), then X if not B, and −1 − X if B, is
+# discrete Laplace. X is written in digits, x = q·2^b + Σ r_i·2^(b_i): e^(−x/s) is a product over
+# them, so they are independent. Each low digit and the pair (B, q) are drawn by inversion; beyond
+# the table of q, the geometric starts again, having no memory.
 
 
 TOP_SCALE = 128
@@ -186,12 +186,10 @@ _sampler = lru_cache(maxsize=32)(DiscreteLaplace)
 
 # The discrete Gaussian, of any width.
 #
-# Contract: P(k) ∝ e^(−k²/(2σ²)) on the integers, exactly (Canonne, Kamath and Steinke 2020). Up to
-# σ
-# = 128 by one table; beyond its end, k = K + 1 + x with x geometric of scale σ²/(K + 1), kept with
+# P(k) ∝ e^(−k²/(2σ²)) on the integers, exactly (Canonne, Kamath and Steinke 2020). Up to σ = 128 by
+# one table; beyond its end, k = K + 1 + x with x geometric of scale σ²/(K + 1), kept with
 # probability e^(−x²/(2σ²)). Above, k = ±(q·2^b + r): q from a table of P(q) ∝ e^(−(q·2^b)²/(2σ²)),
-# r
-# uniform, kept with the probability that is missing, e^(−(2q·2^b·r + r²)/(2σ²)), and −0 dropped.
+# r uniform, kept with the probability that is missing, e^(−(2q·2^b·r + r²)/(2σ²)), and −0 dropped.
 
 
 TOP_WIDTH = 128
@@ -359,11 +357,11 @@ _sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
 
 # A grid of stated step, on which values and their noise are integers.
 #
-# Contract: no floating-point noise is ever added to a float. A value v becomes the integer g(v) =
-# ⌊v/step + 1/2⌋, exactly; noise is added to that integer; the grid point leaves as integer × step.
-# Rounding costs sensitivity, and how much is stated: g is monotone and g(v + n·step) = g(v) + n, so
-# values that differ by at most Δ have integers that differ by at most ⌈Δ/step⌉. Over several
-# coordinates that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
+# No floating-point noise is ever added to a float. A value v becomes the integer g(v) = ⌊v/step +
+# 1/2⌋, exactly; noise is added to that integer; the grid point leaves as integer × step. Rounding
+# costs sensitivity, and how much is stated: g is monotone and g(v + n·step) = g(v) + n, so values
+# that differ by at most Δ have integers that differ by at most ⌈Δ/step⌉. Over several coordinates
+# that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
 
 
 WIDE_NOISE_HINT = "use a larger step, or more budget"

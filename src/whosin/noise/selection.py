@@ -31,16 +31,13 @@ from whosin.validation import read_list, read_whole
 
 # Choosing the best of many, privately: OpenDP's noisy top-k and noisy max.
 #
-# Contract: only positions are released, never noisy scores. Each score gets exponential noise of
-# the
-# scale (permute-and-flip; McKenna and Sheldon 2020), drawn exactly by OpenDP from its own secure
+# Only positions are released, never noisy scores. Each score gets exponential noise of the scale
+# (permute-and-flip; McKenna and Sheldon 2020), drawn exactly by OpenDP from its own secure
 # randomness, and the largest win. With scores that change by at most Δ each between neighbours, one
 # selection costs ε = 2Δ/scale, k of them k times that; half of it if all scores move the same way
 # (`monotonic`). With Gumbel noise instead (`gumbel`; the exponential mechanism), a selection has
-# the
-# same ε and costs ρ = ε²/8 of zero-concentrated DP, a quarter of what ε alone proves. The figures
-# are
-# OpenDP's own privacy maps, rounded up.
+# the same ε and costs ρ = ε²/8 of zero-concentrated DP, a quarter of what ε alone proves. The
+# figures are OpenDP's own privacy maps, rounded up.
 #
 # *Why ε²/8.* The largest of the scores with Gumbel noise is i with probability e^(qᵢ/s)/Σⱼ e^(qⱼ/s)
 # (Gumbel), so between neighbours with changes dᵢ the privacy loss at i is dᵢ/s plus a constant: all
@@ -169,9 +166,8 @@ def _measurement(
 
 # Draws from a list of exact probabilities, and randomised responses.
 #
-# Contract: outcome i has the i-th probability, exactly; the probabilities are rational and add up
-# to
-# 1 (floats are read by their decimals, so write 1/3 as a Fraction or "1/3").
+# Outcome i has the i-th probability, exactly; the probabilities are rational and add up to 1
+# (floats are read by their decimals, so write 1/3 as a Fraction or "1/3").
 
 
 @overload
@@ -275,10 +271,10 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
 
 # Coins: Bernoulli draws with a rational or a certified-real probability.
 #
-# Contract: P(1) is the probability, exactly. A real is given as a function from a precision in bits
-# to an Arb ball that contains it; `exp_minus(x)` is e^(−x) for a rational x ≥ 0. `bernoulli_exp`
-# draws one coin for each of many exponents that are known as floats with a relative error, using
-# nothing but IEEE arithmetic where that decides, and the exact exponent where it does not.
+# P(1) is the probability, exactly. A real is given as a function from a precision in bits to an Arb
+# ball that contains it; `exp_minus(x)` is e^(−x) for a rational x ≥ 0. `bernoulli_exp` draws one
+# coin for each of many exponents that are known as floats with a relative error, using nothing but
+# IEEE arithmetic where that decides, and the exact exponent where it does not.
 
 
 MAX_COMPARED_OUTCOMES = 64

@@ -17,8 +17,8 @@ from whosin.validation import read_whole, shorten_value
 
 # Where random bits come from: the operating system, and nowhere else in a release.
 #
-# Contract: the package has one source, `SYSTEM_SOURCE`. It has no state, so nothing can be seeded,
-# and a forked process does not repeat its parent. Tests pass a `Source` of their own by keyword; an
+# The package has one source, `SYSTEM_SOURCE`. It has no state, so nothing can be seeded, and a
+# forked process does not repeat its parent. Tests pass a `Source` of their own by keyword; an
 # object that merely looks like one (a NumPy generator) is refused, and a test reads the code to see
 # that no other room passes one.
 
@@ -63,10 +63,8 @@ def checked_source(source: object) -> Source:
 
 # Reading scales and shapes.
 #
-# Contract: a float scale is read by its decimals, as it was written. Scales stay below 2^52, where
-# a
-# draw that does not fit into 64 bits has a chance below 2^-1400 (and is an error, never a wrong
-# number).
+# A float scale is read by its decimals, as it was written. Scales stay below 2^52, where a draw
+# that does not fit into 64 bits has a chance below 2^-1400 (and is an error, never a wrong number).
 
 
 Shape: TypeAlias = int | Sequence[int]
@@ -117,8 +115,8 @@ def shape_draws(draws: Array, size: object) -> Array | int:
 
 # Uniform integers.
 #
-# Contract: each of 0, …, n − 1 has probability 1/n, exactly: words are kept where all n
-# outcomes have equally many of them, and the few others are drawn again.
+# Each of 0, …, n − 1 has probability 1/n, exactly: words are kept where all n outcomes have equally
+# many of them, and the few others are drawn again.
 
 
 MAX_INTEGER = 2**63
@@ -157,15 +155,13 @@ def draw_below(n: int, count: int, source: Source) -> Array:
 
 # A uniform number U in [0, 1) known by its first bits, compared with certified reals.
 #
-# Contract: `word` of `bits` bits says U ∈ [word, word + 1) / 2^bits. A real T is known by Arb balls
-# of any precision. `bracket_thresholds` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is
-# below the word, and T > U once the lower end is above it. Neither: draw more bits. U = T has
-# probability 0, so this ends with probability 1 even if T is a binary fraction that its balls never
-# pin down.
+# `word` of `bits` bits says U ∈ [word, word + 1) / 2^bits. A real T is known by Arb balls of any
+# precision. `bracket_thresholds` encloses ⌊2^bits T⌋; T ≤ U is certain once the upper end is below
+# the word, and T > U once the lower end is above it. Neither: draw more bits. U = T has probability
+# 0, so this ends with probability 1 even if T is a binary fraction that its balls never pin down.
 #
 # FLINT's precision is global to the process. Another thread that lowers it makes a ball wider,
-# never
-# wrong: the next round draws more bits at the right precision.
+# never wrong: the next round draws more bits at the right precision.
 
 
 Real: TypeAlias = Callable[[int], Any]
@@ -216,9 +212,9 @@ def is_below(source: Source, real: Real, word: int = 0, bits: int = 0) -> bool:
 
 # Exact inversion of a cumulative distribution, a million words at a time.
 #
-# Contract: with thresholds 0 ≤ T_0 ≤ T_1 ≤ … ≤ 1 and a uniform U, outcome number #{i : T_i ≤ U} is
-# drawn: outcome i has probability T_i − T_{i−1}, exactly. U is read lazily: its first 16 bits pick
-# the outcome from a guide of 2^16 cells, unless a threshold may lie in that cell; then 64 bits are
+# With thresholds 0 ≤ T_0 ≤ T_1 ≤ … ≤ 1 and a uniform U, outcome number #{i : T_i ≤ U} is drawn:
+# outcome i has probability T_i − T_{i−1}, exactly. U is read lazily: its first 16 bits pick the
+# outcome from a guide of 2^16 cells, unless a threshold may lie in that cell; then 64 bits are
 # compared with the thresholds' brackets by binary search; and a word that a threshold may still
 # split goes on, with more and more bits, in `lazy`.
 

@@ -133,11 +133,10 @@ def _shift_densities(array: Array, steps: int, axis: int, decay: float) -> Array
 # The worst window of a Markov chain under a noisy sum (F13); `chains` says why windows.
 #
 # The density of the noisy sum is a function of the output that shifts when a row is added, so
-# instead
-# of convolving distributions each row costs one shift: f(y) → Σ_x P(u, x) f_x(y − w_x). All windows
-# to the right are extended to the left together, at O(W² m³ Y) for windows up to W and Y outputs.
-# Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) per step, which
-# supplies what is shifted in.
+# instead of convolving distributions each row costs one shift: f(y) → Σ_x P(u, x) f_x(y − w_x). All
+# windows to the right are extended to the left together, at O(W² m³ Y) for windows up to W and Y
+# outputs. Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) per step,
+# which supplies what is shifted in.
 
 
 MIN_DENSITY = 1e-290
@@ -358,17 +357,15 @@ def _compare_values(
 # Exact Bayesian-DP leakage of noisy sums over a Markov chain (F13).
 #
 # **Windows.** Rows beyond the nearest known neighbours of row i are independent of x_i given them,
-# so
-# leaving them unknown only helps: the worst set of known rows is everything outside a window around
-# i. Left of i the window ends at a known row at distance a, or at the start; right of it at a known
-# row at distance b, or at the end.
+# so leaving them unknown only helps: the worst set of known rows is everything outside a window
+# around i. Left of i the window ends at a known row at distance a, or at the start; right of it at
+# a known row at distance b, or at the end.
 #
 # **Cutting off.** For a window longer than W condition on x_{i−W} = u'. What is beyond then depends
-# on u' alone, so the leakage is at most that of the window known at i − W plus
-# η = max ln Pr[u' | x_i = v, beyond] / Pr[u' | x_i = v', beyond], which mixing makes small and
-# which
-# is computed from powers of the transition matrix. So the level is bracketed; it is exact when no
-# window is cut off, or when the bracket closes to rounding.
+# on u' alone, so the leakage is at most that of the window known at i − W plus η = max ln Pr[u' |
+# x_i = v, beyond] / Pr[u' | x_i = v', beyond], which mixing makes small and which is computed from
+# powers of the transition matrix. So the level is bracketed; it is exact when no window is cut off,
+# or when the bracket closes to rounding.
 
 
 MAX_SWEEP_OPERATIONS = 6e9

@@ -21,8 +21,7 @@ from whosin.spaces import Records
 # Critical points of the spread of two cells between neighbouring centres of noise, in balls.
 #
 # `between` finds the pairs in floats and explains the formulas; here their spread is enclosed: at
-# the
-# root of its derivative, or, where no root can be enclosed, over the whole gap.
+# the root of its derivative, or, where no root can be enclosed, over the whole gap.
 
 
 BALL_PRECISION_BITS = 320
@@ -196,18 +195,16 @@ def _largest_ball(balls: Sequence[Any]) -> Any:
 #
 # For one row i and one set S of known rows the spread max r / min r is a quotient of two likelihood
 # ratios, P(y) Q'(y) / (Q(y) P'(y)), and can be larger between two neighbouring centres than at
-# both.
-# There each mixture is e^(−(y−c)/s) (u w + d) with w = e^((2y − c − c')/s), c < y < c', so the
-# spread
-# is a quotient of quadratics in w, and its critical points are the roots of
+# both. There each mixture is e^(−(y−c)/s) (u w + d) with w = e^((2y − c − c')/s), c < y < c', so
+# the spread is a quotient of quadratics in w, and its critical points are the roots of
 #
 #     (n₂d₁ − n₁d₂) w² + 2 (n₂d₀ − n₀d₂) w + (n₁d₀ − n₀d₁).
 #
 # Each r is monotone between centres, so max r and min r at the two ends bound the spread in
-# between;
-# only where that bound exceeds the best known spread are roots taken: in floats for all pairs, then
-# in balls for those near the best. Whole outputs are checked on both sides of a root. In several
-# dimensions the bound over the corners of each cell is all there is, and the level says bound.
+# between; only where that bound exceeds the best known spread are roots taken: in floats for all
+# pairs, then in balls for those near the best. Whole outputs are checked on both sides of a root.
+# In several dimensions the bound over the corners of each cell is all there is, and the level says
+# bound.
 
 
 Sides = tuple[Array, Array]

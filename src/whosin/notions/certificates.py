@@ -224,8 +224,7 @@ def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Rec
 # Each row of a table of records is given one more value, "unknown", whose slice is the sum of the
 # others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
 # Conditioning events of probability 0 become NaN and are passed over. These tables are for
-# searching,
-# in floats wide enough that nothing underflows; `certain` recomputes what they find.
+# searching, in floats wide enough that nothing underflows; `certain` recomputes what they find.
 
 
 MAX_COLUMN_ENTRIES = 1 << 24

@@ -14,6 +14,7 @@ import numpy as np
 from whosin.documents import check_keys, read_object
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import (
+    ONE_HALF,
     Array,
     ball,
     ball_up,
@@ -46,8 +47,8 @@ from whosin.validation import read_list, read_whole
 # Groups of rows: the tables that differ in at most g rows.
 #
 # B_j(x) is the least likelihood over the tables that differ from x in at most j rows. Row after
-# row,
-# B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g m^n K).
+# row, B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g
+# m^n K).
 
 
 def least_in_group(array: Array, space: Records, group: int) -> Array:
@@ -78,9 +79,6 @@ def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
 
 
 # Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2).
-
-
-ONE_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from whosin import beliefs
 from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
+    MAX_CURVE_EPSILON,
     Array,
     Rational,
     exp_down,
@@ -33,10 +34,10 @@ from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomia
 
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
-# Contract: with `exact` the probabilities are FLINT rationals; else floats, each with a relative
-# error of at most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be
-# of thousands of people: their crowds (`families.base`) are convolved in blocks, and known people
-# who shift a rule by one of its periods make no difference and are tried once.
+# With `exact` the probabilities are FLINT rationals; else floats, each with a relative error of at
+# most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be of
+# thousands of people: their crowds (`families.base`) are convolved in blocks, and known people who
+# shift a rule by one of its periods make no difference and are tried once.
 
 
 MAX_EXACT_WORK = 1 << 22
@@ -306,8 +307,7 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 #
 # Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 # priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives
-# a
-# bound, so a first look at few cases picks some, and these are computed on all cases.
+# a bound, so a first look at few cases picks some, and these are computed on all cases.
 
 
 FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
@@ -316,8 +316,6 @@ MAX_SEARCHED_CROWDS = 400
 """How many crowds are searched for the largest tail, which is a lower end wherever it is."""
 MAX_BLOCK_ENTRIES = 1 << 17
 """Up to this many numbers are computed at once."""
-MAX_EXPONENT = 700
-"""Larger ε do not fit into floats."""
 MIN_BRACKETED_DELTA = 1e-12
 """FailureBracket probabilities below this drown in what is cut off."""
 
@@ -359,8 +357,10 @@ class LevelAt:
 def profile(cases: Cases, epsilon: object) -> float:
     """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
     power = rational(epsilon, "epsilon")
-    if not abs(power) <= MAX_EXPONENT:
-        raise invalid_value("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
+    if not abs(power) <= MAX_CURVE_EPSILON:
+        raise invalid_value(
+            "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
+        )
     if cases.is_small:
         factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)

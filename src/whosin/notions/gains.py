@@ -21,8 +21,8 @@ from whosin.validation import read_list, read_whole, spelled_whole
 
 # What every gain function can do.
 #
-# Contract: gains are rationals of at least 0. A search in floats hands over every guess within the
-# rounding of the best, and the best of them is found again in rationals: values are exact.
+# Gains are rationals of at least 0. A search in floats hands over every guess within the rounding
+# of the best, and the best of them is found again in rationals: values are exact.
 
 
 Guess = tuple[Any, Hashable]

@@ -115,9 +115,8 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
 # For any prior π with output probabilities q, I(π) ≤ capacity ≤ max_x KL(A_x ‖ q) (Blahut and
 # Arimoto's bound), so that what is reported does not depend on how well the method did. The largest
 # I(π) is a concave problem, in which no more worlds matter than there are outputs: an interior-
-# point
-# Newton method works on some of the rows, and rows whose KL is larger are added until there are
-# none.
+# point Newton method works on some of the rows, and rows whose KL is larger are added until there
+# are none.
 
 
 CAPACITY_GAP = 1e-11

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # What every prior can do.
 #
-# Contract: a prior is plain data and takes its space from what it is used with. It answers in the
-# kind of number it is asked for: `number` is `float`, or `flint_rational` for exact work.
+# A prior is plain data and takes its space from what it is used with. It answers in the kind of
+# number it is asked for: `number` is `float`, or `flint_rational` for exact work.
 
 
 AsNumber = Callable[[Any], Any]

@@ -110,13 +110,11 @@ class WorldTable(Prior):
 
 # Priors on records from files: a prior, a series that follows a chain, blocks of people.
 #
-# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like.
-# A chain file: {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with
-# a
-# list. A block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2],
-# "probability": "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked
-# of
-# them is `notions.reading`. Numbers are read as they are spelled.
+# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like. A chain file:
+# {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with a list. A
+# block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2], "probability":
+# "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of them is
+# `notions.reading`. Numbers are read as they are spelled.
 
 
 MAX_BLOCK_PEOPLE = 100_000

@@ -37,8 +37,8 @@ from whosin.validation import (
 
 # How further cells are chosen that are suppressed so that totals do not give small ones away.
 #
-# Contract: a declared procedure decides from the counts alone, without chance, which cells are
-# suppressed. Whoever knows it learns from the pattern too.
+# A declared procedure decides from the counts alone, without chance, which cells are suppressed.
+# Whoever knows it learns from the pattern too.
 
 
 Counts = npt.NDArray[np.int64]
@@ -122,9 +122,9 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 
 # A table as it would be shown, read and checked: its cells, totals and people.
 #
-# Contract: shapes that do not fit, and numbers that no count could stand for, are refused in one
-# sentence with their cell. The rule alone says what a number or a suppressed cell tells about the
-# count behind it; `hides` says what the pattern of suppressed cells tells.
+# Shapes that do not fit, and numbers that no count could stand for, are refused in one sentence
+# with their cell. The rule alone says what a number or a suppressed cell tells about the count
+# behind it; `hides` says what the pattern of suppressed cells tells.
 
 
 TOTAL_KINDS = ("counted", "exact", "added")

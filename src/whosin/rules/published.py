@@ -39,9 +39,9 @@ from whosin.validation import check_kind
 
 # What sums of counts say where it also matters which cells were suppressed: table by table (F23).
 #
-# Contract: every table of counts that fits the sums is made, and only those that are allowed are
-# summed over, in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold
-# for every table which fits the sums.
+# Every table of counts that fits the sums is made, and only those that are allowed are summed over,
+# in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold for every
+# table which fits the sums.
 
 
 MAX_CANDIDATE_TABLES = 300_000
@@ -177,10 +177,9 @@ def _mean_count(counts: Lines, weights: Array) -> InferredCount:
 
 # A table before it is published: how sure may anyone become, cell by cell (F23).
 #
-# Contract: this works on the numbers that would be shown, on how many people could be in each cell,
-# and on how sure someone already is of each of them. All people of a cell are alike and independent
-# of everyone else. Results are exact where `exact` says so; where the sum over all tables that fit
-# is
+# This works on the numbers that would be shown, on how many people could be in each cell, and on
+# how sure someone already is of each of them. All people of a cell are alike and independent of
+# everyone else. Results are exact where `exact` says so; where the sum over all tables that fit is
 # too large, they are bounds that hold whatever the counts are.
 
 

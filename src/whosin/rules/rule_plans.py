@@ -33,18 +33,15 @@ from whosin.validation import check_kind, read_whole, shorten_result
 
 # From a promise to a rule: the smallest threshold, base or population that keeps it.
 #
-# Contract: what is returned has been seen to keep the promise, by a bound on all priors of the
-# family
-# (F9, F21, F22); a smaller one might keep it without being known to. A higher threshold hides more
-# and so keeps whatever a lower one keeps. The same holds for a larger population. Bases are tried
-# in
+# What is returned has been seen to keep the promise, by a bound on all priors of the family (F9,
+# F21, F22); a smaller one might keep it without being known to. A higher threshold hides more and
+# so keeps whatever a lower one keeps. The same holds for a larger population. Bases are tried in
 # turn, since a larger base may leak more.
 #
 # More people are safer for the exact count, and not for a rule (F24): a threshold that hides enough
 # of 120 people may hide too little of 130. So a rule is checked for every number of people from the
 # one given up to the first at which the exact count keeps the promise by itself, and whatever is
-# made
-# of it. Where that number is too large to get there, the plan is for exactly the number given.
+# made of it. Where that number is too large to get there, the plan is for exactly the number given.
 
 
 RULE_KINDS = ("suppress", "round", "random-round", "population")

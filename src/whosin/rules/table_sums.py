@@ -16,13 +16,12 @@ from whosin.exact import Array
 
 # Sums over products of tables, one variable after another, and the weights of every variable.
 #
-# Contract: a table lists the values of some variables that go together, with a weight above 0 for
-# each line: whole numbers (then results are exact, up to a factor that all share), or floats, which
-# are logarithms, since weights of large populations are too far apart for anything else. Going
-# forward each variable is summed out of the product of the tables that have it; going back, each
-# product is weighted by all the others. Only lines that fit are ever made, so that equations
-# between
-# the variables make tables smaller.
+# A table lists the values of some variables that go together, with a weight above 0 for each line:
+# whole numbers (then results are exact, up to a factor that all share), or floats, which are
+# logarithms, since weights of large populations are too far apart for anything else. Going forward
+# each variable is summed out of the product of the tables that have it; going back, each product is
+# weighted by all the others. Only lines that fit are ever made, so that equations between the
+# variables make tables smaller.
 
 
 Lines = npt.NDArray[np.int64]
@@ -250,13 +249,11 @@ def _plain_weights(weights: Array) -> list[Any]:
 
 # What sums of unknown counts say of each of them (F23).
 #
-# Contract: groups of people who are alike, independent of each other, and what is shown of some
-# sums
-# of their counts. The counts that fit are summed over by eliminating one variable after another, so
-# that the work grows with how the sums are entangled and not with the number of tables that fit. In
-# whole numbers where that is little work, else in floats; where both would not fit, bounds that
-# hold
-# for every table that fits.
+# Groups of people who are alike, independent of each other, and what is shown of some sums of their
+# counts. The counts that fit are summed over by eliminating one variable after another, so that the
+# work grows with how the sums are entangled and not with the number of tables that fit. In whole
+# numbers where that is little work, else in floats; where both would not fit, bounds that hold for
+# every table that fits.
 
 
 MAX_EXACT_LINES = 300_000

@@ -16,8 +16,8 @@ from whosin.exact import Array
 
 # Finding the largest likelihood ratio in arrays of any size, in bounded memory.
 #
-# Contract: 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT
-# rationals, whose results are exact. Blocks keep temporaries at `BLOCK_ELEMENTS` elements.
+# 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT rationals, whose
+# results are exact. Blocks keep temporaries at `BLOCK_ELEMENTS` elements.
 
 
 BLOCK_ELEMENTS = 1 << 18

@@ -19,9 +19,8 @@ from whosin.spaces.worlds import Subsets
 # What a mechanism can tell apart: worlds up to a statistic (F11).
 #
 # A `Lattice` numbers the classes of worlds that a mechanism treats alike and knows how entities
-# move
-# between them. A family of priors searches an array of likelihoods, one row a class, through these
-# four views and never sees which mechanism the array came from:
+# move between them. A family of priors searches an array of likelihoods, one row a class, through
+# these four views and never sees which mechanism the array came from:
 #
 # - `additions`: likelihoods with an entity beside those without it, all else equal (D_I, D_B's
 #   kin);
@@ -119,8 +118,8 @@ class Lattice(ABC):
 #
 # A mechanism that sees a count, a sum or a histogram treats entities of one kind alike; a class of
 # worlds is then a vector of counts. The subset model itself is the grid whose kinds are single
-# entities. Contract: kind 0 is the least significant digit of a class's number, so that on single
-# entities class numbers are world numbers.
+# entities. Kind 0 is the least significant digit of a class's number, so that on single entities
+# class numbers are world numbers.
 
 
 MAX_GATHERED_COMPARISONS = 1 << 18
@@ -341,7 +340,7 @@ def spread_on_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]
 # Worlds told apart by their largest entity only: the quotient by a maximum (F11).
 #
 # Class 0 is the empty set and class j holds the sets whose largest entity, in the order given, is
-# the j-th. Contract: the order runs from the smallest entity to the largest.
+# the j-th. The order runs from the smallest entity to the largest.
 
 
 @dataclass(frozen=True)
@@ -474,10 +473,8 @@ def binomial_rows(length: int, beta: Any) -> Array:
 
 # The distribution of how many of two kinds of independent people are in, in floats.
 #
-# Contract: every weight is within (count + 100) · 2·10^−15 of itself, relatively, and what is cut
-# off
-# has probability below 10^−16: less than 9 deviations and 60 more from the mean on either side
-# stays,
+# Every weight is within (count + 100) · 2·10^−15 of itself, relatively, and what is cut off has
+# probability below 10^−16: less than 9 deviations and 60 more from the mean on either side stays,
 # by Bernstein's inequality.
 
 

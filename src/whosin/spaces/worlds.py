@@ -12,7 +12,7 @@ from whosin.validation import read_list, read_whole, shorten_value
 
 # The subset model of Li et al. 2013, section 3.1: a world is a set T of entities.
 #
-# Contract, which never changes: world number T has bit i set exactly when entity i is present.
+# World number T has bit i set exactly when entity i is present; outside scripts rely on it.
 
 
 MAX_ENTITIES = 10_000_000
@@ -102,8 +102,8 @@ class Subsets:
 
 # The record model of Zhao 2017 and Wang et al. 2014: n rows, each with one of m values.
 #
-# Contract, which never changes: row 0 is the most significant digit of a world's number, the order
-# of `itertools.product(range(m), repeat=n)`.
+# Row 0 is the most significant digit of a world's number, the order of
+# `itertools.product(range(m), repeat=n)`; outside scripts rely on it.
 
 
 MAX_RECORD_ROWS = 1_000_000

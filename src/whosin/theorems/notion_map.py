@@ -173,8 +173,7 @@ def _notion_sign(notion: Notion) -> bool | None:
 # `convert`: the best level of one notion that a level of another implies.
 #
 # Every step of the map is an increasing map of levels, so the best chain keeps the smallest level
-# at
-# each notion (shortest paths). Where the level is tight and a chain of equivalences leads to the
+# at each notion (shortest paths). Where the level is tight and a chain of equivalences leads to the
 # other notion, its level is tight too, and that chain is taken; otherwise the best chain of all.
 
 

@@ -45,10 +45,9 @@ from whosin.validation import (
 # Theorems of Li et al. 2013 as maps between parameters: T8, T9, T10 and T13.
 #
 # T1 and T2, on which the rest stands, are `beliefs.gamma` and its sup `beliefs.worst_belief`: a
-# ratio
-# bound r gives γ = r for every prior, and exactly that over a scalable family. T3 is the level
-# under
-# `AnyPrior`; T4 to T7 follow from what a family says of its neighbours (`subset_steps`).
+# ratio bound r gives γ = r for every prior, and exactly that over a scalable family. T3 is the
+# level under `AnyPrior`; T4 to T7 follow from what a family says of its neighbours
+# (`subset_steps`).
 #
 # Each map takes and returns γ, ε (nats) or ρ. Exact rationals stay exact wherever no exponential
 # enters. Checked here: that parameters are in range. The caller ensures that the premise holds.
@@ -213,8 +212,7 @@ dp_from_identifiability = identifiability_from_dp
 # as level 1, without which the second claim below would be false.
 #
 # The proof is in docs/correlated.md. Between the Bayesian pair the second claim needs a default
-# that
-# is possible beside everything that may be known; a measured level names T15 only where it is.
+# that is possible beside everything that may be known; a measured level names T15 only where it is.
 # What is returned is rounded up: no level is understated.
 
 
@@ -375,8 +373,7 @@ def _ball_entropy(share: Any) -> Any:
 #
 # Under a prior of known size k, the data given t ∈ T (less t) and the data given t ∉ T can be drawn
 # together so that the first is always contained in the second: T2 ⊂ T1, |T2| = k − 1, |T1| = k.
-# Then
-# T2 ∪ {t} and T1 exchange one entity, which is why bounded DP covers all of D_B (T5).
+# Then T2 ∪ {t} and T1 exchange one entity, which is why bounded DP covers all of D_B (T5).
 
 
 World = frozenset[int]
