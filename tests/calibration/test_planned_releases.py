@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
+from documents_shown import section_text
 from refusals import refused
 from web_server import ONE, problem, program, served
 from whosin import families as f
@@ -101,7 +102,7 @@ def test_a_count_is_drawn_as_planned(tmp_path):
     assert plan.noise.kind == "none"
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [estimate] = session.dry_run(release.Count())
-    assert (estimate.noise, estimate.within, estimate.charge.alone) == (
+    assert (estimate.noise, estimate.within, estimate.spend.alone) == (
         "none: the exact number",
         0,
         True,
@@ -139,7 +140,7 @@ def test_other_questions_pay_by_differential_privacy(query):
         pa.table({"who": ["a", "b"], "ward": ["x", "y"]}), "who", {"ward": ["x", "y"]}, name="t"
     )
     estimate = query.estimate_cost(table, Share(few(wi.Posterior("0.95")), HALF))
-    assert not estimate.charge.alone and all(part.noise.spread > 0 for part in estimate.parts)
+    assert not estimate.spend.alone and all(part.noise.spread > 0 for part in estimate.parts)
 
 
 def test_a_scenario_draws_the_planned_count(tmp_path):
@@ -232,7 +233,7 @@ def test_little_noise_is_least_as_well(epsilon):
 def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     """The σ that the card names for a ledger is the one that a release draws."""
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count")
-    words = " ".join(line for section in plan_card(plan) for line in section.lines)
+    words = " ".join(section_text(plan_card(plan)).splitlines())
     assert (
         "(ε, δ)-differential privacy with δ = 1e-05" in words and "factor of at most" not in words
     )

@@ -19,12 +19,13 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from whosin.errors import UnknownName
+from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.contribution_bounds import bounds_statement
+from whosin.release.cost import apportion_cost
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
@@ -65,8 +66,8 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     """What the mark means, where there is one."""
     if not any(marks):
         return ""
-    many = "" if len(marks) == 1 else f" ({sum(marks):,} of {len(marks):,} cells)"
-    why = f"a relative standard error above {level:.0%}"
+    many = "" if len(marks) == 1 else f" ({spell(sum(marks))} of {spell(len(marks))} cells)"
+    why = f"a relative standard error above {spell(100 * level)}%"
     if of_range:
         why = "the interval covers more than a quarter of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
@@ -222,7 +223,7 @@ class Answer(Displayed):
             return f"{said} {SEVERAL_TABLES_NOTE}"
         if self.details and "quality" in self.details:
             quality = dict(self.details["quality"])
-            quality["distance"] = f"{quality['distance']:.1%}"
+            quality["distance"] = f"{format_decimals(100 * quality['distance'], 1)}%"
             quality["within"] = f"{format_decimals(100 * quality['within'], 1, 'up')}%"
             return (
                 f"{said} {SYNTHETIC_NOTE.format(**quality)}{_describe_chosen_tables(self.details)}"
@@ -326,3 +327,33 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     more = len(named) - MAX_NAMED_TITLES
     listed = ", ".join(named[:MAX_NAMED_TITLES]) + (f" and {more} more" if more > 0 else "")
     return f" Besides single columns it knows these tables, in the order of their choice: {listed}."
+
+
+def read_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
+    """The answer of a debit, or those of all questions that were paid for at once.
+
+    Args:
+        paid: the debit's entry, as data.
+        stored: its answer, as data.
+        noise: what noise it has, for entries that do not say it.
+    """
+    what, cost = paid["what"], paid["costs"].get(relation)
+    whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
+    return [
+        Answer(
+            question.get("name") or question["query"],
+            question,
+            tuple(answer["columns"]),
+            tuple(tuple(row) for row in answer["rows"]),
+            stored.get("noise", noise),
+            own,
+            answer.get("details"),
+        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
+    ]

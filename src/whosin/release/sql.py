@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, at, spell
 from whosin.extras import require_extras
 from whosin.release.conditions import MAX_CONDITION_LENGTH, check_size
 from whosin.release.contribution_bounds import eligible_rows
@@ -104,10 +104,10 @@ def _check_queries(queries: tuple[Query, ...], table: Table) -> tuple[Query, ...
     told as well."""
     for index, query in enumerate(queries):
         with at(f"queries[{index}]"):
-            known = query.asked_of(table)
+            known = query.restrict_table(table)
             eligible_rows(known, query.where)
             with query.at_own_key():
-                query.counted(known)
+                query.contribution_policy(known)
                 if isinstance(query, Linear):
                     query.parts(known)
     return queries
@@ -126,7 +126,8 @@ def _parse_select(text: object) -> Any:
         )
     if len(text) > MAX_CONDITION_LENGTH:
         raise refuse_statement(
-            f"sql has {len(text):,} characters; at most {MAX_CONDITION_LENGTH:,} are read",
+            f"sql has {spell(len(text))} characters; at most {spell(MAX_CONDITION_LENGTH)} are "
+            "read",
             len(text),
         )
     try:

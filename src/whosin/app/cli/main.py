@@ -77,7 +77,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     from whosin.app.example_data import write_hospital
     from whosin.release.scenario import load_scenario
     from whosin.report import html, releases
-    from whosin.report.releases import print_demo
+    from whosin.report.terminal import print_document
 
     scenario = load_scenario(write_hospital(folder))
     with scenario.open_session() as session:
@@ -95,7 +95,9 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
         }
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    print_demo(scenario.title, scenario.plan, estimates, release, refusal)
+    told = releases.describe_demo(scenario.title, scenario.plan, estimates, release, refusal)
+    print_document(told)
+    print()
     command = "whosin" if which("whosin") else sys.argv[0]  # as it can be typed here
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
