@@ -691,7 +691,7 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
     shoot(page, album, "stopped")
 
 
-def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
+def test_two_browsers_race_for_the_last_budget(own_processes, hospital, opened, serving):
     url = serving(hospital)
     pages = [opened(url, quiet=False) for _ in range(2)]
     for page in pages:
