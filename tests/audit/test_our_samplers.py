@@ -86,7 +86,7 @@ def test_selection():
     def draw(values, _rng):
         return noise.noisy_max(values, 4.0)
 
-    found = wi.audit.two_worlds(draw, *scores, 3_000, SURE)
+    found = wi.audit.two_worlds(draw, *scores, 2_000, SURE)
     assert 0.05 < found.epsilon <= 0.5  # 2Δ/scale
 
 
@@ -353,9 +353,9 @@ def test_keys_of_one_person_alone():
     def draw(world):
         return any(row[0] == "B" for row in worlds[world][1]())
 
-    granted = wi.audit.two_worlds(draw, 0, 1, 1_000, SURE, delta=plan.dp_delta)
+    granted = wi.audit.two_worlds(draw, 0, 1, 600, SURE, delta=plan.dp_delta)
     assert not granted.refutes(plan.epsilon)
-    assert wi.audit.two_worlds(draw, 0, 1, 3_000, "0.95").refutes(plan.epsilon)
+    assert wi.audit.two_worlds(draw, 0, 1, 1_500, "0.95").refutes(plan.epsilon)
 
 
 def test_the_maximum_against_the_uninformed():

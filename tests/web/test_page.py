@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 import pytest
@@ -80,7 +80,7 @@ def opened(browser, serving, tabs):
     """Opens pages; whatever the console complains about fails the test at its end."""
     pages, complaints, heard = [], [], []
 
-    def listen(page: Page, event: str, hear: Callable[..., None]) -> None:
+    def listen(page: Any, event: str, hear: Callable[..., None]) -> None:
         page.on(event, hear)
         heard.append((page, event, hear))
 
