@@ -136,11 +136,11 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
     spent += (sets * far) ** 2 / (2 * width) if rho else sets * far / width
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent
-    cost = estimate.charge.cost(relation)
+    cost = estimate.spend.cost(relation)
     paid = Fraction(cost.rho if rho else cost.epsilon, EPSILON_UNITS)
     assert spent <= paid <= allowed
     assert paid - spent < Fraction(1, 10**6 if choose == "adaptive" else 10**10)
-    assert set(estimate.charge.costs) == {"add-remove", "replace"}
+    assert set(estimate.spend.costs) == {"add-remove", "replace"}
 
 
 def test_two_columns_leave_nothing_to_choose() -> None:
@@ -148,7 +148,7 @@ def test_two_columns_leave_nothing_to_choose() -> None:
     estimate = asking(columns=["sex", "ill"], choose="tree").estimate_cost(data, oracle.share(1))
     assert estimate.details.way.choices is None
     assert "2 columns and 1 pair" in estimate.noise
-    assert estimate.charge.cost("add-remove").epsilon <= EPSILON_UNITS
+    assert estimate.spend.cost("add-remove").epsilon <= EPSILON_UNITS
 
 
 # ---- scores and choices

@@ -107,9 +107,9 @@ def test_prices_add_up_to_the_share_exactly(relation: str, rho, rows: int) -> No
             spent += measured.l1_sensitivity(sizes, relation, rows) / Fraction(each["scale"])
     allowed = rho or 1
     assert allowed * (1 - Fraction(1, 10**6)) < spent <= allowed
-    cost = estimate.charge.cost(relation)
+    cost = estimate.spend.cost(relation)
     assert (cost.rho if rho else cost.epsilon) == -(-spent * EPSILON_UNITS // 1)
-    assert set(estimate.charge.costs) == {"add-remove", "replace"}
+    assert set(estimate.spend.costs) == {"add-remove", "replace"}
 
 
 @pytest.mark.parametrize("rho", [0, Fraction(1, 50)])

@@ -71,7 +71,9 @@ class Registration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
-        return {key: value for key, value in vars(self).items() if value or key not in OPTIONAL_KEYS}
+        return {
+            key: value for key, value in vars(self).items() if value or key not in OPTIONAL_KEYS
+        }
 
 
 @dataclass(frozen=True)
