@@ -24,7 +24,7 @@ from whosin.exact import log_up
 from whosin.gwas import release as gwas_release
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import Snps
-from whosin.gwas.scores import SCORE_KINDS
+from whosin.gwas.scores import SNP_SCORE_KINDS
 from whosin.release import Range
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.engines import DuckDB, files
@@ -173,7 +173,7 @@ def scored_once(monkeypatch):
 
 
 @pytest.mark.parametrize("relation", some(gwas.STUDY_RELATIONS, 1))
-@pytest.mark.parametrize("score", SCORE_KINDS)
+@pytest.mark.parametrize("score", SNP_SCORE_KINDS)
 def test_selection_of_snps(score, relation, scored_once):
     """The function that a release of a study calls."""
     found, exact, promised = audited_study(score, relation, 2_000, SURE)
@@ -184,7 +184,7 @@ def test_selection_of_snps(score, relation, scored_once):
 HALVED = [("chi2", "genotype")]
 ALL_HALVED = [
     pytest.param(score, relation, marks=[] if (score, relation) in HALVED else pytest.mark.soak)
-    for score in SCORE_KINDS
+    for score in SNP_SCORE_KINDS
     for relation in gwas.STUDY_RELATIONS
 ]
 
