@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -196,6 +197,53 @@ def _run_release(
     for note in session.notes:
         print_warning(note)
     return answered
+
+
+def draft(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file, a folder, or database::table.")
+    ],
+    privacy_unit: Annotated[
+        str | None, typer.Option(help='The column that says whose row it is; "row" for each row.')
+    ] = None,
+    dictionary: Annotated[
+        Path | None, typer.Option(help="A data dictionary (CSV): column, values, lower, upper, …")
+    ] = None,
+    from_rows: Annotated[
+        bool, typer.Option("--from-rows", help="Declare what the rows hold, marked as looked up.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the scenario there: visits.toml.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draft a scenario for a table: its columns, what to declare and to decide, and questions.
+
+    It is for the curator: the kinds of columns in text files are guessed from their first rows.
+    """
+    from whosin.plain_files import write_file
+    from whosin.release.draft import draft_scenario
+
+    shown = relative_source(source, save.parent) if save is not None else None
+    text = draft_scenario(source, privacy_unit, dictionary, from_rows=from_rows, shown=shown)
+    if save is None:
+        print_result(json, {"scenario": text}, lambda: print(text))
+        return
+    if save.exists():
+        raise InvalidInput(
+            f"{save.name} is there already", field="save", value=save.name, hint="name another file"
+        )
+    write_file(save, text + "\n", "save")
+    said = f"{save}: decide and fill in what it says, then whosin release {save} --dry-run"
+    print_result(json, {"saved": str(save), "scenario": text}, lambda: print(said))
+
+
+def relative_source(source: str, folder: Path) -> str:
+    """A source as a scenario in a folder names it: paths in a scenario are relative to its file."""
+    if "://" in source or source.startswith("::"):
+        return source
+    path, separator, table = source.partition("::")
+    return os.path.relpath(path, folder) + separator + table
 
 
 def inspect(scenario: ScenarioFile, json: Json = False) -> None:
