@@ -215,6 +215,21 @@ def test_an_explanation_with_a_delta_is_f9(run):
     assert 1e-6 / (1 - math.e / held) <= data["failure"] * (1 + 1e-9)
 
 
+def test_a_rho_is_explained_at_a_delta_and_by_all_of_its_tests(run):
+    """The conversion lies between Bun and Steinke's and the exact Gaussian of the same ρ; the tests
+    are far below what ε and δ alone allow, and not below a Gaussian's."""
+    data = answer(run("explain --rho 0.5 --json"))
+    simple = 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
+    exact = wi.curves.tradeoff(wi.mechanisms.Gaussian("count", 1), wi.Subsets(2))
+    assert exact.epsilon("1e-6") < data["epsilon"] < simple and data["delta"] == 1e-6
+    alone = answer(run(f"explain --epsilon {data['epsilon']} --delta 1e-6 --json"))
+    for rate, other in zip(data["rates"], alone["rates"], strict=True):
+        assert exact.tpr(rate["fpr"]) <= rate["tpr"] <= other["tpr"]
+    assert data["rates"][2]["tpr"] < 0.1 < other["tpr"]
+    code, _, err = run("explain --rho -1")
+    assert code == 2 and "--rho" in err
+
+
 def test_an_enormous_epsilon_is_explained(run):
     """It promises nothing, without an error."""
     data = answer(run("explain --epsilon 5000 --json"))

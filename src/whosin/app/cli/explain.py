@@ -22,14 +22,20 @@ if TYPE_CHECKING:
     from whosin.report.explanation import Sufficiency
 
 
+DEFAULT_DELTA = "1e-6"
+MAX_EXPLAINED_RHO = 1_000
 MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
-@add_options("target", without=("epsilon", "delta"))
+@add_options("target", without=("epsilon", "delta", "rho"))
 def explain(
     target: Mapping[str, Any],
     epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(help="Or ρ of zCDP, at δ = 1e-6 by default; with -m the target of that name."),
+    ] = None,
     from_: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +74,7 @@ def explain(
     save: Draw = None,
     json: Json = False,
 ) -> None:
-    """Say in beliefs what an ε allows: for each prior the largest posterior, by adversary.
+    """Say in beliefs what an ε or a ρ allows: for each prior the largest posterior, by adversary.
 
     --from reads the ε out of an object of OpenDP, dp-accounting, Opacus, JAX-Privacy, Tumult
     Analytics, PipelineDP, SmartNoise SQL or riskcal; a function without arguments is called.
@@ -86,16 +92,18 @@ def explain(
     if for_ is not None:
         card.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
-    sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
+    if rho is not None and "candidates" in target:
+        target, rho = {**target, "rho": rho}, None
+    sources = {"--from": from_, "--multiplier": multiplier, "--rho": rho, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        hint = "give --epsilon, --multiplier or --from"
+        hint = "give --epsilon, --rho, --multiplier or --from"
         raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
     for option in given[1:]:
         refuse_options({option: sources[option]}, given[0])
     if multiplier is None:
         refuse_options({"--sample-rate": sample_rate, "--steps": steps}, given[0])
-    if epsilon is None:
+    if epsilon is None and rho is None:
         refuse_options({"--relation": relation}, given[0])
     if from_ is None:
         refuse_options({"--max-rows": None if max_rows == 1 else max_rows}, given[0])
@@ -103,12 +111,14 @@ def explain(
         source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
         source = _explain_process(multiplier, delta, noise, sample_rate, steps)
+    elif rho is not None:
+        source = _explain_rho(rho, delta, relation)
     else:
         source = _explain_epsilon(epsilon, delta, relation)
     explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
     verdict = _held_against(target, prior, source) if target else None
     _debit_ledger(source.stated, ledger, dataset, title)
-    data = explained.to_dict()
+    data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
     data |= {} if verdict is None else {"target": verdict.to_dict()}
     data |= (
@@ -131,6 +141,7 @@ class _Source:
     relation: str
     stated: Guarantee | None = None
     curve: TradeOff | None = None
+    rho: Fraction = Fraction(0)
 
 
 def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
@@ -138,6 +149,20 @@ def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | Non
 
     level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
     return _Source(level, failing, relation or "add-remove")
+
+
+def _explain_rho(rho: str, delta: str | None, relation: str | None) -> _Source:
+    """zCDP at a δ: the least ε that is proved for it, and what tests reach by its ε at other δ."""
+    from whosin.bridges import Guarantee, read_curve
+    from whosin.exact import rational, read_ranged
+
+    level = rational(rho, "--rho")
+    if not 0 < level <= MAX_EXPLAINED_RHO:
+        raise invalid_value("--rho", f"above 0 and at most {MAX_EXPLAINED_RHO}", rho)
+    failing = read_ranged(delta or DEFAULT_DELTA, "--delta", "strictly between 0 and 1")
+    stated = Guarantee("zCDP", "", math.inf, Fraction(0), relation or "add-remove", level, "ρ")
+    numbers = rational(stated.at(failing).epsilon), failing, stated.relation
+    return _Source(*numbers, curve=read_curve(stated), rho=level)
 
 
 def _explain_process(
