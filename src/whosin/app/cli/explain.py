@@ -95,18 +95,13 @@ def explain(
     if rho is not None and "candidates" in target:
         target, rho = {**target, "rho": rho}, None
     sources = {"--from": from_, "--multiplier": multiplier, "--rho": rho, "--epsilon": epsilon}
-    given = [option for option, value in sources.items() if value is not None]
-    if not given:
-        hint = "give --epsilon, --rho, --multiplier or --from"
-        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
-    for option in given[1:]:
-        refuse_options({option: sources[option]}, given[0])
-    if multiplier is None:
-        refuse_options({"--sample-rate": sample_rate, "--steps": steps}, given[0])
-    if epsilon is None and rho is None:
-        refuse_options({"--relation": relation}, given[0])
-    if from_ is None:
-        refuse_options({"--max-rows": None if max_rows == 1 else max_rows}, given[0])
+    only_with = {
+        "--sample-rate": (sample_rate, ("--multiplier",)),
+        "--steps": (steps, ("--multiplier",)),
+        "--relation": (relation, ("--epsilon", "--rho")),
+        "--max-rows": (None if max_rows == 1 else max_rows, ("--from",)),
+    }
+    _check_source(sources, only_with)
     if from_ is not None:
         source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
@@ -130,6 +125,21 @@ def explain(
     print_result(json, data, show, explained, *([] if for_ is None else [for_]), verdict)
     if save is not None:
         charts.save_chart(explanation_chart(explained, verdict, band), save)
+
+
+def _check_source(
+    sources: Mapping[str, object], only_with: Mapping[str, tuple[object, tuple[str, ...]]]
+) -> None:
+    """One thing is explained, and options that belong to another one are refused."""
+    given = [option for option, value in sources.items() if value is not None]
+    if not given:
+        hint = f"give one of {', '.join(reversed(sources))}"
+        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
+    for option in given[1:]:
+        refuse_options({option: sources[option]}, given[0])
+    for option, (value, owners) in only_with.items():
+        if given[0] not in owners:
+            refuse_options({option: value}, given[0])
 
 
 @dataclass(frozen=True)
