@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from whosin.beliefs import format_percent
-from whosin.calibration import Plan, ProcessPlan
+from whosin.calibration import Plan, PlannedNoise, PlannedQuery, ProcessPlan
 from whosin.exact import Rounding, format_decimals, format_figures, format_typed
 from whosin.ledger import BudgetState, Entry
 from whosin.references import THEOREMS, Paper, Theorem
@@ -315,6 +315,25 @@ def print_explanation(meaning: Explanation, verdict: Sufficiency | None = None) 
     console.print()
     print(belief_plot(meaning.curves(), most=console.width))
     print_reasons(console, tuple(dict.fromkeys(r.theorem for r in meaning.readings)))
+
+
+def print_accuracy(
+    query: PlannedQuery,
+    within: float,
+    noise: PlannedNoise,
+    meaning: Explanation,
+    verdict: Sufficiency | None = None,
+) -> None:
+    """What answers this good cost, and what that means."""
+    console = Console(highlight=False)
+    console.print(f"[bold]95% of answers within ±{within:g}[/bold]")
+    print_wrapped(
+        f"For {query.words()}: {noise.kind.capitalize()} noise of scale "
+        f"{format_decimals(noise.scale, 4, 'down')} is the most that leaves them so, and costs "
+        f"{meaning.numbers}."
+    )
+    console.print()
+    print_explanation(meaning, verdict)
 
 
 def print_map() -> None:

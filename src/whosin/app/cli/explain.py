@@ -82,7 +82,7 @@ def explain(
     resident, an analyst or a data protection officer. With a target it says whether all this is
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
-    from whosin.exact import number_range
+    from whosin.exact import number_range, rational
     from whosin.report import card, charts, text
     from whosin.report.card import explanation_chart
     from whosin.report.explanation import explain_epsilon
@@ -107,11 +107,11 @@ def explain(
     elif multiplier is not None:
         source = _explain_process(multiplier, delta, noise, sample_rate, steps)
     elif rho is not None:
-        source = _explain_rho(rho, delta, relation)
+        source = explain_zcdp(rational(rho, "--rho"), delta, relation)
     else:
         source = _explain_epsilon(epsilon, delta, relation)
     explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
-    verdict = _held_against(target, prior, source) if target else None
+    verdict = check_target(target, prior, source) if target else None
     _debit_ledger(source.stated, ledger, dataset, title)
     data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
@@ -133,7 +133,7 @@ def _check_source(
     """One thing is explained, and options that belong to another one are refused."""
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        hint = f"give one of {', '.join(reversed(sources))}"
+        hint = f"give one of {', '.join(sources)}"
         raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
     for option in given[1:]:
         refuse_options({option: sources[option]}, given[0])
@@ -143,7 +143,7 @@ def _check_source(
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """What is explained: (ε, δ), which tool says so, and what is known beyond the two numbers."""
 
     epsilon: Fraction
@@ -154,30 +154,29 @@ class _Source:
     rho: Fraction = Fraction(0)
 
 
-def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
+def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> Source:
     from whosin.exact import rational
 
     level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-    return _Source(level, failing, relation or "add-remove")
+    return Source(level, failing, relation or "add-remove")
 
 
-def _explain_rho(rho: str, delta: str | None, relation: str | None) -> _Source:
+def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> Source:
     """zCDP at a δ: the least ε that is proved for it, and what tests reach by its ε at other δ."""
     from whosin.bridges import Guarantee, read_curve
     from whosin.exact import rational, read_ranged
 
-    level = rational(rho, "--rho")
-    if not 0 < level <= MAX_EXPLAINED_RHO:
-        raise invalid_value("--rho", f"above 0 and at most {MAX_EXPLAINED_RHO}", rho)
+    if not 0 < rho <= MAX_EXPLAINED_RHO:
+        raise invalid_value("--rho", f"above 0 and at most {MAX_EXPLAINED_RHO}", float(rho))
     failing = read_ranged(delta or DEFAULT_DELTA, "--delta", "strictly between 0 and 1")
-    stated = Guarantee("zCDP", "", math.inf, Fraction(0), relation or "add-remove", level, "ρ")
+    stated = Guarantee("zCDP", "", math.inf, Fraction(0), relation or "add-remove", rho, "ρ")
     numbers = rational(stated.at(failing).epsilon), failing, stated.relation
-    return _Source(*numbers, curve=read_curve(stated), rho=level)
+    return Source(*numbers, curve=read_curve(stated), rho=rho)
 
 
 def _explain_process(
     multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
-) -> _Source:
+) -> Source:
     """Noise in several steps: ε in both directions, and what tests reach."""
     from whosin.app.cli.plan import read_process
     from whosin.calibration.accounting import MIN_MULTIPLIER
@@ -206,10 +205,10 @@ def _explain_process(
             value=delta,
             hint="choose a larger one",
         )
-    return _Source(Fraction(level), failing, "add-remove", None, curves[0])
+    return Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> _Source:
+def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
     from whosin.app.cli.user_code import load_object, user_code
     from whosin.bridges import read, read_curve
@@ -229,7 +228,7 @@ def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: 
             hint="choose one, for example --delta 1e-6",
         )
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
-    return _Source(*numbers, guarantee, known)
+    return Source(*numbers, guarantee, known)
 
 
 def _call_function(function: Any) -> Any:
@@ -257,7 +256,7 @@ def _is_needed(parameter: Parameter) -> bool:
     return parameter.default is Parameter.empty and not several
 
 
-def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
+def check_target(words: Mapping[str, Any], prior: str | None, source: Source) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.report.explanation import check_sufficiency
