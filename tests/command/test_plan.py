@@ -252,7 +252,9 @@ def test_accuracy_first(run, options, cost):
 def test_accuracy_first_with_a_target_and_with_a_delta(run):
     within = "plan --within 20 --prior 0.05..0.5 --json"
     data = answer(run(f"{within} --posterior 0.6"))
-    assert data["target"]["enough"] and data["target"]["epsilon_enough"] == some(0.405465)
+    assert data["target"]["enough"] and data["target"]["epsilon_enough"] == pytest.approx(
+        math.log(1.5)
+    )
     assert not answer(run(f"{within.replace('20', '5')} --posterior 0.6"))["target"]["enough"]
     gaussian = answer(run(f"{within} --delta 1e-6"))
     assert gaussian["noise"]["kind"] == "gaussian" and gaussian["delta"] == 1e-6
