@@ -170,7 +170,7 @@ class Family(ABC):
     example: ClassVar[str]
     """How one of them is spelled; empty where no text can say which."""
     key: ClassVar[str] = ""
-    """The word of `vocabulary` that chooses it, if it has one."""
+    """The key of `AdversarySection` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]

@@ -16,7 +16,6 @@ from whosin.app.web.bodies import (
     PlanBody,
     RuleCheckBody,
     VerifyBody,
-    body_data,
 )
 from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
@@ -26,7 +25,7 @@ from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
-from whosin.exact import format_decimals, rational
+from whosin.exact import format_decimals
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -90,8 +89,7 @@ class PlanView(BaseModel):
 @quick_route
 def make_plan(body: PlanBody) -> PlanView:
     """What an adversary and a target need: ε, the error of a count, the fallback."""
-    given = body_data(body)
-    plan = make_page_plan(given.get("adversary", {}), given["target"], "count")
+    plan = make_page_plan(body.adversary, body.target, "count")
     steps = [x / (PAGE_CURVE_POINTS - 1) for x in range(PAGE_CURVE_POINTS)]
     return PlanView(
         plan=plain_json(plan.to_dict()),
@@ -152,14 +150,11 @@ class Measured(BaseModel):
 def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
     try:
-        notion = read_notion(body.notion, body.words())
+        notion = read_notion(body.notion, body.parameters())
     except WhosinError as error:
         error.path = error.path.removeprefix("notion.") or "notion"
         raise
-    claim = None
-    if body.at_most is not None:
-        with at("at_most"):
-            claim = rational(body.at_most, "at_most")
+    claim = body.at_most
     with at("channel"):
         level = notion.measure(_read_channel(body.channel, notion))
         case = level.witness if claim is None else level.refutation(claim) or level.witness
