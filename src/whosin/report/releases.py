@@ -33,7 +33,7 @@ from whosin.report.terminal import point_words, print_table
 from whosin.report.text import print_sections, print_wrapped
 
 if TYPE_CHECKING:
-    from whosin.release.inspection import InspectionFinding
+    from whosin.release.inspection import InspectionFinding, Preflight
 
 # The tables of an answer that has several, on a terminal. Nothing is cut. A table of one column has
 # a line for each cell; one of two columns is a crosstab where that fits and a list where it does
@@ -373,3 +373,30 @@ def print_demo(
         print_wrapped(line)
     print_wrapped(f"A second session is refused: {refusal}.")
     console.print()
+
+
+def describe_preflight(found: Preflight) -> list[str]:
+    """What the curator's look found, a sentence for each column or condition; not for others."""
+    lines = []
+    for each in found.columns:
+        parts = []
+        if each.empty:
+            parts.append(f"no row has the declared {_list_values(each.empty)}")
+        if each.undeclared:
+            share = f"{each.undeclared:,} of {each.rows:,} rows"
+            named = ", ".join(f"{value!r} ({count:,})" for value, count in each.named)
+            parts.append(f"{share} have undeclared values{': ' if named else ''}{named}")
+        if parts:
+            lines.append(f"{each.column}: {'; '.join(parts)}")
+    return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def _list_values(values: Sequence[object]) -> str:
+    shown = ", ".join(map(repr, values[:5]))
+    return f"{shown} and {len(values) - 5} more" if len(values) > 5 else shown
+
+
+def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
+    """What a batch spends of its plan, in one sentence."""
+    total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    return f"{len(estimates)} answers will spend {cost_words(total)} of {budget_words(plan)}."

@@ -21,7 +21,7 @@ from whosin.app.cli.options import (
     print_warning,
     progress_bar,
 )
-from whosin.errors import EmptyLedger, Interrupted, InvalidInput
+from whosin.errors import BudgetRefused, EmptyLedger, Interrupted, InvalidInput
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -44,6 +44,10 @@ Continued = Annotated[
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
 ]
+NoPreflight = Annotated[
+    bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write a report for people: out.html.")
 ]
@@ -58,14 +62,17 @@ def release(
     ledger: OtherLedger = None,
     request: Continued = None,
     amend: Amend = False,
+    no_preflight: NoPreflight = False,
+    yes: Yes = False,
     report: ReportFile = None,
     save: Save = None,
     json: Json = False,
 ) -> None:
     """Release the answers of a scenario: whom it protects from whom, the table, the questions.
 
-    Everything is checked before a row is read. With several answers, --save x.csv writes one file
-    for each.
+    Before it pays it looks at the rows, for the curator alone: a declared category that no row has,
+    a column that is mostly undeclared or a condition that is never true stops it. With several
+    answers, --save x.csv writes one file for each.
     """
     from whosin.release.scenario import load_scenario
 
@@ -74,6 +81,8 @@ def release(
     if dry_run:
         show_estimate(loaded, ledger, json)
     else:
+        if request is None:
+            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         show_answers(loaded, ledger, request, amend, report, save, json)
 
 
@@ -276,6 +285,8 @@ def sql(
     amend: Amend = False,
     report: ReportFile = None,
     save: Save = None,
+    no_preflight: NoPreflight = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Ask a scenario's table in SQL: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
@@ -296,7 +307,37 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
+        if request is None:
+            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         show_answers(loaded, ledger, request, amend, report, save, json)
+
+
+def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
+    """Look at the rows, and ask the person at a terminal once more, before anything is paid.
+
+    Raises:
+        BudgetRefused: the look found what would make answers worthless, or the person said no.
+    """
+    from whosin.report.releases import describe_costs, describe_preflight
+
+    table = scenario.open_table()
+    if preflight:
+        from whosin.release.inspection import run_preflight
+
+        conditions = [query.where for query in scenario.queries if query.where is not None]
+        found = run_preflight(table, list(dict.fromkeys(conditions)), scenario.counted(table))
+        for line in describe_preflight(found):
+            print_warning(line)
+        if found.stops:
+            raise BudgetRefused(
+                "the release was stopped before anything was spent",
+                field="domains",
+                hint="correct the scenario, or add --no-preflight if it is as it should be",
+            )
+    if ask and sys.stdin.isatty():
+        print(describe_costs(scenario.plan, scenario.estimate_cost(table)), file=sys.stderr)
+        if not typer.confirm("Spend this for good?", err=True):
+            raise BudgetRefused("nothing was spent, as you said")
 
 
 def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:
