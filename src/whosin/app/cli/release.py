@@ -21,7 +21,14 @@ from whosin.app.cli.options import (
     print_warning,
     progress_bar,
 )
-from whosin.errors import BudgetRefused, EmptyLedger, Interrupted, InvalidInput
+from whosin.errors import (
+    BudgetRefused,
+    EmptyLedger,
+    Interrupted,
+    InvalidInput,
+    ScanFailed,
+    WhosinError,
+)
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -325,7 +332,17 @@ def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
         from whosin.release.inspection import run_preflight
 
         conditions = [query.where for query in scenario.queries if query.where is not None]
-        found = run_preflight(table, list(dict.fromkeys(conditions)), scenario.counted(table))
+        policies = scenario.counted(table)
+        try:
+            found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+        except (WhosinError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # of an engine, which may name rows
+            raise ScanFailed(
+                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
+                "was spent",
+                hint="see whether other programs can read the table",
+            ) from None
         for line in describe_preflight(found):
             print_warning(line)
         if found.stops:
