@@ -13,7 +13,7 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost, epsilon_from_zcdp
@@ -101,8 +101,8 @@ class Guarantee:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
-            raise invalid_value("delta", f"above the tool's own δ, {float(self.delta):g}", delta)
-        says = f"{self.says}; ρ = {float(self.rho):g} at this δ"
+            raise invalid_value("delta", f"above the tool's own δ, {spell(self.delta)}", delta)
+        says = f"{self.says}; ρ = {spell(self.rho)} at this δ"
         epsilon = epsilon_from_zcdp(self.rho, failing)
         return Guarantee(
             self.tool, self.version, epsilon, Fraction(delta), self.relation, None, says
