@@ -244,15 +244,20 @@ def draft(
     shown = relative_source(source, save.parent) if save is not None else None
     text = draft_scenario(source, privacy_unit, dictionary, from_rows=from_rows, shown=shown)
     if save is None:
-        print_result(json, {"scenario": text}, lambda: print(text))
+        if json:
+            print_json({"scenario": text})
+        else:
+            print(text)
         return
     if save.exists():
         raise InvalidInput(
             f"{save.name} is there already", field="save", value=save.name, hint="name another file"
         )
     write_file(save, text + "\n", "save")
-    said = f"{save}: decide and fill in what it says, then whosin release {save} --dry-run"
-    print_result(json, {"saved": str(save), "scenario": text}, lambda: print(said))
+    if json:
+        print_json({"saved": str(save), "scenario": text})
+    else:
+        print(f"{save}: decide and fill in what it says, then whosin release {save} --dry-run")
 
 
 def relative_source(source: str, folder: Path) -> str:
