@@ -76,9 +76,6 @@ ADDED = {
             "src/whosin/release/queries/__init__.pyi": [
                 ("^from .base import QUERIES ", "from .absent import Absent as Absent\n"),
             ],
-            "src/whosin/release/queries/base.py": [
-                ('        "count": "Count",\n', '        "absent": "Absent",\n'),
-            ],
             "docs/release.md": [("^| `keys` |", "| `absent` | entities without a value | |\n")],
         },
     ),

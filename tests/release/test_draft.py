@@ -44,10 +44,9 @@ def test_a_draft_becomes_a_release_by_deciding_and_filling_in(visits: Path) -> N
     assert "north" not in text and "34" not in text and "p1" not in text
     text = uncomment(text, "prior =", "posterior =", "max_rows_per_group", "max_groups")
     text = text.replace('# region = ["…", "…"]', 'region = ["north", "south"]')
-    text = text.replace("# [[queries]]  # how many rows", "[[queries]]  # how many rows")
-    text = uncomment(text, 'kind = "rows"\n# by')
-    text = text.replace('# by = ["region"]\n#\n# [[queries]]  # the sum', 'by = ["region"]\n#')
-    text = text.replace('kind = "rows"\n# by', 'kind = "rows"\nby')
+    wanted = '# [[queries]]\n# kind = "rows"\n# by = ["region"]\n'
+    assert wanted in text
+    text = text.replace(wanted, wanted.replace("# ", ""))
     path = visits.with_suffix(".toml")
     path.write_text(text)
     [estimate] = load_scenario(path).estimate_cost()

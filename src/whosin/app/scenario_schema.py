@@ -70,7 +70,7 @@ def query_keys(kind: type[Query]) -> Iterator[QueryKey]:
             takes,
             choices,
             "" if each.default in (None, MISSING, False) else str(each.default),
-            kind.only_with.get(each.name, ()),
+            (),
             described.get(each.name, ""),
             each.default is MISSING,
             schema,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from whosin.documents import read_csv, toml_line
 from whosin.errors import InvalidInput, UnknownName
 from whosin.extras import require_extras
 from whosin.release.engines import DuckDB
-from whosin.release.queries import QUERIES, Query
+from whosin.release.queries import QUERIES
 
 GUESS_ROWS = 2_000
 """Rows of a text file that the kinds of its columns are guessed from."""
@@ -44,6 +44,21 @@ DICTIONARY_COLUMNS = {
     "about": ("about", "description", "label", "meaning"),
 }
 """What the columns of a data dictionary may be called."""
+
+
+NUMBERS, CELLS = ("numbers",), ("values", "dates")
+EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
+    "count": {},
+    "rows": {"by": ("values",)},
+    **{kind: {"column": NUMBERS} for kind in ("sum", "mean", "variance", "deviation", "median")},
+    "quantile": {"column": NUMBERS, "quantile": 0.25},
+    "histogram": {"column": CELLS},
+    "keys": {"column": ("text", "values")},
+    "top": {"by": ("values",), "k": 3},
+    "marginals": {"columns": ("values",)},
+    "synthetic": {"columns": ("values",), "path": "synthetic.parquet"},
+}
+"""What a question of each kind asks for; tuples are the kinds of columns that it takes."""
 
 
 @dataclass(frozen=True)
@@ -331,42 +346,35 @@ def _domain_lines(column: ColumnDraft) -> Iterator[str]:
 
 def _question_lines(columns: Sequence[ColumnDraft]) -> Iterator[str]:
     """One question of each kind, on columns of the right kind, behind comment signs."""
-    named = {
-        kind: next((each.name for each in columns if each.kind == kind), None)
-        for kind in ("values", "numbers", "dates", "text")
-    }
-    listed = [each.name for each in columns if each.kind == "values"][:3]
     for kind in QUERIES.values():
-        keys = _example_keys(kind, named, listed)
+        keys = _example_keys(kind.kind, columns)
         if keys is None:
             continue
-        needs = "; needs delta in [target]" if kind.needs_delta else ""
-        yield f"# [[queries]]  # {kind.label}{needs}"
-        yield from (f"# {toml_line(key, value)}" for key, value in keys.items())
+        needs = "  # needs delta in [target]" if kind.needs_delta else ""
+        yield f"# [[queries]]{needs}"
+        yield toml_comment("kind", kind.kind)
+        yield from (toml_comment(key, value) for key, value in keys.items())
         yield "#"
 
 
-def _example_keys(
-    kind: type[Query], named: Mapping[str, str | None], listed: Iterable[str]
-) -> dict[str, Any] | None:
-    """The keys of one question; None where the table has no column for it."""
-    keys: dict[str, Any] = {"kind": kind.kind}
-    columns = list(listed)
-    if kind.column_takes:
-        wanted = {"numbers": ("numbers",), "cells": ("values", "dates"), "any": ("text", "values")}
-        column = next((named[each] for each in wanted[kind.column_takes] if named[each]), None)
-        if column is None:
-            return None
-        keys["column"] = column
-    elif kind.kind in ("rows", "top"):
-        keys["by"] = columns[:1]
-    elif kind.kind in ("synthetic", "marginals"):
-        keys["columns"] = columns
-    elif kind.kind == "maximum":
-        return None  # its candidates are a list of their own
-    if kind.example[0] and kind.example[2]:
-        value = kind.example[2]
-        keys[kind.example[0]] = _spell_value(value)
-    if keys.get("by") == [] or keys.get("columns") == []:
+def toml_comment(key: str, value: object) -> str:
+    """A line of TOML that an editor can take the sign off."""
+    return f"# {toml_line(key, value)}"
+
+
+def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] | None:
+    """The keys of one question, on the first columns of the right kind; None where the table has
+    none, or the kind needs more than columns."""
+    example = EXAMPLE_KEYS.get(kind)
+    if example is None:
         return None
+    keys: dict[str, Any] = {}
+    for key, value in example.items():
+        if not isinstance(value, tuple):
+            keys[key] = value
+            continue
+        named = [each.name for wanted in value for each in columns if each.kind == wanted]
+        if not named:
+            return None
+        keys[key] = named[0] if key == "column" else named[: 1 if key == "by" else 3]
     return keys

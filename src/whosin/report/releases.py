@@ -43,8 +43,8 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
-        "question": dict(estimate.charge.what),
-        "costs": {relation: cost_data(cost) for relation, cost in estimate.charge.costs.items()},
+        "question": dict(estimate.spend.what),
+        "costs": {relation: cost_data(cost) for relation, cost in estimate.spend.costs.items()},
         "noise": estimate.noise,
         "error": estimate.error,
         "within": estimate.within,
@@ -83,9 +83,9 @@ def describe_estimates(
         for estimate in estimates
         if estimate.tables
     ]
-    total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
     whole = f"In all {cost_words(total)} of {budget_words(plan)}."
-    if any(estimate.charge.alone for estimate in estimates):
+    if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = []
     if remaining is not None:
@@ -140,7 +140,7 @@ def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
     rows = [
         (
             estimate.query.title,
-            cost_words(estimate.charge.cost(plan.relation)),
+            cost_words(estimate.spend.cost(plan.relation)),
             _format_optional(estimate.error),
             ""
             if estimate.within is None or estimate.within_words
@@ -337,5 +337,5 @@ def _list_values(values: Sequence[object]) -> str:
 
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
-    total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
     return f"{len(estimates)} answers will spend {cost_words(total)} of {budget_words(plan)}."
