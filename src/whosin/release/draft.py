@@ -352,14 +352,9 @@ def _question_lines(columns: Sequence[ColumnDraft]) -> Iterator[str]:
             continue
         needs = "  # needs delta in [target]" if kind.needs_delta else ""
         yield f"# [[queries]]{needs}"
-        yield toml_comment("kind", kind.kind)
-        yield from (toml_comment(key, value) for key, value in keys.items())
+        for key, value in {"kind": kind.kind, **keys}.items():
+            yield f"# {toml_line(key, value)}"
         yield "#"
-
-
-def toml_comment(key: str, value: object) -> str:
-    """A line of TOML that an editor can take the sign off."""
-    return f"# {toml_line(key, value)}"
 
 
 def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +51,19 @@ Continued = Annotated[
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
 ]
+Continues = Annotated[
+    str | None,
+    typer.Option(
+        "--continues",
+        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
+    ),
+]
+NewPeople = Annotated[
+    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
+]
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
@@ -69,6 +82,9 @@ def release(
     ledger: OtherLedger = None,
     request: Continued = None,
     amend: Amend = False,
+    continues: Continues = None,
+    new_people: NewPeople = False,
+    again: Again = False,
     no_preflight: NoPreflight = False,
     yes: Yes = False,
     report: ReportFile = None,
@@ -88,9 +104,11 @@ def release(
     if dry_run:
         show_estimate(loaded, ledger, json)
     else:
-        if request is None:
-            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
-        show_answers(loaded, ledger, request, amend, report, save, json)
+        if continues is not None:
+            loaded, amend = replace(loaded, dataset=continues), True
+        choices = SessionChoices(request, amend, again, new_people)
+        look = Preparation(not no_preflight, not yes and not json)
+        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
@@ -124,28 +142,55 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     print_result(json, data, releases.describe_estimates, title, plan, estimates, left)
 
 
+@dataclass(frozen=True)
+class SessionChoices:
+    """What the curator says of a session: see `Session`."""
+
+    request: str | None = None
+    amend: bool = False
+    again: bool = False
+    new_people: bool = False
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What happens before anything is paid: a look at the rows, a question at a terminal."""
+
+    preflight: bool
+    ask: bool
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the answers go."""
+
+    report: Path | None
+    save: Path | None
+    json: bool
+
+
 def show_answers(
     loaded: Scenario,
     ledger: str | None,
-    request: str | None,
-    amend: bool,
-    report: Path | None,
-    save: Path | None,
-    json: bool,
+    choices: SessionChoices,
+    look: Preparation,
+    outputs: Outputs,
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
     from whosin.report.terminal import print_document
 
-    title, plan = loaded.title, loaded.plan
-    answered = _run_release(loaded, ledger, request, amend=amend, quiet=json)
+    title, plan, json = loaded.title, loaded.plan, outputs.json
+    if choices.request is None and (choices.again or not loaded.was_asked(ledger)):
+        prepare_release(loaded, look)
+    answered = _run_release(loaded, ledger, choices, quiet=json)
     with _naming(answered.request):
-        if save is not None:
-            table_views.save_answers(answered, save)
-        if report is not None:
+        if outputs.save is not None:
+            table_views.save_answers(answered, outputs.save)
+        if outputs.report is not None:
             from whosin.report import html
 
-            html.save_report(title, plan, answered, report)
+            html.save_report(title, plan, answered, outputs.report)
         if json:
             print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
         else:
@@ -188,7 +233,7 @@ def _budget_left(ledger: str, scenario: Scenario) -> float | None:
 
 
 def _run_release(
-    scenario: Scenario, ledger: str | None, request: str | None, *, amend: bool, quiet: bool
+    scenario: Scenario, ledger: str | None, choices: SessionChoices, *, quiet: bool
 ) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -203,8 +248,8 @@ def _run_release(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
-                session = scenario.open_session(ledger, request, amend=amend)
-            if request is not None and not session.continues:
+                session = scenario.open_session(ledger, **vars(choices))
+            if choices.request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
             with session:
@@ -298,6 +343,7 @@ def sql(
     amend: Amend = False,
     report: ReportFile = None,
     save: Save = None,
+    again: Again = False,
     no_preflight: NoPreflight = False,
     yes: Yes = False,
     json: Json = False,
@@ -321,12 +367,12 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
-        if request is None:
-            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
-        show_answers(loaded, ledger, request, amend, report, save, json)
+        choices = SessionChoices(request, amend, again)
+        look = Preparation(not no_preflight, not yes and not json)
+        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
 
 
-def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
+def prepare_release(scenario: Scenario, look: Preparation) -> None:
     """Look at the rows, and ask the person at a terminal once more, before anything is paid.
 
     Raises:
@@ -335,7 +381,7 @@ def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
     from whosin.report.releases import describe_costs, describe_preflight
 
     table = scenario.open_table()
-    if preflight:
+    if look.preflight:
         from whosin.release.inspection import run_preflight
 
         conditions = [query.where for query in scenario.queries if query.where is not None]
@@ -358,7 +404,7 @@ def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
                 field="domains",
                 hint="correct the scenario, or add --no-preflight if it is as it should be",
             )
-    if ask and sys.stdin.isatty():
+    if look.ask and sys.stdin.isatty():
         print(describe_costs(scenario.plan, scenario.estimate_cost(table)), file=sys.stderr)
         if not typer.confirm("Spend this for good?", err=True):
             raise BudgetRefused("nothing was spent, as you said")
