@@ -79,7 +79,8 @@ def test_a_spent_budget_is_refused_and_nothing_more_is_written(run, hospital):
     assert run("release", hospital)[0] == 0
     entries = sqlite3.connect(hospital.parent / "ledger.db")
     count = entries.execute("select count(*) from whosin_entries").fetchone()
-    code, out, err = run("release", hospital, "--report", hospital.parent / "second.html")
+    second = hospital.parent / "second.html"
+    code, out, err = run("release", hospital, "--again", "--report", second)
     assert (code, out) == (1, "") and "left" in err
     assert entries.execute("select count(*) from whosin_entries").fetchone() == count
     entries.close()

@@ -26,15 +26,15 @@ GUESS_ROWS = 2_000
 MAX_LISTED_VALUES = 50
 """Distinct values of a column that is taken for categories."""
 MAX_LINE_LETTERS = 100
-UNIT_NAMES = re.compile(
+UNIT_NAME_PATTERN = re.compile(
     r"(person|patient|participant|subject|member|customer|client|user|pupil|student|employee|"
     r"household|respondent|resident|individual)?[_ -]?(id|no|nr|number|key)|person|patient",
     re.IGNORECASE,
 )
 """Names of columns that may say whose row it is."""
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-WHOLE = re.compile(r"[+-]?\d{1,18}")
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+WHOLE_PATTERN = re.compile(r"[+-]?\d{1,18}")
+DAY_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 DICTIONARY_COLUMNS = {
     "column": ("column", "name", "variable", "field", "variable name", "column name"),
     "kind": ("kind", "type", "data type", "format"),
@@ -46,13 +46,16 @@ DICTIONARY_COLUMNS = {
 """What the columns of a data dictionary may be called."""
 
 
-NUMBERS, CELLS = ("numbers",), ("values", "dates")
+NUMBER_KINDS, CELL_KINDS = ("numbers",), ("values", "dates")
 EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
     "count": {},
     "rows": {"by": ("values",)},
-    **{kind: {"column": NUMBERS} for kind in ("sum", "mean", "variance", "deviation", "median")},
-    "quantile": {"column": NUMBERS, "quantile": 0.25},
-    "histogram": {"column": CELLS},
+    **{
+        kind: {"column": NUMBER_KINDS}
+        for kind in ("sum", "mean", "variance", "deviation", "median")
+    },
+    "quantile": {"column": NUMBER_KINDS, "quantile": 0.25},
+    "histogram": {"column": CELL_KINDS},
     "keys": {"column": ("text", "values")},
     "top": {"by": ("values",), "k": 3},
     "marginals": {"columns": ("values",)},
@@ -153,7 +156,7 @@ def _dictionary_entry(name: str, lines: Sequence[Mapping[str, str]]) -> ColumnDr
     about = next((line["about"] for line in lines if line.get("about")), "")
     lower, upper = lines[0].get("lower", ""), lines[0].get("upper", "")
     if lower and upper:
-        kind = "dates" if DAY.fullmatch(lower) else "numbers"
+        kind = "dates" if DAY_PREFIX.fullmatch(lower) else "numbers"
         ends = (lower, upper) if kind == "dates" else (_spell_value(lower), _spell_value(upper))
         return ColumnDraft(
             name, kind, dict(zip(("lower", "upper"), ends, strict=True)), about=about
@@ -175,15 +178,15 @@ def _dictionary_entry(name: str, lines: Sequence[Mapping[str, str]]) -> ColumnDr
 
 def _alike(values: Sequence[str]) -> list[Any]:
     """Whole numbers where all are, or else texts."""
-    if all(map(WHOLE.fullmatch, values)):
+    if all(map(WHOLE_PATTERN.fullmatch, values)):
         return [int(each) for each in values]
     return list(values)
 
 
 def _spell_value(text: str) -> int | float | str:
-    if WHOLE.fullmatch(text):
+    if WHOLE_PATTERN.fullmatch(text):
         return int(text)
-    return float(text) if NUMBER.fullmatch(text) else text
+    return float(text) if NUMBER_PATTERN.fullmatch(text) else text
 
 
 def _describe_columns(
@@ -227,10 +230,10 @@ def _schema_kind(kind: Any) -> str | None:
 
 def _guess_kind(values: Sequence[str]) -> str:
     distinct = set(values)
-    if values and all(DAY.fullmatch(each) for each in values):
+    if values and all(DAY_PREFIX.fullmatch(each) for each in values):
         return "dates"
-    if values and all(NUMBER.fullmatch(each.strip()) for each in values):
-        few = len(distinct) <= 5 and all(WHOLE.fullmatch(each.strip()) for each in values)
+    if values and all(NUMBER_PATTERN.fullmatch(each.strip()) for each in values):
+        few = len(distinct) <= 5 and all(WHOLE_PATTERN.fullmatch(each.strip()) for each in values)
         return "values" if few else "numbers"
     return "values" if len(distinct) <= MAX_LISTED_VALUES else "text"
 
@@ -286,7 +289,7 @@ def _scenario_lines(
     names: Sequence[str],
     columns: Sequence[ColumnDraft],
 ) -> Iterator[str]:
-    candidates = [name for name in names if UNIT_NAMES.fullmatch(name)]
+    candidates = [name for name in names if UNIT_NAME_PATTERN.fullmatch(name)]
     yield "# A draft. Decide what [adversary] and [target] promise, fill in [table] and [domains],"
     yield "# and take the # off the questions that you want to ask. Then:"
     yield "#   whosin inspect THIS-FILE             what the rows are beside it, for your eyes only"

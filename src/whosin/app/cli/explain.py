@@ -134,7 +134,7 @@ def _check_source(
     """One thing is explained, and options that belong to another one are refused."""
     given = [option for option, value in sources.items() if value is not None]
     if not given:
-        hint = f"give one of {', '.join(sources)}"
+        hint = "give --epsilon, --rho, --multiplier or --from"
         raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
     for option in given[1:]:
         refuse_options({option: sources[option]}, given[0])
