@@ -20,7 +20,6 @@ PREPOSITIONS = frozenset(
 )
 
 SINGLE_IMPORTERS = {
-    "whosin.app.cli.plan": "a command a file",
     "whosin.app.web.ledger_routes": "a group of routes a file",
 }
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""

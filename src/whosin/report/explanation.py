@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs
 from whosin.calibration.base import Target
-from whosin.calibration.plan import FAILURE_FACTOR
+from whosin.calibration.plan import FAILURE_FACTOR, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
 from whosin.exact import (
     Number,
     exact_fraction,
     exp_up,
+    format_decimals,
     format_figures,
     format_percent,
     format_typed,
@@ -373,6 +374,23 @@ def describe_explanation(meaning: Explanation, verdict: Sufficiency | None = Non
             make_section("", picture, Theorems(theorems)),
         ),
     )
+
+
+def describe_accuracy(
+    query: PlannedQuery,
+    within: float,
+    noise: PlannedNoise,
+    meaning: Explanation,
+    verdict: Sufficiency | None = None,
+) -> Document:
+    """What answers this good cost, and what that means."""
+    cost = (
+        f"For {query.words()}: {noise.kind.capitalize()} noise of scale "
+        f"{format_decimals(noise.scale, 4, 'down')} is the most that leaves them so, and costs "
+        f"{meaning.numbers}."
+    )
+    first = make_section(f"95% of answers within ±{format_general(within)}", cost, level=2)
+    return Document("", (first, *describe_explanation(meaning, verdict).sections))
 
 
 def _posterior_table(meaning: Explanation) -> TextTable:
