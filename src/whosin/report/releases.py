@@ -276,9 +276,7 @@ def _format_optional(value: float | None, digits: int = 6) -> str:
 def describe_inspection(warning: str, findings: Sequence[InspectionFinding]) -> Document:
     """The curator's exact figures about the rows."""
     rows = [(format_count(finding.rows), finding.what) for finding in findings]
-    return make_document(
-        "", Paragraph(warning, "bad"), make_table(("rows", "what"), rows, right=["rows"])
-    )
+    return make_document("", Paragraph(warning, "bad"), make_table((), rows, right=["rows"]))
 
 
 def describe_demo(
