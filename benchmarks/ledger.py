@@ -19,13 +19,13 @@ from typing import Any
 
 import whosin as wi
 from measuring import Row
-from whosin.ledger import Charge, Cost
+from whosin.ledger import Cost, Spend
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 DEBITS = 300
 PROCESSES, EACH = 8, 50
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
 GOAL = "hundreds a second"
 
 

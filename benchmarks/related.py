@@ -45,7 +45,7 @@ def rows() -> Iterator[Row]:
         for name, sql in MADE.items():
             plain.execute(f"COPY ({sql}) TO '{files[name]}'")
         for work, table, query, sql in _questions(files):
-            about = query.asked_of(table)
+            about = query.restrict_table(table)
             expression = query.exact(about, query.cells(about))  # type: ignore[attr-defined]
             ours = best_of(lambda e=expression, t=table: t.engine.run(e), 3)  # type: ignore[misc]
             peer = best_of(lambda s=sql: plain.execute(s.format(**files)).fetchall(), 3)  # type: ignore[misc]

@@ -21,7 +21,7 @@ import numpy as np
 import learned
 import whosin as wi
 from measuring import Row, best_of
-from whosin.marginals import Workload, cell_variances, optimal_variance, spend
+from whosin.marginals import Workload, allocate_budget, cell_variances, optimal_variance
 from whosin.marginals.allocation import laplace_bound
 from whosin.release import Count, DuckDB, Marginals, Session, Spark, Table
 from whosin.release.budget_allocation import estimate_batch_cost
@@ -68,7 +68,7 @@ def exactness() -> Iterator[Row]:
 
 def _gaussian(workload: Workload) -> float:
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta="1e-6")
-    spending = spend(workload, "gaussian")
+    spending = allocate_budget(workload, "gaussian")
     noisy = noisy_tables(spending, workload.sizes, Share(plan, Fraction(0), RHO), 1)
     variances = [each.variance for each in noisy]
     return float(cell_variances(workload, spending.measurements, variances).mean())
@@ -80,7 +80,7 @@ def pure() -> Iterator[Row]:
     for name, sizes in cases.items():
         for order in (2, 3):
             workload = Workload.up_to(sizes, order)
-            ours = math.sqrt(spend(workload).variances.mean())
+            ours = math.sqrt(allocate_budget(workload).variances.mean())
             each = math.sqrt(2) * len(workload.sets)
             work = f"{name}, up to {order}-way, pure ε, error of a cell"
             met = each >= 1.4 * ours
@@ -96,7 +96,7 @@ def pure_at_random() -> Iterator[Row]:
         sizes = tuple(int(size) for size in rng.integers(3, 41, attributes))
         for order in (1, 2, 3):
             workload = Workload.up_to(sizes, order)
-            ours = math.sqrt(spend(workload).variances.mean())
+            ours = math.sqrt(allocate_budget(workload).variances.mean())
             each = math.sqrt(2) * len(workload.sets)
             least = math.sqrt(laplace_bound(workload))
             possible = each >= 1.4 * least
@@ -135,7 +135,7 @@ def planning() -> Iterator[Row]:
     sizes = tuple(int(size) for size in np.random.default_rng(3).integers(3, 41, 100))
     for noise in ("laplace", "gaussian"):
         start = time.perf_counter()
-        spend(Workload.up_to(sizes, 2), noise)
+        allocate_budget(Workload.up_to(sizes, 2), noise)
         seconds = time.perf_counter() - start
         yield Row(f"plan 100 attributes, all pairs, {noise}", seconds, "under 10 s", seconds < 10)
     with tempfile.TemporaryDirectory() as folder:

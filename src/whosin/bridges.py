@@ -16,7 +16,7 @@ from whosin.curves.curve import below_lines
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.validation import check_kind, read_whole
 
 __all__ = [
@@ -127,7 +127,7 @@ class Guarantee:
             return Cost.gaussian(self.rho, self.delta)
         return Cost.pure(self.epsilon, self.delta)
 
-    def charge(self, title: str) -> Charge:
+    def spend(self, title: str) -> Spend:
         """What a ledger is debited for a release that the other tool makes."""
         if not isinstance(title, str) or not title.strip():
             raise InvalidInput(
@@ -138,7 +138,7 @@ class Guarantee:
             )
         what = {"kind": "external", "name": title, "tool": f"{self.tool} {self.version}"}
         what |= {"relation": self.relation, "says": self.says}
-        return Charge(what, self.costs, guarantee=f"external: {self.tool}")
+        return Spend(what, self.costs, guarantee=f"external: {self.tool}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
@@ -176,8 +176,8 @@ def debit_guarantee(
     Raises:
         BudgetRefused: it would exceed the budget, or the promise does not add: do not publish.
     """
-    charge = check_kind(guarantee, Guarantee, "guarantee").charge(title)
-    paid = ledger.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
+    spend = check_kind(guarantee, Guarantee, "guarantee").spend(title)
+    paid = ledger.debit(dataset, uuid.uuid4().hex if request is None else request, spend)
     if paid.answer is None:
         ledger.store(paid, {"external": guarantee.tool, "title": title})
     return paid

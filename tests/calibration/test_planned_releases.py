@@ -102,7 +102,7 @@ def test_a_count_is_drawn_as_planned(tmp_path):
     assert plan.noise.kind == "none"
     session = Session(people(), plan, tmp_path / "ledger.db", share=1)
     [estimate] = session.dry_run(release.Count())
-    assert (estimate.noise, estimate.within, estimate.charge.alone) == (
+    assert (estimate.noise, estimate.within, estimate.spend.alone) == (
         "none: the exact number",
         0,
         True,
@@ -140,7 +140,7 @@ def test_other_questions_pay_by_differential_privacy(query):
         pa.table({"who": ["a", "b"], "ward": ["x", "y"]}), "who", {"ward": ["x", "y"]}, name="t"
     )
     estimate = query.estimate_cost(table, Share(few(wi.Posterior("0.95")), HALF))
-    assert not estimate.charge.alone and all(part.noise.spread > 0 for part in estimate.parts)
+    assert not estimate.spend.alone and all(part.noise.spread > 0 for part in estimate.parts)
 
 
 def test_a_scenario_draws_the_planned_count(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 import whosin as wi
 from command import answer
-from whosin.ledger import Charge, Cost, encoding
+from whosin.ledger import Cost, Spend, encoding
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def run(run, tmp_path, monkeypatch):
 
 
 def spend(epsilon: str, request: str, dataset: str = "hospital", **more) -> None:
-    charge = Charge({"query": "count", "of": "[b]"}, {"add-remove": Cost.pure(epsilon)}, **more)
+    spend = Spend({"query": "count", "of": "[b]"}, {"add-remove": Cost.pure(epsilon)}, **more)
     with wi.Ledger("books.db", who="ann") as ledger:
-        ledger.answer(dataset, charge, lambda: 41, request)
+        ledger.answer(dataset, spend, lambda: 41, request)
 
 
 @pytest.fixture

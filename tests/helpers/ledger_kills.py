@@ -22,7 +22,7 @@ from pathlib import Path
 
 import whosin as wi
 from whosin.errors import BudgetRefused
-from whosin.ledger import Charge, Cost, encoding, verify
+from whosin.ledger import Cost, Spend, encoding, verify
 
 WORKERS = 8
 PAUSE = 0.01
@@ -43,7 +43,7 @@ def work(url: str, folder: Path, dataset: str, worker: int, debits: int) -> None
     done = {json.loads(line)[0] for line in lines if line.endswith("]")}
     asked = requests(worker, debits)
     start = max(0, sum(request in done for request in asked) - BACK)
-    price = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
+    price = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
     ledger = wi.Ledger(url, who=f"worker {worker}", wait=120)
     for request in asked[start:]:
         try:

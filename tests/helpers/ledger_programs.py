@@ -37,7 +37,7 @@ def python(code: str, *arguments: object) -> str:
     """What a program prints that runs in a process of its own."""
     start = "import sys\nimport whosin as wi\nfrom whosin.errors import *\n"
     start += "from whosin.ledger import *\n"
-    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
+    start += "PRICE = Spend({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
     command = [sys.executable, "-c", start + code, *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr

@@ -9,11 +9,11 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from whosin.errors import BudgetRefused
-from whosin.ledger import Charge, Cost, verify
+from whosin.ledger import Cost, Spend, verify
 
 PLAN = oracle.PLANS["add-remove"]
 ALONE = wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8))
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 SUSPENDED = "dataset 'd' is suspended"
 
 
@@ -75,9 +75,9 @@ def check_suspending(ledger: wi.Ledger) -> None:
 
 def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
     """What can be asked only once stays asked once, whatever fails."""
-    charge = Charge({"query": "count"}, {}, alone=True, promise=None)
+    spend = Spend({"query": "count"}, {}, alone=True, promise=None)
     ledger.register("alone", ALONE)
-    promised = replace(charge, promise=wi.ledger.budget.describe_promise(ALONE))
+    promised = replace(spend, promise=wi.ledger.budget.describe_promise(ALONE))
     with pytest.raises(MemoryError):
         ledger.answer("alone", promised, fail, "r")
     with pytest.raises(BudgetRefused, match="is suspended"):

@@ -16,10 +16,10 @@ import whosin as wi
 from ledger_programs import UNPRIVILEGED, python, run_kills
 from refusals import refused
 from whosin.errors import BrokenHistory, StoreFailed
-from whosin.ledger import Charge, Cost, verify
+from whosin.ledger import Cost, Spend, verify
 
 PLAN = wi.calibrate(wi.Epsilon(100))
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.001")})
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
 
 
 def test_eight_processes_and_kill_9(tmp_path):

@@ -21,7 +21,7 @@ from amounts import cases
 from refusals import refused
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
-from whosin.ledger import Charge, Cost, encoding, verify
+from whosin.ledger import Cost, Spend, encoding, verify
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger.budget import Budget, best_accounting, describe_promise
 from whosin.ledger.store import format_moment
@@ -35,12 +35,12 @@ SIZED = wi.calibrate(wi.Gamma(2), wi.families.FixedSize())
 UNCERTAIN = wi.calibrate(wi.Gamma(2), wi.families.AtMostKnown(3, 0.2, 0.8))
 
 
-def pure(epsilon: object, delta: object = 0, **more) -> Charge:
-    return Charge({"query": "count"}, {"add-remove": Cost.pure(epsilon, delta)}, **more)
+def pure(epsilon: object, delta: object = 0, **more) -> Spend:
+    return Spend({"query": "count"}, {"add-remove": Cost.pure(epsilon, delta)}, **more)
 
 
-def gaussian(rho: object, delta: object = 0) -> Charge:
-    return Charge({"query": "sum"}, {"add-remove": Cost.gaussian(rho, delta)}, "gaussian")
+def gaussian(rho: object, delta: object = 0) -> Spend:
+    return Spend({"query": "sum"}, {"add-remove": Cost.gaussian(rho, delta)}, "gaussian")
 
 
 @pytest.fixture
@@ -215,13 +215,13 @@ CHARGES = st.one_of(
 
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from([PLAIN, BOUNDED, FAILING]), st.lists(CHARGES, min_size=1, max_size=12))
-def test_no_sequence_of_charges_exceeds_the_budget(tmp_path_factory, plan, charges):
+def test_no_sequence_of_charges_exceeds_the_budget(tmp_path_factory, plan, spends):
     """By an exact recomputation from the rational costs, with the conversion by brute force."""
     path = tmp_path_factory.mktemp("sequence") / "ledger.db"
     with wi.Ledger(path, who="tester") as ledger:
         ledger.register("d", plan)
         epsilon, rho, delta = Fraction(0), Fraction(0), Fraction(0)
-        for number, (kind, level, failing) in enumerate(charges):
+        for number, (kind, level, failing) in enumerate(spends):
             make = pure if kind == "pure" else gaussian
             try:
                 before = ledger.budget_state("d")
@@ -277,12 +277,12 @@ def test_a_hair_too_much_is_refused_with_all_its_digits(ledger):
         lambda: Cost.gaussian(-0.1),
         lambda: Cost(-5, 0),
         lambda: Cost(0.5, 0),  # type: ignore[arg-type]
-        lambda: Charge("count", {}),  # type: ignore[arg-type]
-        lambda: Charge({"x": float("nan")}, {}),
-        lambda: Charge({"x": object()}, {}),
-        lambda: Charge({}, {"neighbours": Cost(1, 1)}),
-        lambda: Charge({}, {"replace": 3}),  # type: ignore[dict-item]
-        lambda: Charge({}, {}, guarantee=None),  # type: ignore[arg-type]
+        lambda: Spend("count", {}),  # type: ignore[arg-type]
+        lambda: Spend({"x": float("nan")}, {}),
+        lambda: Spend({"x": object()}, {}),
+        lambda: Spend({}, {"neighbours": Cost(1, 1)}),
+        lambda: Spend({}, {"replace": 3}),  # type: ignore[dict-item]
+        lambda: Spend({}, {}, guarantee=None),  # type: ignore[arg-type]
     ],
 )
 def test_costs_that_are_none(make):
@@ -328,11 +328,11 @@ def test_many_small_pure_answers_are_cheaper_in_concentrated_terms(ledger):
     total = ledger.budget_state("d").budget
     price = Fraction(plan.epsilon) / 100
     most = total.rho // encoding.rho_from_epsilon(encoding.cost_units(price, "x"))
-    charges = [pure(price)] * most
+    spends = [pure(price)] * most
     assert most > 100
-    ledger.check("d", charges)
+    ledger.check("d", spends)
     with pytest.raises(BudgetRefused):
-        ledger.check("d", [*charges, pure(price)])
+        ledger.check("d", [*spends, pure(price)])
 
 
 def test_ratios_and_posteriors_are_on_the_safe_side(ledger):
@@ -431,7 +431,7 @@ def test_noise_without_a_pure_level_needs_a_delta(ledger):
     with pytest.raises(BudgetRefused, match=r"no pure ε .* Gaussian noise needs one"):
         ledger.debit("d", "first", gaussian("0.001"))
     with pytest.raises(BudgetRefused, match="no ρ either"):
-        ledger.debit("d", "first", Charge({}, {"replace": Cost.pure("0.1")}))
+        ledger.debit("d", "first", Spend({}, {"replace": Cost.pure("0.1")}))
     with pytest.raises(BudgetRefused, match=r"needs δ = 1e-09, and dataset 'd' has 0 left"):
         ledger.debit("d", "first", pure("0.1", "1e-9"))
     assert ledger.budget_state("d").debits == 0
@@ -440,7 +440,7 @@ def test_noise_without_a_pure_level_needs_a_delta(ledger):
 def test_a_release_of_its_own_comes_first_and_last(ledger):
     ledger.register("before", BOUNDED)
     ledger.debit("before", "first", pure("0.1"))
-    alone = Charge({"query": "k-max"}, {}, "k-max", alone=True, promise=describe_promise(BOUNDED))
+    alone = Spend({"query": "k-max"}, {}, "k-max", alone=True, promise=describe_promise(BOUNDED))
     with pytest.raises(BudgetRefused, match="does not compose"):
         ledger.debit("before", "second", alone)
     ledger.register("after", BOUNDED)
@@ -523,7 +523,7 @@ def test_two_who_draw_at_once_show_one_answer(ledger):
 @pytest.mark.parametrize(
     "other",
     [
-        Charge({"query": "sum"}, {"add-remove": Cost.pure("0.6")}),
+        Spend({"query": "sum"}, {"add-remove": Cost.pure("0.6")}),
         pure("0.5"),
         pure("0.6", guarantee="another"),
         pure("0.6", alone=True),
@@ -548,9 +548,9 @@ def test_an_answer_that_is_not_json_is_not_shown(ledger):
 
 def test_questions_with_numbers_as_keys_verify(ledger):
     ledger.register("d", PLAIN)
-    charge = Charge({"cells": {9: "a", 10: "b"}, "range": (0, 1)}, pure("0.1").costs)
-    ledger.answer("d", charge, lambda: {10: 1, 9: 2}, "r")
-    assert ledger.answer("d", charge, lambda: 0, "r") == {"9": 2, "10": 1}
+    spend = Spend({"cells": {9: "a", 10: "b"}, "range": (0, 1)}, pure("0.1").costs)
+    ledger.answer("d", spend, lambda: {10: 1, 9: 2}, "r")
+    assert ledger.answer("d", spend, lambda: 0, "r") == {"9": 2, "10": 1}
     verify(ledger, "d")
 
 
@@ -619,7 +619,7 @@ def test_a_plan_is_a_plan(ledger):
     for call in (ledger.register, ledger.admit):
         with refused("plan"):
             call("d", {"epsilon": 1})
-    with refused("charge"):
+    with refused("spend"):
         ledger.debit("d", "r", 1)
 
 
@@ -882,7 +882,7 @@ def test_a_forged_history_that_overspends_shows(tmp_path_factory, data):
     ).fetchone()
     for number, cost in enumerate(costs, 3):
         paid = Cost(cost, encoding.rho_from_epsilon(cost))
-        body = {"who": "tester", "when": when, **Charge({}, {"add-remove": paid}).to_dict()}
+        body = {"who": "tester", "when": when, **Spend({}, {"add-remove": paid}).to_dict()}
         entry = {
             "dataset": "d",
             "number": number,
@@ -906,10 +906,10 @@ def test_a_forged_history_that_overspends_shows(tmp_path_factory, data):
 
 def test_entries_say_who_when_what_and_how_much(ledger):
     ledger.register("d", PLAIN)
-    charge = Charge(
+    spend = Spend(
         {"query": "count"}, {"add-remove": Cost.pure("0.1"), "replace": Cost.pure("0.2")}, "pure"
     )
-    ledger.answer("d", charge, lambda: 41, "r")
+    ledger.answer("d", spend, lambda: 41, "r")
     registered, debit, answer = ledger.history("d")
     assert registered.body["plan"]["epsilon"] == 1 and registered.kind == "registered"
     assert (debit.body["who"], debit.body["guarantee"]) == ("tester", "pure")
@@ -999,8 +999,8 @@ def test_wrong_types_are_one_clear_message_and_cost_nothing(ledger, wrong):
     price, paid = pure("0.1"), books.Debit("d", "r", True, None)
     calls = {
         "draw must be a function": lambda: ledger.answer("d", price, wrong),
-        "charges must be a list of one Charge": lambda: ledger.check("d", wrong),
-        "charge must be a Charge": lambda: ledger.debit("d", "r", wrong),
+        "spends must be a list of one Spend": lambda: ledger.check("d", wrong),
+        "spend must be a Spend": lambda: ledger.debit("d", "r", wrong),
         "debit must be a Debit": lambda: ledger.store(wrong, 1),
         "ledger must be a Ledger": lambda: verify(wrong, "d"),
         "cost must be a Cost": lambda: Cost(1, 1) + wrong,
@@ -1023,7 +1023,7 @@ def test_a_batch_that_can_be_read_once_is_checked_whole(ledger):
     with pytest.raises(BudgetRefused, match=r"needs ε = 1.2"):
         ledger.check("d", (pure("0.4") for _ in range(3)))
     assert ledger.check("d", (pure("0.4") for _ in range(2))).debits == 0
-    with refused("charges"):
+    with refused("spends"):
         ledger.check("d", [pure("0.1"), None])
 
 

@@ -21,10 +21,10 @@ import whosin as wi
 from ledger_programs import UNPRIVILEGED, python
 from refusals import refused
 from whosin.errors import BrokenHistory, StoreFailed
-from whosin.ledger import Charge, Cost, ledger_file, verify
+from whosin.ledger import Cost, Spend, ledger_file, verify
 
 PLAN = wi.calibrate(wi.Epsilon(1))
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ os.kill(os.getpid(), 9)
 def killed(path: Path) -> None:
     """A program that answers 25 questions and is killed with its log in place."""
     start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
-    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
+    start += "PRICE = Spend({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
     command = [sys.executable, "-c", start + KILLED, str(path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert run.returncode == -signal.SIGKILL and run.stdout == "25\n", run.stderr
@@ -185,7 +185,7 @@ def test_a_deleted_log_loses_no_answer_that_was_shown(tmp_path, monkeypatch, wor
     shows a stored answer brings everything into the file first."""
     path = tmp_path / "ledger.db"
     start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
-    start += "PRICE = Charge({'query': 'count'}, {'add-remove': Cost.pure('0.1')})\n"
+    start += "PRICE = Spend({'query': 'count'}, {'add-remove': Cost.pure('0.1')})\n"
     command = [sys.executable, "-c", start + UNANSWERED, str(path), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == -signal.SIGKILL, done.stderr

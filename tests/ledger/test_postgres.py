@@ -20,11 +20,11 @@ from refusals import refused
 from suspending_checks import check_a_release_of_its_own, check_suspending, fail
 from whosin.app.example_data import write_hospital
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
-from whosin.ledger import Charge, Cost, encoding, entries, registry, store, verify
+from whosin.ledger import Cost, Spend, encoding, entries, registry, store, verify
 from whosin.ledger.store import format_moment, read_url
 
 PLAN = wi.calibrate(wi.Epsilon(1))
-PRICE = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from amounts import cases
 from refusals import refused
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
-from whosin.ledger import Charge, Cost, verify
+from whosin.ledger import Cost, Spend, verify
 from whosin.ledger.registration import RegisteredTable, Registration, _same_rows
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
 from whosin.release.table import fingerprint_table, register_table
@@ -192,7 +192,7 @@ def test_a_scenario_registers_the_bounds_of_its_questions(visits, ledger):
 def test_a_bound_dataset_takes_no_debit_of_nothing(visits, ledger) -> None:
     Session(table(visits), PLAN, ledger)
     with pytest.raises(BudgetRefused, match="must say which table"):
-        ledger.debit("visits", "raw", Charge({}, {"add-remove": Cost.pure("0.1")}))
+        ledger.debit("visits", "raw", Spend({}, {"add-remove": Cost.pure("0.1")}))
 
 
 def test_a_replay_shows_the_stored_question(visits, ledger) -> None:
@@ -326,7 +326,7 @@ def test_an_uninformed_adversary_is_not_substituted(ledger) -> None:
     session.ask(Count())  # costs world-level ε, whatever the words
     assert ledger.budget_state("people").debits == 1
     with pytest.raises(BudgetRefused):
-        ledger.debits("people", {"x": Charge({}, {}, "my own promise", alone=True)})
+        ledger.debits("people", {"x": Spend({}, {}, "my own promise", alone=True)})
 
 
 def test_the_universe_is_registered(ledger) -> None:
@@ -378,14 +378,14 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
     batch = [Count(), Rows(), Sum(column="days")]
     estimates = Session(data, PLAN, ledger).dry_run(batch, share="1/2")
     registration = register_table(data)
-    charges = [replace(estimate.charge, registration=registration) for estimate in estimates]
+    spends = [replace(estimate.spend, registration=registration) for estimate in estimates]
     refused, lock = [], threading.Barrier(5)
 
     def race(number: int) -> None:
         with wi.Ledger(tmp_path / "ledger.db") as own:
             lock.wait()
             try:
-                own.debits("visits", {f"{number}/{place}": c for place, c in enumerate(charges)})
+                own.debits("visits", {f"{number}/{place}": c for place, c in enumerate(spends)})
             except BudgetRefused as error:
                 refused.append(str(error))
 
@@ -426,7 +426,7 @@ def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) ->
         raise StoreFailed("the ledger cannot be used: the disk is full; no answer was given")
 
     session = Session(table(visits), PLAN, ledger, request="friday")
-    for method in ("store", "budget_state"):
+    for method in ("store_answers", "budget_state"):
         with monkeypatch.context() as patch:
             patch.setattr(wi.Ledger, method, failing)
             with pytest.raises(StoreFailed, match="request friday continues without paying again"):
@@ -481,7 +481,7 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
         raise StoreFailed("the ledger cannot be used: it is locked; no answer was given")
 
     with monkeypatch.context() as patch:
-        patch.setattr(wi.Ledger, "store", locked)
+        patch.setattr(wi.Ledger, "store_answers", locked)
         with pytest.raises(StoreFailed, match="R1 continues"):
             session.ask(query)
     assert not list(out.iterdir())

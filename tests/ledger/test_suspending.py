@@ -150,11 +150,11 @@ def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger) -
 KILLED = """
 import os, signal, sys
 import whosin as wi
-from whosin.ledger import Charge, Cost
+from whosin.ledger import Spend, Cost
 
 moment, path = sys.argv[1:]
 ledger = wi.Ledger(path, who="killed")
-price = Charge({"query": "count"}, {"add-remove": Cost.pure("0.1")})
+price = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 def draw():

@@ -8,10 +8,10 @@ import pytest
 from whosin.marginals import (
     Measurement,
     Workload,
+    allocate_budget,
     estimate_residuals,
     estimate_tables,
     interval_radii,
-    spend,
     whole_tables,
 )
 from whosin.marginals.estimation import _cell_radius, _joint_radius
@@ -23,7 +23,7 @@ def test_intervals_cover(noise: str, copies: int) -> None:
     """Over 1,000 releases with copies of their own: cells and tables, never fewer than promised
     but for six standard deviations."""
     workload = Workload((2, 3, 4), ((0,), (0, 1), (1, 2), ()))
-    spending = spend(workload, noise)
+    spending = allocate_budget(workload, noise)
     rng, releases = np.random.default_rng(7), 1000
     scales = [3.0 / part for part in spending.parts]
     sampler = rng.laplace if noise == "laplace" else rng.normal

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from whosin.marginals import Measurement, Workload, cell_variances, spend
+from whosin.marginals import Measurement, Workload, allocate_budget, cell_variances
 from whosin.marginals.allocation import laplace_bound
 
 
@@ -20,7 +20,7 @@ def test_nothing_is_better_than_the_bound(seed: int) -> None:
     sizes = tuple(int(size) for size in rng.integers(2, 9, rng.integers(2, 5)))
     workload = Workload.up_to(sizes, int(rng.integers(1, len(sizes) + 1)))
     bound = laplace_bound(workload)
-    assert 0 < bound <= spend(workload).variances.mean() * (1 + 1e-9)
+    assert 0 < bound <= allocate_budget(workload).variances.mean() * (1 + 1e-9)
     every = [
         Measurement(table, apart)
         for length in range(len(sizes) + 1)
@@ -41,7 +41,7 @@ def test_one_table_reaches_its_bound() -> None:
     assert laplace_bound(Workload((7,), ((0,),))) == pytest.approx(2, rel=0.01)
     workload = Workload.up_to((36, 18, 11, 30, 36), 1)
     assert laplace_bound(workload) > 2 * 5**2 / 1.03**2
-    assert spend(workload).variances.mean() < laplace_bound(workload) * 1.02
+    assert allocate_budget(workload).variances.mean() < laplace_bound(workload) * 1.02
 
 
 def test_what_no_spending_can_reach() -> None:
@@ -50,7 +50,7 @@ def test_what_no_spending_can_reach() -> None:
     workload = Workload.up_to((13, 16, 6, 39, 39, 29, 24, 24, 27, 31, 24, 32, 21), 2)
     each = 2 * len(workload.sets) ** 2
     assert math.sqrt(each / laplace_bound(workload)) < 1.32
-    assert math.sqrt(each / spend(workload).variances.mean()) > 1.16
+    assert math.sqrt(each / allocate_budget(workload).variances.mean()) > 1.16
 
 
 def test_large_workloads_are_refused() -> None:

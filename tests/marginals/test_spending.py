@@ -16,9 +16,9 @@ from whosin.marginals import (
     Measurement,
     Sums,
     Workload,
+    allocate_budget,
     cell_variances,
     optimal_variance,
-    spend,
 )
 from whosin.marginals.workload import cover_sets, maximal_sets
 
@@ -50,7 +50,7 @@ def mixed(seed: int, attributes: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("sizes", [mixed(1, 5), mixed(2, 13), (2,) * 13, (2, 3, 2, 7, 40)])
 def test_gaussian_noise_reaches_the_closed_form_optimum(sizes: tuple[int, ...], order: int) -> None:
     workload = Workload.up_to(sizes, order)
-    spending = spend(workload, "gaussian")
+    spending = allocate_budget(workload, "gaussian")
     assert spending.parts.sum() == pytest.approx(1)
     assert achieved(workload, spending).mean() == pytest.approx(
         optimal_variance(workload, 1), rel=1e-9
@@ -68,8 +68,8 @@ def test_the_figures_of_adult() -> None:
     assert math.sqrt(91 / (2 * rho)) == pytest.approx(51.0, abs=0.05)
     least_squares = cell_variances(workload, tables, [2 * 91.0**2] * 91)
     assert math.sqrt(least_squares.mean()) == pytest.approx(102.5, rel=0.04)
-    assert math.sqrt(spend(workload).variances.mean()) == pytest.approx(89.4, rel=0.04)
-    gaussian = spend(workload, "gaussian").variances.mean() / rho
+    assert math.sqrt(allocate_budget(workload).variances.mean()) == pytest.approx(89.4, rel=0.04)
+    gaussian = allocate_budget(workload, "gaussian").variances.mean() / rho
     assert math.sqrt(gaussian) == pytest.approx(37.4, rel=0.04)
 
 
@@ -79,7 +79,7 @@ def test_the_figures_of_adult() -> None:
 def test_what_is_promised_is_what_the_noise_gives(relation: str, noise: str, rows: int) -> None:
     workload = Workload((2, 3, 2, 5), ((0, 1), (1, 2, 3), (3,)), (1.0, 2.0, 5.0))
     for goal in ("mean", "worst"):
-        spending = spend(workload, noise, relation, goal, rows)
+        spending = allocate_budget(workload, noise, relation, goal, rows)
         assert spending.parts.sum() == pytest.approx(1) and (spending.parts > 0).all()
         assert spending.variances == pytest.approx(achieved(workload, spending, relation, rows))
 
@@ -88,7 +88,7 @@ def test_what_is_promised_is_what_the_noise_gives(relation: str, noise: str, row
 def test_each_goal_is_better_at_its_own(noise: str) -> None:
     workload = Workload.up_to((2, 3, 40, 5), 2)
     mean, cells, worst = (
-        spend(workload, noise, goal=goal).variances for goal in ("mean", "cells", "worst")
+        allocate_budget(workload, noise, goal=goal).variances for goal in ("mean", "cells", "worst")
     )
     assert worst.max() < 0.98 * mean.max() and mean.mean() < 0.999 * worst.mean()
     sizes = [workload.cells(each) for each in workload.sets]
@@ -100,22 +100,22 @@ def test_every_cell_counts_the_same_where_the_goal_is_cells() -> None:
     runs = Sums(6, ((0, 3), (3, 6)))
     sets, sums = ((0, 1), (1,)), ((None, runs), (None,))
     weighted = Workload((3, 6), sets, (3 * 2 * 2.0, 6 * 5.0), sums)
-    found = spend(Workload((3, 6), sets, (2.0, 5.0), sums), goal="cells")
-    assert found.parts == pytest.approx(spend(weighted).parts)
+    found = allocate_budget(Workload((3, 6), sets, (2.0, 5.0), sums), goal="cells")
+    assert found.parts == pytest.approx(allocate_budget(weighted).parts)
 
 
 def test_pure_budgets_are_spent_better_than_one_query_each() -> None:
     for sizes, order, gain in ((ADULT, 2, 1.4), (ADULT, 3, 1.4), ((2,) * 13, 2, 4.5)):
         workload = Workload.up_to(sizes, order)
         each = math.sqrt(2) * len(workload.sets)
-        assert each / math.sqrt(spend(workload).variances.mean()) > gain
+        assert each / math.sqrt(allocate_budget(workload).variances.mean()) > gain
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_no_small_change_of_the_parts_is_better(noise: str) -> None:
     """A local optimum: moving 1% of the budget between any two measurements does not help."""
     workload = Workload((2, 3, 4), ((0, 1), (1, 2), (0,)))
-    spending = spend(workload, noise, "replace")
+    spending = allocate_budget(workload, noise, "replace")
     rng, best = np.random.default_rng(1), spending.variances.mean()
     for _ in range(100):
         one, other = rng.integers(len(spending.parts), size=2)
@@ -131,7 +131,7 @@ def test_a_hundred_attributes_are_planned_in_seconds() -> None:
     workload = Workload.up_to(mixed(3, 100), 2)
     for noise in ("gaussian", "laplace"):
         start = time.process_time()
-        spending = spend(workload, noise)
+        spending = allocate_budget(workload, noise)
         assert time.process_time() - start < 10
         assert len(spending.variances) == 5050 and np.isfinite(spending.variances).all()
 
@@ -166,4 +166,4 @@ def test_refusals(make: Callable[[], object], field: str) -> None:
     with refused(field):
         make()
     with refused("noise", "cauchy", kind=WhosinError):
-        spend(Workload((2,), ((0,),)), "cauchy")
+        allocate_budget(Workload((2,), ((0,),)), "cauchy")

@@ -17,11 +17,11 @@ from whosin.marginals import (
     Measurement,
     Sums,
     Workload,
+    allocate_budget,
     cell_variances,
     estimate_residuals,
     estimate_tables,
     interval_radii,
-    spend,
     sum_variances,
 )
 
@@ -113,7 +113,7 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     sets = ((0,), (0, 1), (1, 2))
     sums = ((cumulative,), (None, None), (None, None))
     asked, plain = Workload((40, 3, 4), sets, (), sums), Workload((40, 3, 4), sets)
-    spending, other = (spend(each, noise, relation) for each in (asked, plain))
+    spending, other = (allocate_budget(each, noise, relation) for each in (asked, plain))
 
     def mean(given: BudgetAllocation) -> float:
         told = [each.l1_sensitivity(asked.sizes, relation) for each in given.measurements]
@@ -138,7 +138,7 @@ def test_intervals_of_sums_cover(noise: str) -> None:
     workload = Workload(
         (6, 3), ((0,), (0, 1), (0, 1)), (), ((cumulative,), (pairs, None), (None, None))
     )
-    spending = spend(workload, noise)
+    spending = allocate_budget(workload, noise)
     rng, rounds, each_round = np.random.default_rng(7), 200, 5
     scales = [3.0 / part for part in spending.parts]
     sampler = rng.laplace if noise == "laplace" else rng.normal

@@ -206,7 +206,7 @@ def test_answers_say_what_became_of_values_outside(tmp_path) -> None:
     assert len(answer.rows) == 6
     dropped = oracle.table(columns(crowd()), DOMAINS["drop"], privacy_unit="row")
     said = wi.release.contribution_bounds.bounds_statement(
-        Histogram(column="n").counted(dropped).to_dict(), True
+        Histogram(column="n").contribution_policy(dropped).to_dict(), True
     )
     assert "rows whose n was not declared do not count. The interval is for the noise" in said
 

@@ -86,8 +86,8 @@ def test_nobody_is_left_out_where_the_declaration_is_true() -> None:
     )
     assert oracle.exact(Count(by="sex"), data) == [[20, 20, 0]]
     assert oracle.exact(Count(by=("sex", "ward")), data) == [[20] * 6 + [0] * 3]
-    assert Count(by="sex").counted(data).max_groups == 1
-    assert Count(by=("ward", "sex")).counted(data).max_groups == 3
+    assert Count(by="sex").contribution_policy(data).max_groups == 1
+    assert Count(by=("ward", "sex")).contribution_policy(data).max_groups == 3
 
 
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
@@ -106,14 +106,16 @@ def test_a_constant_column_costs_one_cell(relation: str) -> None:
 
 def test_keys_and_tables_of_constant_columns() -> None:
     data = oracle.table(WRONG, DOMAINS, max_groups=4, max_rows_per_group=3)
-    assert Keys(column="sex").counted(data).max_groups == 1
-    assert Keys(column="ward").counted(data).max_groups == 4
-    assert Marginals(columns=["sex", "age"]).counted(data).max_rows_per_group == 1
+    assert Keys(column="sex").contribution_policy(data).max_groups == 1
+    assert Keys(column="ward").contribution_policy(data).max_groups == 4
+    assert Marginals(columns=["sex", "age"]).contribution_policy(data).max_rows_per_group == 1
     assert (
-        Marginals(columns=["sex", "age"], max_rows_per_group=2).counted(data).max_rows_per_group
+        Marginals(columns=["sex", "age"], max_rows_per_group=2)
+        .contribution_policy(data)
+        .max_rows_per_group
         == 2
     )
-    assert Marginals(columns=["sex", "ward"]).counted(data).max_rows_per_group == 3
+    assert Marginals(columns=["sex", "ward"]).contribution_policy(data).max_rows_per_group == 3
     query = Marginals(columns=["sex", "age"])
     details = query.estimate_cost(data, oracle.share()).details
     assert details is not None

@@ -102,7 +102,7 @@ def test_statements_follow_the_question(query, said, left_out) -> None:
     data = oracle.table(ROWS, DOMAINS)
     estimate = query.estimate_cost(data, oracle.share(1))
     shown = query.answer(data, estimate)
-    made = release.Answer("x", estimate.charge.what, tuple(shown["columns"]), (), "", Cost(0, 0))
+    made = release.Answer("x", estimate.spend.what, tuple(shown["columns"]), (), "", Cost(0, 0))
     assert said in made.statement and (NOT_COVERED in made.statement) == left_out
 
 
@@ -166,7 +166,9 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
 
 
 def test_a_column_that_is_called_person(tmp_path) -> None:
-    counted = release.Count().counted(oracle.table({"Person": ["a"]}, privacy_unit="Person"))
+    counted = release.Count().contribution_policy(
+        oracle.table({"Person": ["a"]}, privacy_unit="Person")
+    )
     assert bounds_statement(counted.to_dict(), False) == "Privacy unit: column Person."
 
 
@@ -330,11 +332,12 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
     }
     for words, queries in said.values():
         data = oracle.table(ROWS, DOMAINS)
-        found = check_table(data, counted=[query.counted(data) for query in queries])
+        found = check_table(data, counted=[query.contribution_policy(data) for query in queries])
         assert [(f.what, f.rows) for f in found if "outside" in f.what] == [(f"x: {words}", 1)]
     data = oracle.table(ROWS, DOMAINS)
     top, count = (
-        query.counted(data) for query in (release.Top(by="ward"), release.Count(by="ward"))
+        query.contribution_policy(data)
+        for query in (release.Top(by="ward"), release.Count(by="ward"))
     )
     for counted, words in (([top], "never named"), ([top, count], 'in "other"')):
         rows = {each.what: each.rows for each in check_table(data, counted=counted)}
@@ -356,7 +359,7 @@ def test_columns_that_are_alike_are_said_once() -> None:
         },
     )
     said = bounds_statement(
-        release.Marginals(columns=list("abcdef")).counted(data).to_dict(), False
+        release.Marginals(columns=list("abcdef")).contribution_policy(data).to_dict(), False
     )
     assert 'values of a and b that were not declared are in "other"' in said
     assert "c and d beyond the bins are in the first or the last one" in said

@@ -549,7 +549,7 @@ def _joined_answers(people: Any, visits: Any, wards: Any) -> list[dict[str, list
     ]
     results = []
     for query in asked:
-        about = query.asked_of(table)
+        about = query.restrict_table(table)
         found = table.engine.run(query.exact(about, query.cells(about))).to_pydict()
         keys = [name for name in found if name.startswith("key_")]
         order = sorted(range(len(found[keys[0]])), key=lambda at: [found[key][at] for key in keys])

@@ -142,7 +142,7 @@ def observed(source, folder, capfd, caplog, queries=QUERIES, plan=None, domains=
                 session = Session(data, plan, ledger, request="r", share=1)
                 for estimate in session.dry_run(queries):
                     seen["answers"].append(
-                        (estimate.noise, estimate.error, estimate.within, estimate.charge)
+                        (estimate.noise, estimate.error, estimate.within, estimate.spend)
                     )
                 seen["answers"] += [shape(answer) for answer in session.release(queries)]
             except Exception as error:

@@ -64,9 +64,9 @@ def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> No
             Fraction(noisy.part.l1_sensitivity(each, bounds, grouped)) / noisy.noise.width
             for noisy in priced(estimate)
         ]
-        assert estimate.charge.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
+        assert estimate.spend.cost(each).epsilon == math.ceil(sum(parts) * encoding.EPSILON_UNITS)
     assert sum(parts if relation == "replace" else [epsilon]) == epsilon
-    assert estimate.charge.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
+    assert estimate.spend.cost(relation).epsilon == math.ceil(epsilon * encoding.EPSILON_UNITS)
     assert len({noisy.part.l1_sensitivity(relation, bounds, grouped) / noisy.noise.width
                 for noisy in estimate.parts}) == 1, "an even split"  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
             / (2 * noisy.noise.width)
             for noisy in priced(estimate)
         )
-        cost = estimate.charge.cost(each)
+        cost = estimate.spend.cost(each)
         assert cost.rho == math.ceil(total * encoding.EPSILON_UNITS)
         assert cost.epsilon == encoding.INFINITE_UNITS
         if each == relation:
@@ -95,7 +95,7 @@ def test_gaussian_noise_costs_its_rho(data, query, relation) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(333_333, 10**6), Fraction(1, 10**6), Fraction(17)])
 def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, epsilon) -> None:
     estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
-    cost = Fraction(estimate.charge.cost(relation).epsilon, encoding.EPSILON_UNITS)
+    cost = Fraction(estimate.spend.cost(relation).epsilon, encoding.EPSILON_UNITS)
     assert epsilon * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= cost <= epsilon
 
 
@@ -105,7 +105,7 @@ def test_a_selection_stays_within_its_share_and_uses_it(data, query, relation, e
 def test_a_selection_is_priced_in_rho(data, query, relation, rho) -> None:
     """Its ρ is ε²/8 for the ε of each of its selections, k in all, and uses all of its share."""
     estimate = query.estimate_cost(data, oracle.share(0, rho=rho, relation=relation))
-    cost, number = estimate.charge.cost(relation), getattr(query, "k", 1)
+    cost, number = estimate.spend.cost(relation), getattr(query, "k", 1)
     assert rho * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11) <= Fraction(cost.rho, 10**12) <= rho
     each = cost.epsilon / 10**12 / number
     assert number * each**2 / 8 == pytest.approx(float(rho), rel=1e-5)
@@ -162,7 +162,7 @@ def test_a_batch_stays_within_the_budget_whatever_the_weights(data) -> None:
             estimates = [
                 query.estimate_cost(data, each) for query, each in zip(batch, given, strict=True)
             ]
-            spent = [estimate.charge.cost(relation) for estimate in estimates]
+            spent = [estimate.spend.cost(relation) for estimate in estimates]
             assert sum(cost.delta for cost in spent) <= purse.delta
             if noise == "laplace":
                 assert purse.epsilon - 100 <= sum(cost.epsilon for cost in spent) <= purse.epsilon
@@ -177,7 +177,7 @@ def test_laplace_noise_after_gaussian_noise_counts_by_its_rho(data) -> None:
         q.estimate_cost(data, s)
         for q, s in zip([release.Count(), release.Rows()], given, strict=True)
     ]
-    assert 0 < sum(estimate.charge.cost("replace").rho for estimate in spent) <= purse.rho
+    assert 0 < sum(estimate.spend.cost("replace").rho for estimate in spent) <= purse.rho
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -360,7 +360,7 @@ def test_keys_are_charged_their_delta(data) -> None:
         assert scale == (8 if relation == "replace" else 4)
         failing = 2 * math.exp(-(threshold - 1) / scale) / (1 + math.exp(-1 / scale))
         for each in NEIGHBOUR_RELATIONS:
-            charged = estimate.charge.cost(each)
+            charged = estimate.spend.cost(each)
             assert charged.delta == pytest.approx(failing * encoding.DELTA_UNITS, rel=1e-9)
             factor = 4 if each == "replace" else 2
             assert Fraction(charged.epsilon, encoding.EPSILON_UNITS) == factor / scale
@@ -464,8 +464,8 @@ def test_responses_follow_their_matrix() -> None:
 def test_synthetic_rows_are_charged_under_replace_only(data, tmp_path) -> None:
     query = release.Synthetic(columns=["ward"], path=str(tmp_path / "o.parquet"))
     estimate = query.estimate_cost(data, oracle.share(1, relation="replace"))
-    assert estimate.charge.cost("replace").epsilon <= encoding.EPSILON_UNITS
-    assert estimate.charge.cost("add-remove").epsilon == encoding.INFINITE_UNITS
+    assert estimate.spend.cost("replace").epsilon <= encoding.EPSILON_UNITS
+    assert estimate.spend.cost("add-remove").epsilon == encoding.INFINITE_UNITS
 
 
 def test_noise_that_cannot_be_drawn_is_refused_in_the_estimate(data) -> None:

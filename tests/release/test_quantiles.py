@@ -281,7 +281,7 @@ def test_a_median_is_a_kind_of_question() -> None:
         estimates = [
             q.estimate_cost(data, oracle.share(1, relation=relation)) for q in (asked, half)
         ]
-        assert estimates[0].charge.costs == estimates[1].charge.costs
+        assert estimates[0].spend.costs == estimates[1].spend.costs
         assert estimates[0].details == estimates[1].details
     assert release.Median is Median
 

@@ -96,7 +96,7 @@ def test_the_price_is_the_share(relation: str, groups: int) -> None:
         wide = data(2, groups, 5)
         share = oracle.share(1, rho=rho, relation=relation)
         estimate = query.estimate_cost(wide, share)
-        paid = estimate.charge.costs[relation]
+        paid = estimate.spend.costs[relation]
         noise: Any = estimate.details
         cases = [
             (times * (1 + interval), sensitivity)
@@ -195,7 +195,7 @@ def test_functions_of_columns_and_constants() -> None:
     }
     told = oracle.table(held, domains, max_groups=5)
     query = Median(column="x", by="year(visit)")
-    assert query.bounds(told).max_groups == 1 and query.counted(told).max_groups == 1
+    assert query.bounds(told).max_groups == 1 and query.contribution_policy(told).max_groups == 1
     rows = query.answer(told, query.estimate_cost(told, oracle.share(500)))["rows"]
     assert [row[:2] for row in rows][:2] == [[2024, 1], [2025, 2]]
 
@@ -210,9 +210,9 @@ def test_what_counts_and_cautions() -> None:
         ("max_rows_per_group", ("x",)),
         ("max_groups", ("ward",)),
     ]
-    counted = Median(column="x", by="ward").counted(told).to_dict()
+    counted = Median(column="x", by="ward").contribution_policy(told).to_dict()
     assert counted["max_groups"] == 1 and counted["outside"] == {"ward": "drop"}
-    assert Median(column="x").counted(told).to_dict()["max_groups"] is None
+    assert Median(column="x").contribution_policy(told).to_dict()["max_groups"] is None
     assert "in each of 2 cells" in estimate.noise
 
 

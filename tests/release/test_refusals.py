@@ -260,6 +260,6 @@ def test_groups_cost_no_more_than_the_cells() -> None:
     share = oracle.share()
     for query in (release.Count, release.Rows):
         few, many = (query(by="ward", max_groups=g).estimate_cost(data, share) for g in (3, 100))
-        assert many.charge.cost("add-remove") == few.charge.cost("add-remove")
+        assert many.spend.cost("add-remove") == few.spend.cost("add-remove")
         assert many.parts[0].noise.width == few.parts[0].noise.width == 3
-        assert many.charge.what["counted"]["max_groups"] == 3
+        assert many.spend.what["counted"]["max_groups"] == 3

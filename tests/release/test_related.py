@@ -99,19 +99,19 @@ def hospital(domains: dict[str, Any] | None = None, **more: Any) -> wi.Table:
 def test_a_question_about_features_has_one_row_a_person() -> None:
     table = hospital()
     mean = Mean(column="total")
-    about = mean.asked_of(table)
+    about = mean.restrict_table(table)
     assert mean.bounds(about).max_rows_per_group == 1 and mean.bounds(table).max_rows_per_group == 3
     assert rows_in(mean, about) == [3]
     in_ward = Mean(column="total", where="ward = 'A'")
-    assert in_ward.bounds(in_ward.asked_of(table)).max_rows_per_group == 3
-    assert rows_in(in_ward, in_ward.asked_of(table)) == [2]
+    assert in_ward.bounds(in_ward.restrict_table(table)).max_rows_per_group == 3
+    assert rows_in(in_ward, in_ward.restrict_table(table)) == [2]
     rows = Rows(by=("long",), max_rows_per_group=3)
-    assert rows.bounds(rows.asked_of(table)).max_rows_per_group == 3
-    assert exact(rows, rows.asked_of(table)) == [[1, 4, 0]]
+    assert rows.bounds(rows.restrict_table(table)).max_rows_per_group == 3
+    assert exact(rows, rows.restrict_table(table)) == [[1, 4, 0]]
     people = Count(by=("long",), max_groups=2)
-    assert exact(people, people.asked_of(table)) == [[1, 2, 0]]
+    assert exact(people, people.restrict_table(table)) == [[1, 2, 0]]
     assert (
-        people.bounds(people.asked_of(table)).max_groups == 1
+        people.bounds(people.restrict_table(table)).max_groups == 1
     )  # a feature is the same in all rows
 
 
@@ -129,19 +129,19 @@ def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
         return hospital(tables=[FurtherTable("homes", wards, max_rows=rows)], domains=declared)
 
     by_ward = Mean(column="total", by=("ward",))
-    about = by_ward.asked_of(opened(1))
+    about = by_ward.restrict_table(opened(1))
     assert about.of_people and by_ward.bounds(about) == ContributionBounds(1, 1)
     found = rows_in(by_ward, about)
     assert sum(found) == 3 and found[1] >= 1 and found[2] == 1  # 1 is in A or in B
     by_home = Count(by=("home",), where="total > 0")
-    about = by_home.asked_of(opened(1))
+    about = by_home.restrict_table(opened(1))
     assert about.of_people and by_home.bounds(about).max_groups == 1
     assert sum(exact(by_home, about)[0]) == 3
-    assert not by_home.asked_of(opened(2)).of_people
+    assert not by_home.restrict_table(opened(2)).of_people
     days = Mean(column="total", where="days > 1")
-    assert not days.asked_of(opened(1)).of_people
+    assert not days.restrict_table(opened(1)).of_people
     wards_alone = Count(by=("ward",))
-    assert not wards_alone.asked_of(opened(1)).of_people
+    assert not wards_alone.restrict_table(opened(1)).of_people
 
 
 @cases(2, 100)
@@ -165,7 +165,7 @@ def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> No
         }
         pair = [_two_tables(each) for each in (frames, other)]
         for query in queries:
-            tables = [query.asked_of(each) for each in pair]
+            tables = [query.restrict_table(each) for each in pair]
             parts, bounds = query.parts(tables[0]), query.bounds(tables[0])
             grouped = bool(query.cells(tables[0]).columns)
             before, after = (exact(query, each) for each in tables)

@@ -65,7 +65,7 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
     estimates = session.dry_run(batch, share="1/2")
     assert debits(ledger) == 0
     found = session.release(batch, share="1/2")
-    assert [answer.cost for answer in found] == [o.charge.cost("add-remove") for o in estimates]
+    assert [answer.cost for answer in found] == [o.spend.cost("add-remove") for o in estimates]
     assert spent(ledger) == pytest.approx(0.5, abs=1e-11)
     assert found["n"] is found[0] and len(found) == 3
     low, high = found["n"].interval
@@ -179,7 +179,7 @@ def test_a_store_that_fails_keeps_its_own_words(data, ledger, monkeypatch) -> No
         raise StoreFailed("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(wi.Ledger, "store", full)
+        patch.setattr(wi.Ledger, "store_answers", full)
         with pytest.raises(StoreFailed, match="the disk is full"):
             session.ask(Count())
     assert debits(ledger) == 1

@@ -421,7 +421,7 @@ def test_declared_joins(sql: str, truth: dict[str, float] | None) -> None:
             parse_queries(sql, clinic())
         return
     (query,) = parse_queries(sql, clinic())
-    found = _answers(query, query.asked_of(clinic()))
+    found = _answers(query, query.restrict_table(clinic()))
     assert found == truth
 
 
@@ -507,7 +507,7 @@ def test_every_join_agrees_with_pandas(count: int) -> None:
             if group:
                 keys = kept["ward"].map({"A": "north", "B": "south"} if group == "region" else str)
                 expected = {label: truth(part) for label, part in kept.groupby(keys)}
-            found = _answers(query, query.asked_of(opened))
+            found = _answers(query, query.restrict_table(opened))
             for label, value in expected.items():
                 if value == value:
                     assert found[label] == pytest.approx(float(value), abs=1e-3), (sql, label)
@@ -578,7 +578,7 @@ def test_a_session_takes_sql(tmp_path: Path) -> None:
     opened = Table(pa.Table.from_pandas(data), "patient", {"ward": ["A", "B"]}, name="visits")
     session = Session(opened, PLAN, tmp_path / "ledger.db", share="1/4")
     sql = "SELECT ward, COUNT(DISTINCT patient) AS patients, COUNT(*) FROM visits GROUP BY ward"
-    (first, second) = session.dry_run(session.queries_in(sql))
+    (first, second) = session.dry_run(session.parse_sql(sql))
     assert first.query.title == "patients" and second.query.kind == "rows"
     answers = session.sql(sql)
     assert abs(answers["patients"].rows[0][1] - 1500) < 400
@@ -701,7 +701,7 @@ def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
     opened, share = table(frame(2)), Share(PLAN, Fraction(1))
     asked = Variance(column="days", by="ward", factor=-3), Deviation(column="days", by="ward")
     variance, deviation = (query.estimate_cost(opened, share) for query in asked)
-    assert variance.charge.costs == deviation.charge.costs
+    assert variance.spend.costs == deviation.spend.costs
     sums = [
         np.array([-40, 300, 2]),
         np.array([90, 50, -3]),

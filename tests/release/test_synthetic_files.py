@@ -22,7 +22,7 @@ from whosin.plain_files import remove_unlocked, try_lock
 from whosin.release import Session
 from whosin.release.engines import files
 from whosin.release.engines.base import draft_name
-from whosin.release.session import draft_owner, remove_drafts
+from whosin.release.synthetic_tables import draft_owner, remove_drafts
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
 ROWS = pa.table({"person": [f"p{number}" for number in range(40)], "ward": ["a", "b"] * 20})
@@ -56,14 +56,14 @@ def digest(path: Path) -> str:
 def test_a_file_that_appears_meanwhile_is_not_replaced(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target, store = place / "out" / "s.parquet", wi.Ledger.store
+    target, store = place / "out" / "s.parquet", wi.Ledger.store_answers
 
     def taken(*given: Any) -> Any:
         target.write_text("theirs")
         return store(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(wi.Ledger, "store", taken)
+        patch.setattr(wi.Ledger, "store_answers", taken)
         first = session(place, "R")
         answer = first.ask(copy(place))
     assert target.read_text() == "theirs"
@@ -143,7 +143,7 @@ from pathlib import Path
 def end(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[4] == "unstored":
-    wi.Ledger.store = end
+    wi.Ledger.store_answers = end
 else:
     wi.release.Synthetic.publish = end
 session(Path(sys.argv[2]), sys.argv[3]).ask(copy(Path(sys.argv[2]), f"{sys.argv[3]}.parquet"))

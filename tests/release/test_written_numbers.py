@@ -82,7 +82,7 @@ def test_three_tenths_are_all_of_a_budget_of_three_tenths(tmp_path) -> None:
     with Ledger(tmp_path / "l.db") as ledger:
         ledger.register("d", plan)
         for number in range(3):
-            ledger.debit("d", str(number), wi.ledger.Charge({}, {"add-remove": Cost.pure(0.1)}))
+            ledger.debit("d", str(number), wi.ledger.Spend({}, {"add-remove": Cost.pure(0.1)}))
         assert ledger.budget_state("d").spendable == 0
 
 

@@ -23,7 +23,7 @@ from whosin.exact import (
 )
 from whosin.gwas.simulation import Experiment, Outcome
 from whosin.ledger import encoding
-from whosin.ledger.budget import Charge, Cost
+from whosin.ledger.budget import Cost, Spend
 from whosin.release.answer import Answer
 from whosin.report import charts, gwas
 from whosin.report.card import budget_state_card, entry_row, plan_card
@@ -284,7 +284,7 @@ def test_what_was_spent_is_not_printed_above_a_budget_that_is_not_overdrawn(tmp_
     ledger = wi.Ledger(tmp_path / "books.db")
     ledger.register("d", wi.calibrate(wi.Posterior("0.7"), wi.families.Independent("0.05", "0.5")))
     whole = Fraction(ledger.budget_state("d").budget.epsilon, encoding.EPSILON_UNITS)
-    ledger.debit("d", "all", Charge({"query": "count"}, {"add-remove": Cost.pure(whole)}))
+    ledger.debit("d", "all", Spend({"query": "count"}, {"add-remove": Cost.pure(whole)}))
     lines = section_text(budget_state_card(ledger.budget_state("d"))).splitlines()
     spent, total = (
         re.search(r"ε = ([0-9.]+[0-9])", next(line for line in lines if line.startswith(word)))

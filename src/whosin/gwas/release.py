@@ -19,7 +19,6 @@ budget under another name is paid from that one.
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 import warnings
 from collections.abc import Iterable
@@ -52,7 +51,7 @@ from whosin.gwas.scores import (
     selection_scores,
 )
 from whosin.gwas.study import Study
-from whosin.ledger import Charge, Cost, Ledger, encoding, registry
+from whosin.ledger import Cost, Ledger, Spend, encoding
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
@@ -154,7 +153,7 @@ class StudyCostEstimate:
         """The scale of the noise on numbers, in their own unit."""
         return float(self.spread * self.step)
 
-    def charge(self) -> Charge:
+    def spend(self) -> Spend:
         """What the ledger is asked to pay."""
         asked = self.question
         what = {
@@ -169,7 +168,7 @@ class StudyCostEstimate:
             "controls": self.controls,
             "snps": self.snps,
         }
-        return Charge(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
+        return Spend(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
 
 
 def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
@@ -357,7 +356,7 @@ def publish_study(
     for note in notes:
         warnings.warn(note, stacklevel=2)
 
-    def draw() -> dict[str, object]:
+    def draw(_: int) -> dict[str, object]:
         chosen = named if question.top is None else choose_snps(estimate, study.counts)
         return {
             "places": chosen.tolist(),
@@ -366,11 +365,8 @@ def publish_study(
         }
 
     key = uuid.uuid4().hex if request is None else request
-    debit = ledger.debit(name, key, _make_charge(estimate, ledger, name, study, registration))
-    if debit.answer is not None:
-        answer = json.loads(debit.answer)
-    else:
-        answer = ledger.store(debit, registry.draw_or_suspend(ledger, debit, key, draw))
+    debit = ledger.debit(name, key, _study_spend(estimate, ledger, name, study, registration))
+    [answer] = ledger.answer_debits([debit], key, draw)
     chosen, places = _published_snps(study, answer)
     noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
     numbers = noisy * float(estimate.step)
@@ -414,18 +410,18 @@ def _shared_note(name: str, payer: str) -> str:
     )
 
 
-def _make_charge(
+def _study_spend(
     estimate: StudyCostEstimate, ledger: Ledger, name: str, study: Study, registration: Registration
-) -> Charge:
+) -> Spend:
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
-    charge = replace(estimate.charge(), registration=registration)
+    spend = replace(estimate.spend(), registration=registration)
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
-        return charge
+        return spend
     return replace(
-        charge,
-        what={**charge.what, "phenotype": registered.seal("rows", phenotype_fingerprint(study))},
+        spend,
+        what={**spend.what, "phenotype": registered.seal("rows", phenotype_fingerprint(study))},
     )
 
 

@@ -7,19 +7,19 @@
 >>> plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
 >>> round(ledger.register("hospital", plan).remaining, 9)
 0.405465108
->>> charge = Charge({"query": "count"}, {"add-remove": Cost.pure("0.3")})
->>> ledger.answer("hospital", charge, lambda: 42, request="first")
+>>> spend = Spend({"query": "count"}, {"add-remove": Cost.pure("0.3")})
+>>> ledger.answer("hospital", spend, lambda: 42, request="first")
 42
->>> ledger.answer("hospital", charge, lambda: 43, request="first")     # a retry: paid once
+>>> ledger.answer("hospital", spend, lambda: 43, request="first")     # a retry: paid once
 42
 >>> ledger.dispose(); folder.cleanup()
 """
 
-from whosin.ledger.budget import BudgetState, Charge, Cost
+from whosin.ledger.budget import BudgetState, Cost, Spend
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import HistoryCheck, Ledger, verify
 
-__all__ = ["BudgetState", "Charge", "Cost", "Debit", "Entry", "HistoryCheck", "Ledger", "verify"]
+__all__ = ["BudgetState", "Cost", "Debit", "Entry", "HistoryCheck", "Ledger", "Spend", "verify"]
 
 
 def __dir__() -> list[str]:

@@ -92,7 +92,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Charge:
+class Spend:
     """A question and its cost.
 
     Attributes:
@@ -117,8 +117,8 @@ class Charge:
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
             raise InvalidInput(
-                "a charge needs its question and its costs as mappings",
-                field="charge",
+                "a spend needs its question and its costs as mappings",
+                field="spend",
                 value=self.what,
             )
         for relation, cost in self.costs.items():
@@ -128,7 +128,7 @@ class Charge:
                 raise invalid_value("cost", "a Cost", repr(cost))
         if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
             raise InvalidInput(
-                "a charge needs a guarantee in words, and alone as True or False",
+                "a spend needs a guarantee in words, and alone as True or False",
                 field="guarantee",
                 value=self.guarantee,
             )

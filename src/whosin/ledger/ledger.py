@@ -13,21 +13,33 @@ import json
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, cast
 
 from sqlalchemy import Connection, inspect, select
 
-from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, SourceChanged, invalid_value
+from whosin.errors import (
+    BrokenHistory,
+    BudgetRefused,
+    InvalidInput,
+    ScanFailed,
+    SourceChanged,
+    WhosinError,
+    invalid_value,
+)
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.budget import BudgetState, Charge, Cost, describe_promise
+from whosin.ledger.budget import BudgetState, Cost, Spend, describe_promise
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
 from whosin.ledger.ledger_file import Heads
-from whosin.ledger.registry import Registry
+from whosin.ledger.registry import Registry, suspend_dataset
 
+MAX_UNSTORED_SECONDS = 1.0
+"""How long answers that were drawn wait for others to be stored with them."""
 TABLE_NAMES = sorted(ledger_entries.metadata.tables)
 
 _POSTGRES_OBJECTS = {
@@ -120,36 +132,36 @@ class Ledger(Registry):
         own: whether answers to requests that others paid for are refused.
     """
 
-    def check(self, dataset: str, charges: Iterable[Charge]) -> BudgetState:
+    def check(self, dataset: str, spends: Iterable[Spend]) -> BudgetState:
         """Whether these questions could all be paid now; nothing is spent.
 
         Raises:
             BudgetRefused: they could not.
         """
-        asked = _read_charges(charges)
+        asked = _read_spends(spends)
         budget_state = self.budget_state(dataset)
         registry.check_debits(budget_state, asked)
         return budget_state
 
-    def debit(self, dataset: str, request: str, charge: Charge) -> Debit:
+    def debit(self, dataset: str, request: str, spend: Spend) -> Debit:
         """Pay for a question. When this returns, the debit is on disk.
 
         Raises:
             BudgetRefused: it would exceed the budget, or the request was used for another question.
         """
-        if not isinstance(charge, Charge):
-            raise invalid_value("charge", "a Charge", repr(charge))
-        return self.debits(dataset, {request: charge})[0]
+        if not isinstance(spend, Spend):
+            raise invalid_value("spend", "a Spend", repr(spend))
+        return self.debits(dataset, {request: spend})[0]
 
-    def debits(self, dataset: str, charges: Mapping[str, Charge]) -> list[Debit]:
+    def debits(self, dataset: str, spends: Mapping[str, Spend]) -> list[Debit]:
         """Pay for questions by request, all of them in one transaction or none.
 
         Raises:
             BudgetRefused: together they would exceed the budget, a request was used for another
                 question, or they are about another table than the dataset's.
         """
-        asked = {read_name(key, "request"): charge for key, charge in charges.items()}
-        _read_charges(list(asked.values()))
+        asked = {read_name(key, "request"): spend for key, spend in spends.items()}
+        _read_spends(list(asked.values()))
         with self._turn(dataset, *asked) as turn:
             row, budget_state = turn.row, ledger_entries.read_budget_state(turn.row)
             for key, paid in turn.debits.items():
@@ -158,20 +170,20 @@ class Ledger(Registry):
                     registry.other_table(paid, asked[key], budget_state)
             if asked.keys() - turn.answers.keys():
                 registry.refuse_suspended(budget_state)
-            new = {key: charge for key, charge in asked.items() if key not in turn.debits}
+            new = {key: spend for key, spend in asked.items() if key not in turn.debits}
             if new:
                 registry.check_debits(budget_state, list(new.values()))
                 made, spent = [], budget_state.spent
-                for key, charge in new.items():
-                    spent += charge.cost(row.relation)
+                for key, spend in new.items():
+                    spent += spend.cost(row.relation)
                     changes = {
                         "spent_epsilon": spent.epsilon,
                         "spent_rho": spent.rho,
                         "spent_delta": spent.delta,
                         "debits": row.debits + 1,
-                        "state": "complete" if charge.alone or row.alone else row.state,
+                        "state": "complete" if spend.alone or row.alone else row.state,
                     }
-                    said = {**charge.to_dict(), **registry.check_registration(budget_state, charge)}
+                    said = {**spend.to_dict(), **registry.check_registration(budget_state, spend)}
                     body = self._signed(said, turn.time)
                     entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)
@@ -183,31 +195,92 @@ class Ledger(Registry):
         ]
 
     def store(self, debit: Debit, answer: object) -> Any:
-        """Store the answer of a debit and return what may be shown.
+        """Store the answer of a debit and return what may be shown; as `store_answers`."""
+        return self.store_answers([(debit, answer)])[0]
+
+    def store_answers(self, drawn: Sequence[tuple[Debit, object]]) -> list[Any]:
+        """Store the answers of debits of one dataset, all in one transaction or none, and return
+        what may be shown.
 
         That is the answer stored first: if another process has answered the same request by
         now, its answer counts and this one must be thrown away.
 
         Raises:
-            BudgetRefused: the dataset has been suspended since; this answer must be thrown away.
+            BudgetRefused: the dataset has been suspended since; these answers must be thrown away.
         """
-        if not isinstance(debit, Debit):
-            raise invalid_value("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
-        key = read_name(debit.request, "request")
-        text = encoding.canonical_json(answer, "answer")
-        with self._turn(debit.dataset, key) as turn:
-            if key not in turn.debits:
+        texts = {}
+        for debit, answer in drawn:
+            if not isinstance(debit, Debit) or debit.dataset != drawn[0][0].dataset:
+                raise invalid_value("debit", "a Debit, as `Ledger.debit` returns it", repr(debit))
+            texts[read_name(debit.request, "request")] = encoding.canonical_json(answer, "answer")
+        with self._turn(drawn[0][0].dataset, *texts) as turn:
+            for key in texts.keys() - turn.debits.keys():
                 raise BudgetRefused(
                     f"request {key!r} has not been paid for", field="request", value=key
                 )
-            if key in turn.answers:
-                return json.loads(turn.answers[key])
-            registry.refuse_suspended(ledger_entries.read_budget_state(turn.row))
-            self._append(turn, "answer", {"digest": encoding.digest_text(text)}, key, text)
-        return json.loads(text)
+            row, made = turn.row, dict[str, Entry]()
+            new = {key: text for key, text in texts.items() if key not in turn.answers}
+            if new:
+                registry.refuse_suspended(ledger_entries.read_budget_state(row))
+                for key, text in new.items():
+                    body = self._signed({"digest": encoding.digest_text(text)}, turn.time)
+                    made[key], row = ledger_entries.next_entry(row, "answer", key, body)
+                turn.commit(row, *made.values(), answers=new)
+        return [json.loads(turn.answers.get(key, text)) for key, text in texts.items()]
+
+    def answer_debits(
+        self, debits: Sequence[Debit], request: str, draw: Callable[[int], object]
+    ) -> list[Any]:
+        """The answer of each debit: the stored one, or what `draw` returns for its number, stored
+        before any is returned. What took long to draw is stored at once, the rest in one
+        transaction; also when the next one fails.
+
+        Args:
+            request: what people continue.
+
+        Raises:
+            ScanFailed: `draw` failed; the dataset is suspended.
+        """
+        found, drawn = dict[int, Any](), dict[int, object]()
+        begun, stands = monotonic(), registry.describe_unanswered(request)
+
+        def store() -> None:
+            if drawn:
+                kept = self.store_answers([(debits[each], drawn[each]) for each in drawn])
+                found.update(zip(drawn, kept, strict=True))
+                drawn.clear()
+
+        for number, debit in enumerate(debits):
+            failure: BaseException | None = None
+            try:
+                if debit.answer is not None:
+                    found[number] = json.loads(debit.answer)
+                else:
+                    drawn[number] = draw(number)
+            except KeyboardInterrupt:
+                failure = KeyboardInterrupt(f"interrupted: {stands}")
+            except SourceChanged as error:
+                failure = SourceChanged(f"{error}; {stands}")
+            except Exception:  # without its words: see `registry`
+                failure = ScanFailed("")
+            if failure is not None:
+                try:
+                    with suppress(WhosinError):
+                        store()
+                finally:  # whatever happens meanwhile, nothing more is drawn
+                    if isinstance(failure, ScanFailed):
+                        failure = suspend_dataset(self, debit.dataset, debit.request, request)
+                raise failure
+            if monotonic() - begun > MAX_UNSTORED_SECONDS or number + 1 == len(debits):
+                try:
+                    store()
+                except BaseException as error:
+                    raise registry.add_note(error, stands) from None
+                begun = monotonic()
+        return [found[number] for number in range(len(debits))]
 
     def answer(
-        self, dataset: str, charge: Charge, draw: Callable[[], object], request: str | None = None
+        self, dataset: str, spend: Spend, draw: Callable[[], object], request: str | None = None
     ) -> Any:
         """Pay, draw, store, and only then return: the whole way of an answer. If `draw` raises, the
         dataset is suspended (see `suspend`), since that may depend on a row.
@@ -221,7 +294,7 @@ class Ledger(Registry):
             raise invalid_value(
                 "draw", "a function without arguments that draws the answer", repr(draw)
             )
-        debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, charge)
+        debit = self.debit(dataset, uuid.uuid4().hex if request is None else request, spend)
         if debit.answer is not None:
             return json.loads(debit.answer)
         try:
@@ -294,13 +367,13 @@ class Ledger(Registry):
         return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
 
-def _read_charges(charges: object) -> tuple[Charge, ...]:
+def _read_spends(spends: object) -> tuple[Spend, ...]:
     """A batch as it may be read more than once."""
-    listed = isinstance(charges, Iterable) and not isinstance(charges, str | bytes | Mapping)
-    result = tuple(cast(Iterable[object], charges)) if listed else (None,)
-    if not all(isinstance(each, Charge) for each in result):
-        raise invalid_value("charges", "a list of one Charge or more", repr(charges))
-    return cast(tuple[Charge, ...], result)
+    listed = isinstance(spends, Iterable) and not isinstance(spends, str | bytes | Mapping)
+    result = tuple(cast(Iterable[object], spends)) if listed else (None,)
+    if not all(isinstance(each, Spend) for each in result):
+        raise invalid_value("spends", "a list of one Spend or more", repr(spends))
+    return cast(tuple[Spend, ...], result)
 
 
 ENTRY_KINDS = ("debit", "answer", "amended", "suspended", "resumed", "closed")

@@ -13,10 +13,10 @@ again. Someone who stops the work, and a source whose columns were replaced, tel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from sqlalchemy import Connection, select
 
@@ -25,9 +25,9 @@ from whosin.errors import (
     BudgetRefused,
     InvalidInput,
     ScanFailed,
-    SourceChanged,
     StoreFailed,
     UnknownName,
+    WhosinError,
     invalid_value,
     spell,
 )
@@ -37,13 +37,13 @@ from whosin.ledger.budget import (
     COUNTED_NOTION,
     Budget,
     BudgetState,
-    Charge,
     Cost,
+    Spend,
     describe_promise,
     drop_dust,
 )
 from whosin.ledger.encoding import current_user, read_name
-from whosin.ledger.entries import Debit, Entry, datasets
+from whosin.ledger.entries import Entry, datasets
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
@@ -94,6 +94,14 @@ def describe_copy(name: str, other: str) -> str:
     return (
         f"the rows of {name!r} are those of dataset {other!r}, which has a budget of its own: two "
         "budgets for the same people promise less than either says"
+    )
+
+
+def describe_unnamed(dataset: str) -> str:
+    """That whoever asks would decide what is protected."""
+    return (
+        f"dataset {dataset!r} was registered without its table: its curator names it with whosin "
+        "ledger amend"
     )
 
 
@@ -188,7 +196,7 @@ def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
     return f"a share of 1/{-(-whole // fits)} of the plan would fit"
 
 
-def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
+def check_debits(budget_state: BudgetState, spends: Sequence[Spend]) -> None:
     """The whole history must stay within the budget.
 
     A release of its own that has no cost under the dataset's relation answers for its own promise.
@@ -196,60 +204,60 @@ def check_debits(budget_state: BudgetState, charges: Sequence[Charge]) -> None:
     open_for_debits(budget_state)
     spent, count = budget_state.spent, budget_state.debits
     relation = budget_state.budget.relation
-    for charge in charges:
-        if count and (charge.alone or budget_state.budget.alone):
+    for spend in spends:
+        if count and (spend.alone or budget_state.budget.alone):
             raise BudgetRefused(
                 "this release's promise does not compose with other answers, and dataset "
                 f"{budget_state.dataset!r} has answered before",
                 field="dataset",
             )
-        spent, count = spent + charge.cost(relation), count + 1
-    if any(charge.alone for charge in charges) and len(charges) > 1:
+        spent, count = spent + spend.cost(relation), count + 1
+    if any(spend.alone for spend in spends) and len(spends) > 1:
         raise BudgetRefused(
             "a release whose promise does not compose with others must be asked alone",
-            field="charges",
-            value=len(charges),
+            field="spends",
+            value=len(spends),
         )
-    for charge in charges:
-        check_registration(budget_state, charge)
-    by_itself = all(charge.alone and relation not in charge.costs for charge in charges)
+    for spend in spends:
+        check_registration(budget_state, spend)
+    by_itself = all(spend.alone and relation not in spend.costs for spend in spends)
     if by_itself:
-        for charge in charges:
-            _check_same_kind(budget_state, charge)
+        for spend in spends:
+            _check_same_kind(budget_state, spend)
     if not by_itself and not budget_state.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(budget_state, charges, spent), field="budget")
+        raise BudgetRefused(_describe_excess(budget_state, spends, spent), field="budget")
 
 
-def _check_same_kind(budget_state: BudgetState, charge: Charge) -> None:
+def _check_same_kind(budget_state: BudgetState, spend: Spend) -> None:
     """A promise of its own says nothing about other adversaries: it must be the registered one."""
-    if charge.promise is None or charge.promise != encoding.plain_copy(
+    if spend.promise is None or spend.promise != encoding.plain_copy(
         describe_promise(budget_state.plan), "plan"
     ):
         raise BudgetRefused(
-            f"this answer has a promise of its own ({charge.guarantee}), which does not imply the "
+            f"this answer has a promise of its own ({spend.guarantee}), which does not imply the "
             f"one that dataset {budget_state.dataset!r} was registered with",
             field="plan",
             hint="register a dataset with that very plan",
         )
 
 
-def check_registration(budget_state: BudgetState, charge: Charge) -> dict[str, Any]:
+def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any]:
     """What a debit records of its table; it must be the dataset's."""
     if budget_state.registered is None:
         return {}
-    budget_state.registered.check(budget_state.dataset, charge.registration)
-    assert charge.registration is not None
-    return {"registration": budget_state.registered.asked(charge.registration)}
+    budget_state.registered.check(budget_state.dataset, spend.registration)
+    assert spend.registration is not None
+    return {"registration": budget_state.registered.asked(spend.registration)}
 
 
-def other_question(before: Entry, charge: Charge, only: str | None = None) -> None:
+def other_question(before: Entry, spend: Spend, only: str | None = None) -> None:
     """A request id belongs to one question, and to one person where only a person's own requests
     count.
 
     What of a table's rows counts follows from the table: an answer that is stored is shown with
     what was true of it, and `other_table` sees to one that is not.
     """
-    asked = charge.to_dict()
+    asked = spend.to_dict()
     paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
     if others or _question_text(paid) != _question_text(asked):
@@ -267,14 +275,14 @@ def _question_text(data: dict[str, Any]) -> str:
     return encoding.canonical_json({**data, "what": what})
 
 
-def other_table(before: Entry, charge: Charge, budget_state: BudgetState) -> None:
+def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
     """What was paid for and not answered yet is drawn from the table that it was paid for."""
     recorded = before.body.get("registration")
-    if recorded is None or budget_state.registered is None or charge.registration is None:
+    if recorded is None or budget_state.registered is None or spend.registration is None:
         return
-    budget_state.registered.check(budget_state.dataset, charge.registration)
+    budget_state.registered.check(budget_state.dataset, spend.registration)
     if encoding.canonical_json(recorded) != encoding.canonical_json(
-        budget_state.registered.asked(charge.registration)
+        budget_state.registered.asked(spend.registration)
     ):
         raise BudgetRefused(
             f"request {before.request!r} asked this question of another table, or with other "
@@ -307,7 +315,7 @@ def _left_for_people(budget_state: BudgetState, needed: int) -> int:
     )
 
 
-def _describe_excess(budget_state: BudgetState, charges: Sequence[Charge], spent: Cost) -> str:
+def _describe_excess(budget_state: BudgetState, spends: Sequence[Spend], spent: Cost) -> str:
     budget, name, before = budget_state.budget, budget_state.dataset, budget_state.spent
     if spent.delta > budget.delta:
         needed, have = distinguish_units(
@@ -317,7 +325,7 @@ def _describe_excess(budget_state: BudgetState, charges: Sequence[Charge], spent
             f"this needs δ = {needed}, and dataset {name!r} has {have} left for single answers; "
             "nothing was spent"
         )
-    asked = sum((charge.cost(budget.relation) for charge in charges), Cost(0, 0))
+    asked = sum((spend.cost(budget.relation) for spend in spends), Cost(0, 0))
     if asked.epsilon < encoding.INFINITE_UNITS:
         needed, have = distinguish_units(
             asked.epsilon, _left_for_people(budget_state, asked.epsilon)
@@ -326,7 +334,7 @@ def _describe_excess(budget_state: BudgetState, charges: Sequence[Charge], spent
             f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
             f"{budget_words(budget)}; nothing was spent"
         )
-    what = "these answers have" if len(charges) > 1 else "this answer has"
+    what = "these answers have" if len(spends) > 1 else "this answer has"
     reason = "its plan has no δ, and Gaussian noise needs one"
     if asked.rho >= encoding.INFINITE_UNITS:
         reason = "no ρ either"
@@ -575,14 +583,12 @@ class Registry:
         turn: Transaction,
         kind: str,
         said: dict[str, Any],
-        request: str | None = None,
-        answer: str | None = None,
         **changes: object,
     ) -> None:
-        """Commit one more entry, with the answer that it is about and what it changes."""
+        """Commit one more entry, with what it changes."""
         body = self._signed(said, turn.time)
-        entry, row = entries.next_entry(turn.row, kind, request, body, **changes)
-        turn.commit(row, entry, answer=answer)
+        entry, row = entries.next_entry(turn.row, kind, None, body, **changes)
+        turn.commit(row, entry)
 
     def _find(self, connection: Connection, dataset: object) -> Any:
         name = read_name(dataset, "dataset")
@@ -618,34 +624,18 @@ def _read_budget(plan: object) -> Budget:
     return Budget.of(plan)
 
 
-T = TypeVar("T")
-
-
 def describe_unanswered(request: str) -> str:
     """What is true of a debit without an answer."""
     return f"the debit stands; request {request} continues without paying again"
 
 
-def draw_or_suspend(ledger: Registry, debit: Debit, request: str, draw: Callable[[], T]) -> T:
-    """Run `draw` for a debit; if it fails, suspend the dataset.
-
-    Args:
-        request: what people continue.
-
-    Raises:
-        ScanFailed: it failed.
-        KeyboardInterrupt, SourceChanged: with what stands.
-    """
-    failure: BaseException | None = None
-    try:
-        return draw()
-    except KeyboardInterrupt:
-        failure = KeyboardInterrupt(f"interrupted: {describe_unanswered(request)}")
-    except SourceChanged as error:
-        failure = SourceChanged(f"{error}; {describe_unanswered(request)}")
-    except Exception:
-        pass
-    raise failure or suspend_dataset(ledger, debit.dataset, debit.request, request)
+def add_note(error: BaseException, words: str) -> BaseException:
+    """The same error, which says more; an interruption says it too."""
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt(f"interrupted: {words}")
+    if isinstance(error, WhosinError):
+        error.args = (f"{error.message}; {words}",)
+    return error
 
 
 def suspend_dataset(ledger: Registry, dataset: str, answer: str, request: str) -> ScanFailed:

@@ -383,26 +383,28 @@ class Transaction:
                 self.settles = True
 
     def commit(
-        self, row: Any, *made: Entry, answer: str | None = None, settle: bool = True
+        self, row: Any, *made: Entry, answers: Mapping[str, str] | None = None, settle: bool = True
     ) -> None:
-        """Append entries, and the answer with the one; all of it is on disk then.
+        """Append entries, with the answers that they are about; all of it is on disk then.
 
         Args:
             row: the dataset's row after them.
+            answers: by request.
             settle: whether something may be shown after it: see `settles`.
         """
         statements: list[Statement] = []
+        told = answers or {}
         if self._server:
             for each in made:
                 values = {
                     **ledger_entries.entry_values(each),
-                    "answer": answer,
+                    "answer": told.get(str(each.request)),
                     "registration": row.registration,
                 }
                 statements.append((self._text(f"call {_FUNCTION_NAMES[each.kind]}"), values))
         else:
-            if answer is not None:
-                values = {"dataset": row.name, "request": made[0].request, "answer": answer}
+            for request, answer in told.items():
+                values = {"dataset": row.name, "request": request, "answer": answer}
                 statements.append((self._text("add answer"), values))
             statements += [
                 (self._text("add entry"), ledger_entries.entry_values(each)) for each in made

@@ -5,7 +5,7 @@ Everything here is arithmetic on public numbers and on what was already measured
 in this room sees rows, spends a budget or draws privacy-bearing noise.
 """
 
-from whosin.marginals.allocation import BudgetAllocation, spend
+from whosin.marginals.allocation import BudgetAllocation, allocate_budget
 from whosin.marginals.estimation import (
     IntervalRadii,
     Measurement,
@@ -25,12 +25,12 @@ __all__ = [
     "Measurement",
     "Sums",
     "Workload",
+    "allocate_budget",
     "cell_variances",
     "estimate_residuals",
     "estimate_tables",
     "interval_radii",
     "optimal_variance",
-    "spend",
     "sum_cells",
     "sum_variances",
     "whole_tables",

@@ -64,7 +64,7 @@ class BudgetAllocation:
 
 
 @lru_cache(maxsize=4)
-def spend(
+def allocate_budget(
     workload: Workload,
     noise: str = "laplace",
     relation: str = "add-remove",
@@ -86,7 +86,7 @@ def spend(
     if goal == "cells":
         cells = (prod(workload.asked(number)) for number in range(len(workload.sets)))
         weights = tuple(one * many for one, many in zip(workload.weights, cells, strict=True))
-        return spend(replace(workload, weights=weights), noise, relation, "mean", rows)
+        return allocate_budget(replace(workload, weights=weights), noise, relation, "mean", rows)
     if noise == "gaussian" and relation == "add-remove":
         return _allocate_residuals(workload, goal, rows)
     known: dict[tuple[Measurement, ...], Information] = {}

@@ -25,6 +25,7 @@ from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.contribution_bounds import bounds_statement
+from whosin.release.cost import apportion_cost
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
@@ -326,3 +327,33 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     more = len(named) - MAX_NAMED_TITLES
     listed = ", ".join(named[:MAX_NAMED_TITLES]) + (f" and {more} more" if more > 0 else "")
     return f" Besides single columns it knows these tables, in the order of their choice: {listed}."
+
+
+def read_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
+    """The answer of a debit, or those of all questions that were paid for at once.
+
+    Args:
+        paid: the debit's entry, as data.
+        stored: its answer, as data.
+        noise: what noise it has, for entries that do not say it.
+    """
+    what, cost = paid["what"], paid["costs"].get(relation)
+    whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
+    asked, answers, costs = [dict(what)], [stored], [whole]
+    if "answers" in stored:
+        from whosin.release.queries.together import paid_questions
+
+        asked, answers = paid_questions(what), stored["answers"]
+        costs = apportion_cost(whole, len(asked))
+    return [
+        Answer(
+            question.get("name") or question["query"],
+            question,
+            tuple(answer["columns"]),
+            tuple(tuple(row) for row in answer["rows"]),
+            stored.get("noise", noise),
+            own,
+            answer.get("details"),
+        )
+        for question, answer, own in zip(asked, answers, costs, strict=True)
+    ]

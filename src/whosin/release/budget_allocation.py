@@ -169,7 +169,7 @@ def _query_sensitivity(
     is not known beforehand."""
     probe = Fraction(1, 1000)
     rho = probe if gaussian and query.takes_gaussian else Fraction(0)
-    estimate = query.estimate_cost(query.asked_of(table), Share(plan, probe, rho, probe))
+    estimate = query.estimate_cost(query.restrict_table(table), Share(plan, probe, rho, probe))
     if (
         estimate.error is None
         or len(estimate.parts) != 1
@@ -208,7 +208,7 @@ def least_error(
 ) -> list[CostEstimate]:
     """A cost estimate for each query; those that are measured at once have one `joint`."""
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
-    if any(estimate.charge.alone for estimate in evenly):
+    if any(estimate.spend.alone for estimate in evenly):
         return evenly
     spread = [standard_error(estimate) for estimate in evenly]
     worths = _query_weights(queries, evenly, spread)
@@ -225,7 +225,7 @@ def least_error(
             best = estimates
         parts = _improve_parts(units, parts, estimates, worths, 1 if noise == "gaussian" else 2)
     return [
-        replace(estimate, by_weights=before, cautions=query.cautions(query.asked_of(table)))
+        replace(estimate, by_weights=before, cautions=query.cautions(query.restrict_table(table)))
         for estimate, before, query in zip(best, spread, queries, strict=True)
     ]
 
@@ -237,11 +237,11 @@ def estimate_costs(
     estimates = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
         with at(f"queries[{index}]"), query.at_own_key():
-            asked = query.asked_of(table)
+            asked = query.restrict_table(table)
             estimates.append(
                 replace(query.estimate_cost(asked, share), cautions=query.cautions(asked))
             )
-    if len(estimates) > 1 and any(estimate.charge.alone for estimate in estimates):
+    if len(estimates) > 1 and any(estimate.spend.alone for estimate in estimates):
         raise InvalidInput(
             f"one of these {len(estimates)} queries has a promise that does not compose with "
             "others",
@@ -298,7 +298,7 @@ def _merge_queries(
 
     groups: dict[object, list[int]] = {}
     for index, query in enumerate(queries):
-        key = merge_key(query, query.asked_of(table), plan)
+        key = merge_key(query, query.restrict_table(table), plan)
         groups.setdefault(index if key is None else key, []).append(index)
     units = []
     for indices in groups.values():
@@ -318,7 +318,7 @@ def _estimates_by_query(
 
     estimates: dict[int, CostEstimate] = {}
     for unit, share in zip(units, given, strict=True):
-        asked = unit.query.asked_of(table)
+        asked = unit.query.restrict_table(table)
         estimate = unit.query.estimate_cost(asked, share)
         if isinstance(unit.query, JointMeasurement):
             estimates |= dict(zip(unit.indices, unit.query.parts(asked, estimate), strict=True))
@@ -376,7 +376,8 @@ def estimate_batch_cost(
     noise: str = "laplace",
     capped: bool = False,
 ) -> list[CostEstimate]:
-    """What a batch costs under a plan and how good its answers will be.
+    """What a batch costs under a plan and how good its answers will be. It depends on the schema
+    and the arguments alone, so that a batch which is priced again at once costs nothing.
 
     Args:
         spent: what was spent of the plan before.
@@ -392,11 +393,15 @@ def estimate_batch_cost(
     """
     asked = read_queries(queries)
     unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
-    if split == OPTIMAL_SPLIT:
-        estimates = least_error(asked, table, unspent, noise)
-    else:
-        estimates = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
-    return caution_unused_delta(plan, caution_smaller_noise(table, unspent, estimates))
+    batch = asked, unspent, split, noise
+    if table.last_estimate is None or table.last_estimate[0] != batch:
+        if split == OPTIMAL_SPLIT:
+            made = least_error(asked, table, unspent, noise)
+        else:
+            made = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
+        made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
+        table.last_estimate = batch, made
+    return list(table.last_estimate[1])
 
 
 def caution_smaller_noise(
@@ -423,7 +428,7 @@ def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate
         return 0.0
     part = share.rho / Fraction(unspent.rho, encoding.EPSILON_UNITS)
     pure = Share(share.plan, part * Fraction(unspent.epsilon, encoding.EPSILON_UNITS))
-    asked = query.asked_of(table)
+    asked = query.restrict_table(table)
     if isinstance(query, Linear):
         grouped = bool(query.cells(asked).columns)
         other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]

@@ -201,6 +201,7 @@ def parse_condition(text: object, table: Any) -> Any:
         InvalidInput: not a row expression, by its text and the schema alone.
     """
     import sqlglot
+    from sqlglot import Dialect
     from sqlglot.errors import SqlglotError
 
     if not isinstance(text, str) or not text.strip():
@@ -219,7 +220,7 @@ def parse_condition(text: object, table: Any) -> Any:
             raise refuse_condition(
                 f"where has a comment or a semicolon: {short_text(text)}", text, "leave it out"
             )
-        parsed = sqlglot.parse(text, read="duckdb")
+        parsed = Dialect.get_or_raise("duckdb").parser().parse(tokens, text)
     except (SqlglotError, RecursionError):
         raise refuse_condition(
             f"where cannot be parsed: {short_text(text)}",

@@ -307,14 +307,18 @@ ROWS_PART = Aggregate("rows", Fraction(1), 1, 1)
 
 def eligible_rows(table: Table, where: str | None) -> Any:
     """The rows that have a privacy unit (NaN is none) and meet the condition."""
-    rows = table.data
-    if not table.by_row:
-        rows = rows_with_unit(rows, table.privacy_unit)
+    rows = table.data if table.by_row else rows_with_unit(table.data, table.privacy_unit)
+    return filter_rows(rows, table, where)
+
+
+def filter_rows(rows: Any, table: Table, where: str | None) -> Any:
+    """The rows of a table that meet a condition."""
     if where is None:
         return rows
     with at("where"):
         known = add_levels(rows, table.domains, where)
-        return known.filter(parse_condition(where, known)).select(*rows.columns)
+        kept = known.filter(parse_condition(where, known))
+        return kept if known is rows else kept.select(*rows.columns)
 
 
 def owner_column(rows: Any, table: Table) -> dict[str, Any]:

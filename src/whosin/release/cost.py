@@ -11,7 +11,7 @@ with the larger ε of the plan without a δ; `CostEstimate.cautions` then says s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import (
     GaussianNoise,
     LaplaceNoise,
@@ -166,7 +166,7 @@ class CostEstimate:
 
     query: Any
     share: Share
-    charge: Charge
+    spend: Spend
     noise: str
     error: float | None = None
     within: float | None = None
@@ -249,9 +249,9 @@ def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[
 
 def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
     """Whether what is debited is not pure ε, or is a promise of its own."""
-    if estimate.charge.alone:
+    if estimate.spend.alone:
         return True
-    cost = estimate.charge.cost(relation)
+    cost = estimate.spend.cost(relation)
     return cost.delta > 0 or cost.epsilon == encoding.INFINITE_UNITS or estimate.share.rho > 0
 
 
@@ -268,3 +268,8 @@ def apportion_cost(cost: Cost, count: int) -> list[Cost]:
         )
         for each in range(count)
     ]
+
+
+def paid_estimates(estimates: Iterable[CostEstimate]) -> list[CostEstimate]:
+    """What is debited for cost estimates, each once."""
+    return list({id(estimate.paid): estimate.paid for estimate in estimates}.values())

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -237,12 +237,12 @@ class Range:
                 value=step,
             )
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[Fraction, Fraction]:
         """The ends of the clamp as exact rationals."""
         return rational(self.lower, "lower"), rational(self.upper, "upper")
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """The step of the range as an exact rational."""
         if self.step is not None:
@@ -257,7 +257,7 @@ class Range:
             unit /= 10
         return unit
 
-    @property
+    @cached_property
     def units(self) -> tuple[int, int]:
         """The clamp in whole steps: the multiples of the step inside [lower, upper]."""
         low, high = self.bounds

@@ -123,7 +123,8 @@ def read_tables(given: object) -> tuple[Further, ...]:
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
     given = FurtherTableSection.read(data, "table").given
     kind = LookupTable if given.pop("public", False) else FurtherTable
-    for key in given.keys() - {each.name for each in fields(kind)}:
+    known = {each.name for each in fields(kind)}
+    for key in (each for each in given if each not in known):
         if kind is FurtherTable:
             raise InvalidInput(
                 f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}",

@@ -88,12 +88,12 @@ class Scenario:
         with self.at_budget():
             return estimate_batch_cost(opened, self.plan, self.queries, **self.budget)
 
-    def counted(self, table: Table) -> list[ContributionPolicy]:
+    def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
         result = []
         for index, query in enumerate(self.queries):
             with at(f"queries[{index}]"), query.at_own_key():
-                result.append(query.counted(query.asked_of(table)))
+                result.append(query.contribution_policy(query.restrict_table(table)))
         return result
 
     def release(self, session: Session, watch: Watch | None = None) -> Release:
@@ -112,14 +112,14 @@ class Scenario:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
         batch is estimated before a new request, so that what is wrong with it is found before a
         budget is opened."""
-        table, estimates = self.open_table(), None
+        table = self.open_table()
         if request is None:
-            estimates = self.estimate_cost(table)
+            self.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
         with self.at_budget():
-            session = Session(
+            return Session(
                 table,
                 self.plan,
                 ledger if ledger is not None else self.ledger,
@@ -129,9 +129,6 @@ class Scenario:
                 amend=amend,
                 queries=self.queries,
             )
-        if estimates is not None:
-            session.expect(self.queries, estimates, **self.budget)
-        return session
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:

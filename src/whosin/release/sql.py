@@ -104,10 +104,10 @@ def _check_queries(queries: tuple[Query, ...], table: Table) -> tuple[Query, ...
     told as well."""
     for index, query in enumerate(queries):
         with at(f"queries[{index}]"):
-            known = query.asked_of(table)
+            known = query.restrict_table(table)
             eligible_rows(known, query.where)
             with query.at_own_key():
-                query.counted(known)
+                query.contribution_policy(known)
                 if isinstance(query, Linear):
                     query.parts(known)
     return queries

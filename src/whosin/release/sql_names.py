@@ -158,7 +158,8 @@ def joined_tables(joins: list[Any], table: Table, main: frozenset[str]) -> list[
 def _read_join(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
     from sqlglot import exp
 
-    people, public = table.database.tables, table.database.lookups
+    related = table.database
+    people, public = ({}, {}) if related is None else (related.tables, related.lookups)
     names = {name.lower(): name for name in (*people, *public)}
     joined, side = join.this, (str(join.side).upper(), str(join.kind).upper())
     plain = isinstance(joined, exp.Table) and isinstance(joined.this, exp.Identifier)

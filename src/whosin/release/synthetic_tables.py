@@ -8,20 +8,27 @@ rows. Without choosing, the first three are one part, spent on the asked tables 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, read_ranged
+from whosin.ledger import Ledger
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
+from whosin.plain_files import remove_unlocked, remove_unlocked_folders
 from whosin.release import synthetic_selection
 from whosin.release.cost import CONFIDENCE_LEVEL, Share
+from whosin.release.engines.base import DIGEST_LETTERS, list_drafts
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import NoisyTable
+from whosin.release.queries.base import FILE_COLUMNS
 from whosin.release.queries.marginals import Marginals
 from whosin.release.scan import TableScan
 from whosin.release.synthetic_models import (
@@ -311,3 +318,31 @@ def _estimate_total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: li
             result.append(float(table.sum()))
             weights.append(1 / (each.noise.variance * table.size))
     return max(1.0, float(np.average(result, weights=weights)))
+
+
+def draft_owner(ledger: Ledger, dataset: str) -> str:
+    """What tells the drafts of a dataset in a ledger from those of others."""
+    return hashlib.sha256(f"{ledger.name}\0{dataset}".encode()).hexdigest()[:16]
+
+
+def remove_drafts(ledger: Ledger, dataset: str, folder: Path) -> None:
+    """Remove the drafts of synthetic tables that killed processes left in a folder, unless the
+    ledger has stored them: each is a second table for one debit, and never published."""
+    left = list_drafts(folder, draft_owner(ledger, dataset))
+    if not left:
+        return
+    stored = {each[:DIGEST_LETTERS] for each in _stored_digests(ledger, dataset)}
+    unstored = [path for path, digest in left.items() if digest not in stored]
+    remove_unlocked(unstored)
+    remove_unlocked_folders(unstored)
+
+
+def _stored_digests(ledger: Ledger, dataset: str) -> set[str]:
+    """Of the files that requests have written."""
+    _, _, answers = ledger.evidence(dataset)
+    result = set()
+    for text in answers.values():
+        answer = json.loads(text)
+        if isinstance(answer, dict) and answer.get("columns") == FILE_COLUMNS:
+            result.add(str(answer["rows"][0][FILE_COLUMNS.index("digest")]))
+    return result

@@ -50,6 +50,7 @@ from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
 
 if TYPE_CHECKING:
+    from whosin.release.cost import CostEstimate
     from whosin.release.queries import Query
 
 PLANNING_PATIENCE = 1.0
@@ -120,6 +121,8 @@ class Table:
         self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in further)
         self.features = read_features(features) if features != () else ()
         self.of_people = False
+        self.shapes: dict[str, Any] = {}
+        self.last_estimate: tuple[object, list[CostEstimate]] | None = None
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())
@@ -135,9 +138,11 @@ class Table:
                 "a column of numbers, text or dates",
                 f"one of {self.type(self.privacy_unit)}",
             )
-        self.own = self.kinds
-        self.database = self._related(own, opened)
-        self.kinds = self.database.kinds
+        self.own, self._opened = self.kinds, own
+        self.database: Database | None = None
+        if self.tables or self.features:
+            self.database = self._related(own, opened)
+            self.kinds = self.database.kinds
         self.domains: dict[str, Domain] = {}
         self._declare(domains or {})
         check_levels(self.domains, self.columns)
@@ -168,7 +173,8 @@ class Table:
                 if column in features:
                     read = read_domain(column, self._looked_up(domain))
                     self.domains[column] = replace(read, constant=True)
-        self.database.prepare(self.domains)
+        if self.database is not None:
+            self.database.prepare(self.domains)
         for column, domain in domains.items():
             with at(f"domains.{column}"):
                 name = self.column(column, "column")
@@ -180,14 +186,14 @@ class Table:
         keys = domain if isinstance(domain, Mapping) else {"values": domain}
         named = keys.get("values")
         table, point, column = named.partition(".") if isinstance(named, str) else ("", "", "")
-        if not point or table not in self.database.lookups:
+        if not point or self.database is None or table not in self.database.lookups:
             return domain
         return {**keys, "values": self.database.lookups[table].values(column)}
 
     @cached_property
     def data(self) -> Any:
         """All rows, with everything that belongs to them."""
-        return self.database.rows()
+        return self._opened if self.database is None else self.database.rows()
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
@@ -196,12 +202,24 @@ class Table:
         Args:
             rows: the question is about rows, whatever it names.
         """
-        if not self.tables and not self.features:
+        if self.database is None:
             return self
         result, used = copy(self), frozenset(names).intersection(self.columns)
         result.of_people = not rows and self.database.of_people(used)
         result.data = self.database.people(used) if result.of_people else self.database.rows(used)
         return result
+
+    def on_rows(self, rows: Any) -> Table:
+        """The same table, with other rows of the same columns."""
+        result = copy(self)
+        result.data = rows
+        return result
+
+    @cached_property
+    def split_source(self) -> Any:
+        """What the shapes of scans are about (see `Engine.split_source`), where each question is
+        about the same rows but for its condition."""
+        return self.engine.split_source(self.data) if self.database is None else None
 
     @property
     def one_row(self) -> bool:
@@ -535,7 +553,7 @@ def register_table(
     rows_most, groups_most = table.max_rows_per_group, table.max_groups
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
-            own = query.bounds(query.asked_of(table))
+            own = query.bounds(query.restrict_table(table))
             rows_most = max(rows_most, own.max_rows_per_group)
             groups_most = max(groups_most, own.max_groups)
     return Registration(
@@ -554,7 +572,7 @@ def register_table(
 def register_question(registration: Registration, query: Query, table: Table) -> Registration:
     """What one question is about: the domains of its columns, its own bounds and universe."""
     asked = registration.about(query.names(table), universe_digest(query))
-    return replace(asked, **vars(query.bounds(query.asked_of(table))))
+    return replace(asked, **vars(query.bounds(query.restrict_table(table))))
 
 
 def universe_digest(query: Query) -> str | None:
@@ -571,6 +589,7 @@ def _privacy_unit(table: Table) -> str:
 
 def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     """A further table as plain data; its fingerprints are beside the table's own."""
+    assert table.database is not None
     opened = table.database.opened[declared.name]
     data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
     if isinstance(declared, FurtherTable):

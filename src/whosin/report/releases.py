@@ -43,8 +43,8 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
-        "question": dict(estimate.charge.what),
-        "costs": {relation: cost_data(cost) for relation, cost in estimate.charge.costs.items()},
+        "question": dict(estimate.spend.what),
+        "costs": {relation: cost_data(cost) for relation, cost in estimate.spend.costs.items()},
         "noise": estimate.noise,
         "error": estimate.error,
         "within": estimate.within,
@@ -82,9 +82,9 @@ def describe_estimates(
         for estimate in estimates
         if estimate.tables
     ]
-    total = sum((estimate.charge.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
     whole = f"In all {cost_words(total)} of {budget_words(plan)}."
-    if any(estimate.charge.alone for estimate in estimates):
+    if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = []
     if remaining is not None:
@@ -138,7 +138,7 @@ def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
     rows = [
         (
             estimate.query.title,
-            cost_words(estimate.charge.cost(plan.relation)),
+            cost_words(estimate.spend.cost(plan.relation)),
             _format_optional(estimate.error),
             ""
             if estimate.within is None or estimate.within_words

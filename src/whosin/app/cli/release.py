@@ -208,7 +208,7 @@ def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     loaded = load_scenario(scenario, asked=None)  # one made for `whosin sql` has no queries
     asked = [query.where for query in loaded.queries if query.where is not None]
     table = loaded.open_table()
-    findings = check_table(table, list(dict.fromkeys(asked)), loaded.counted(table))
+    findings = check_table(table, list(dict.fromkeys(asked)), loaded.contribution_policies(table))
     figures = [vars(finding) for finding in findings]
     data = {"private": True, "warning": CURATOR_NOTE, "findings": figures}
     print_result(json, data, describe_inspection, CURATOR_NOTE, findings)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from typing import Annotated, Any
+from dataclasses import fields, replace
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi import Query as fastapi_Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from whosin.app.scenario_schema import query_keys
+from whosin.app.scenario_schema import QueryKey, query_keys
 from whosin.app.web import folder, tasks
 from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
@@ -23,6 +22,7 @@ from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.synthetic import LEARNED_KEYS, MARGINALS_METHOD, SYNTHETIC_METHODS
 from whosin.scenario_model import ScenarioModel, match_fields
 
 PAGE_PARAMETERS = ("family",)
@@ -42,23 +42,53 @@ IN_PLACE = (
     "universe",
 )
 """Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
-kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
-class QueryField(BaseModel):
-    """A key of a kind of question that a page asks for as it is.
+class QueryForm(NamedTuple):
+    """How a page asks for a kind of question.
 
-    `match_fields` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or
-    "ranges" (pairs of ends by column); with `choices` it is one of them, or for a flag true as
-    well. With `only_with` it belongs to one word of another key.
+    Attributes:
+        label: what it asks.
+        column: which columns it may be about: "numbers", "cells" (values or bins) or "any".
+        extra: a key that is asked for first: the key, what to call it, an example.
     """
 
-    key: str
-    takes: str
-    choices: list[str]
-    default: str
-    only_with: list[str]
-    help: str
+    label: str
+    column: str = ""
+    extra: tuple[str, ...] = ()
+
+
+QUERY_FORMS = {
+    "count": QueryForm("how many people there are"),
+    "rows": QueryForm("how many rows there are"),
+    "sum": QueryForm("the sum of a column", "numbers"),
+    "mean": QueryForm("the mean of a column", "numbers"),
+    "variance": QueryForm("the variance of a column", "numbers"),
+    "deviation": QueryForm("the standard deviation of a column", "numbers"),
+    "histogram": QueryForm("how many people by a column", "cells"),
+    "keys": QueryForm("values that were not declared (needs δ)", "any"),
+    "quantile": QueryForm(
+        "a quantile of a column", "numbers", ("quantile", "share of the rows below", "0.25")
+    ),
+    "median": QueryForm("the median of a column", "numbers"),
+    "top": QueryForm("the most frequent values", extra=("k", "how many", "3")),
+    "maximum": QueryForm("the largest of a list of candidates"),
+    "synthetic": QueryForm(
+        "a synthetic table", extra=("path", "name of the file", "synthetic.parquet")
+    ),
+    "marginals": QueryForm(
+        "tables by several columns, all at once", extra=("order", "columns of a table, at most")
+    ),
+}
+"""Kinds that are not listed have a form by their keys."""
+KEYS_OF_WORDS = {
+    "synthetic": {
+        "prior": ["method", SYNTHETIC_METHODS[0]],
+        **{key: ["method", MARGINALS_METHOD] for key in LEARNED_KEYS},
+    }
+}
+"""Keys that belong to one word of another key, with both."""
+kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
 class QueryKind(BaseModel):
@@ -69,7 +99,7 @@ class QueryKind(BaseModel):
     keys: list[str]
     column: str
     extra: list[str]
-    more: list[QueryField]
+    more: list[QueryKey]
     needs_delta: bool
     writes_file: bool
 
@@ -136,30 +166,24 @@ def kinds() -> Kinds:
 
 
 def _query_kind(kind: type[Query]) -> QueryKind:
+    keys = [each.name for each in fields(kind)]
+    label = kind.kind.replace("-", " ")
+    form = QUERY_FORMS.get(kind.kind, QueryForm(label, "any" if "column" in keys else ""))
+    only_with = KEYS_OF_WORDS.get(kind.kind, {})
     return QueryKind(
         kind=kind.kind,
-        label=kind.label,
-        keys=[each.name for each in fields(kind)],
-        column=kind.column_takes,
-        extra=[part for part in kind.example if part],
-        more=list(_query_fields(kind)),
+        label=form.label,
+        keys=keys,
+        column=form.column,
+        extra=list(form.extra),
+        more=[
+            replace(key, only_with=only_with.get(key.key, ()))
+            for key in query_keys(kind)
+            if key.key not in (*IN_PLACE, *form.extra[:1])
+        ],
         needs_delta=kind.needs_delta,
         writes_file=kind.writes_file,
     )
-
-
-def _query_fields(kind: type[Query]) -> Iterator[QueryField]:
-    """The keys that a page asks for in no special way, by what they take."""
-    for key in query_keys(kind):
-        if key.name not in (*IN_PLACE, kind.example[0]):
-            yield QueryField(
-                key=key.name,
-                takes=key.takes,
-                choices=list(kind.choices.get(key.name, ())),
-                default=key.default,
-                only_with=list(kind.only_with.get(key.name, ())),
-                help=key.help,
-            )
 
 
 files_router = APIRouter(tags=["files"], route_class=BoundedRoute)

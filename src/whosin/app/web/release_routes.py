@@ -108,13 +108,13 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         estimates = scenarios.estimates_for(scenario, table)
         budget_state = scenarios.dataset_budget_state(settings, table.name)
         relation = scenario.plan.relation
-        total = sum((estimate.charge.cost(relation) for estimate in estimates), Cost(0, 0))
+        total = sum((estimate.spend.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
         return EstimateView(
             dataset=table.name,
             estimates=[
                 plain_json(estimate_data(estimate))
-                | {"cost": cost_words(estimate.charge.cost(relation))}
+                | {"cost": cost_words(estimate.spend.cost(relation))}
                 for estimate in estimates
             ],
             total=cost_words(total),

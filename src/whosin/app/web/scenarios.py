@@ -25,12 +25,14 @@ from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
 from whosin.ledger.budget import Budget
 from whosin.ledger.registration import RegisteredTable
+from whosin.ledger.registry import describe_unnamed
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
+from whosin.release.cost import paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
+from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 from whosin.scenario_model import (
     AdversarySection,
@@ -262,7 +264,7 @@ def refusal_reason(
         if visitor.curator and budget_state.registered.registration.universe is None:
             registration = replace(registration, universe=None)
         budget_state.registered.check(table.name, registration)
-        bare = [replace(estimate.charge, registration=registration) for estimate in estimates]
+        bare = [replace(estimate.spend, registration=registration) for estimate in estimates]
         registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
         return str(error)

@@ -64,6 +64,24 @@ class RedrawnFile:
     batch: Callable[[Array], Any]
 
 
+@dataclass(frozen=True)
+class FilteredScan:
+    """An expression in two parts, so that an engine compiles the larger one once for all questions
+    that differ in their conditions alone.
+
+    Attributes:
+        rows: the rows that meet a condition, with all columns of the table.
+        shape: what is asked of them, as an expression on a table of these columns that is called
+            `ELIGIBLE_ROWS`.
+    """
+
+    rows: Any
+    shape: Any
+
+
+ELIGIBLE_ROWS = "eligible_rows"
+
+
 class Engine(Protocol):
     """Opens tables and runs expressions."""
 
@@ -84,6 +102,11 @@ class Engine(Protocol):
             with further_source(index):
                 result.append(self.open(source))
         return result
+
+    def split_source(self, data: Any) -> Any:
+        """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the shapes of
+        `FilteredScan`; None where expressions have to be whole."""
+        return None
 
     def check(self, expression: Any) -> None:
         """Plan the whole expression and read no row; raise what running it would."""

@@ -237,6 +237,11 @@ class ConfinedDatabase:
             self._fetched = FetchedTables(self.connection)
         return self.table(self._fetched.add(table))
 
+    @property
+    def fetches(self) -> bool:
+        """Whether rows of other databases are brought here for each expression."""
+        return self._fetched is not None
+
     def filled(self, expression: Any) -> contextlib.AbstractContextManager[None]:
         """The rows of other databases that an expression needs are here in this block."""
         if self._fetched is None:

@@ -24,7 +24,9 @@ from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines import files as engines_files
 from whosin.release.engines.base import (
+    ELIGIBLE_ROWS,
     Engine,
+    FilteredScan,
     Progress,
     RedrawnFile,
     RowCounter,
@@ -63,6 +65,8 @@ class SpillFolder(PrivateFolder):
         super().__init__(SPILL_PREFIX, home)
 
 
+CHECKED_NAME = "whosin_checked"
+"""What a query is called that was planned and not run."""
 BATCH_ROWS = 1_000_000
 """Rows that are drawn and written at a time."""
 STREAM_ROWS = 2**18
@@ -99,6 +103,7 @@ class DuckDB(Engine):
         self._opened: list[ConfinedDatabase] = []
         self._unused: list[ConfinedDatabase] = []
         self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._planned: weakref.WeakSet[Any] = weakref.WeakSet()
         # Also when the program ends, or nobody refers to the engine any longer.
         self._close = weakref.finalize(self, _let_go, self._opened, self._unused, self._folder)
         try:
@@ -152,10 +157,26 @@ class DuckDB(Engine):
         except Exception:
             raise refuse_unreadable(source, kind) from None
 
+    def split_source(self, data: Any) -> Any:
+        """The same, except where rows are fetched for an expression: only what it names is."""
+        from ibis.expr.operations import DatabaseTable
+
+        home = self._home(data)
+        if home.fetches:
+            return None
+        return DatabaseTable(ELIGIBLE_ROWS, data.schema(), home.backend).to_expr()
+
     def check(self, expression: Any) -> None:
-        """Plan it, and read no row."""
-        home = self._home(expression)
-        home.connection.execute(f"EXPLAIN {self._sql(home, expression)}").fetchall()
+        """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
+        the same columns whichever they are, so that of others the rows alone are planned."""
+        home, part = self._home(expression), expression
+        planned = part.shape.op() if isinstance(part, FilteredScan) else part.op()
+        if isinstance(part, FilteredScan) and planned in self._planned:
+            part = part.rows
+            planned = part.op()
+        if planned not in self._planned:
+            home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
+            self._planned.add(planned)
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it.
@@ -270,11 +291,15 @@ class DuckDB(Engine):
         )
 
     def _home(self, expression: Any) -> ConfinedDatabase:
-        backend = expression.get_backend()
+        rows = expression.rows if isinstance(expression, FilteredScan) else expression
+        backend = rows.get_backend()
         return next(each for each in self._opened if each.backend is backend)
 
     def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
         """An expression's SQL, compiled once: what was checked is what runs."""
+        if isinstance(expression, FilteredScan):
+            rows, shape = (self._sql(home, part) for part in (expression.rows, expression.shape))
+            return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({rows}) SELECT * FROM ({shape})"
         operation = expression.op()
         if operation not in self._compiled:
             home.bring(memory_tables(expression))
@@ -282,13 +307,12 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
-        answer = home.connection.sql(self._sql(home, expression))
-        schema = expression.schema().to_pyarrow()
+        shape = expression.shape if isinstance(expression, FilteredScan) else expression
+        schema = shape.schema().to_pyarrow()
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
-        kinds = [(each, str(kind)) for each, kind in zip(schema, answer.types, strict=True)]
-        if any(kind == "HUGEINT" and str(each.type) == "int64" for each, kind in kinds):
-            answer = answer.project(", ".join(_narrow_sum(each, kind) for each, kind in kinds))
+        columns = ", ".join(map(_narrow_sum, schema))
+        answer = home.connection.sql(f"SELECT {columns} FROM ({self._sql(home, expression)})")
         result = answer.to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
 
@@ -310,12 +334,10 @@ def _engine_settings(memory: str | None, threads: int | None) -> list[tuple[str,
     return result
 
 
-def _narrow_sum(field: Any, kind: str) -> str:
+def _narrow_sum(field: Any) -> str:
     """A column as SQL, a whole number of 64 bits where it is to be one."""
     name = sql_identifier(field.name)
-    if kind == "HUGEINT" and str(field.type) == "int64":
-        return f"CAST({name} AS BIGINT) AS {name}"
-    return name
+    return f"CAST({name} AS BIGINT) AS {name}" if str(field.type) == "int64" else name
 
 
 def _check_existing(path: str | Path) -> Path:

@@ -8,18 +8,21 @@ whose shape the domains fix. The ledger's debit comes between the two.
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value, spell
 from whosin.exact import Array, rational
-from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
+from whosin.ledger.budget import COUNTED_NOTION, Spend, describe_promise
+from whosin.ledger.encoding import canonical_json
 from whosin.release.column_expressions import base_column, root_column
 from whosin.release.conditions import condition_columns
 from whosin.release.contribution_bounds import (
@@ -29,6 +32,7 @@ from whosin.release.contribution_bounds import (
     CostWarning,
     clamp_ends,
     eligible_rows,
+    filter_rows,
     may_vary,
     outside_values,
 )
@@ -42,13 +46,14 @@ from whosin.release.cost import (
     noisy_parts,
 )
 from whosin.release.domains import MAX_BOUND
-from whosin.release.engines.base import Progress
+from whosin.release.engines.base import FilteredScan, Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
 MAX_NAME_LENGTH = 120
 MAX_FACTOR = 10**9
+MAX_KEPT_SHAPES = 1_000
 STATISTIC_WORDS = (
     *("average", "avg", "max", "median", "min", "minimum", "mode", "percentile"),
     *("quartile", "range", "std", "stddev", "var"),
@@ -75,16 +80,8 @@ class Query(ABC):
     """
 
     kind: ClassVar[str]
-    label: ClassVar[str]
-    """What it asks, for people who choose one."""
-    column_takes: ClassVar[str] = ""
-    """Which columns it may be about: "numbers", "cells" (values or bins), "any"; "" for none."""
-    example: ClassVar[tuple[str, str, str]] = ("", "", "")
-    """A key of its own that a page asks for: the key, what to call it, an example."""
     choices: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Keys that take one of some words, the default first."""
-    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Keys that belong to one word of another key, with both."""
     needs_delta: ClassVar[bool] = False
     """Whether it needs a part of the plan's δ."""
     writes_file: ClassVar[bool] = False
@@ -126,7 +123,7 @@ class Query(ABC):
         """Scan, add noise, and return JSON data: {"columns": […], "rows": [[…], …], …}."""
 
     @abstractmethod
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         """What of a privacy unit's rows counts in the answer."""
 
     def names(self, table: Table) -> frozenset[str]:
@@ -142,9 +139,30 @@ class Query(ABC):
         result |= {name for name in table.levels if name in str(self.where)}
         return frozenset(result | {root_column(table.domains, name) for name in result})
 
-    def asked_of(self, table: Table) -> Table:
+    def restrict_table(self, table: Table) -> Table:
         """The table as this query needs it."""
+        if table.database is None:
+            return table
         return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
+
+    def plan_scan(self, table: Table, build: Callable[[Any, Table], Any]) -> Any:
+        """What the engine will scan, checked. What is asked without the condition is built and
+        compiled once, on the rows that meet it.
+
+        Args:
+            build: the expression of a query of this kind on a table.
+        """
+        source = table.split_source
+        if source is None:
+            return table.check(build(self, table))
+        shape = replace(self, where=None, name="")
+        key = canonical_json(shape.question())
+        if key not in table.shapes:
+            if len(table.shapes) >= MAX_KEPT_SHAPES:
+                table.shapes.clear()
+            table.shapes[key] = build(shape, table.on_rows(source))
+        rows = filter_rows(table.data, table, self.where)
+        return table.check(FilteredScan(rows, table.shapes[key]))
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of a privacy unit count, at most."""
@@ -204,14 +222,14 @@ class Query(ABC):
         """What to call the answer."""
         return self.name or self.kind
 
-    def asked(self, table: Table) -> dict[str, Any]:
+    def describe_question(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
-        return self.question() | {COUNTED_NOTION: self.counted(table).to_dict()}
+        return self.question() | {COUNTED_NOTION: self.contribution_policy(table).to_dict()}
 
-    def charged_alone(self, table: Table, share: Share, words: str) -> Charge:
-        """The charge of a release with a promise of its own, which must be a dataset's only one."""
+    def spend_alone(self, table: Table, share: Share, words: str) -> Spend:
+        """The spend of a release with a promise of its own, which must be a dataset's only one."""
         promise = describe_promise(share.plan)
-        return Charge(self.asked(table), {}, words, alone=True, promise=promise)
+        return Spend(self.describe_question(table), {}, words, alone=True, promise=promise)
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""
@@ -224,24 +242,15 @@ class Query(ABC):
 
 
 class QueryKinds(Mapping[str, type[Query]]):
-    """Queries by their kinds, each imported when it is looked up."""
+    """Queries by their kinds, each imported when it is looked up. A kind is its class in small
+    letters; `__init__.pyi` lists the classes, in the order in which people are shown them."""
 
-    classes: ClassVar[Mapping[str, str]] = {
-        "count": "Count",
-        "rows": "Rows",
-        "sum": "Sum",
-        "mean": "Mean",
-        "variance": "Variance",
-        "deviation": "Deviation",
-        "histogram": "Histogram",
-        "keys": "Keys",
-        "quantile": "Quantile",
-        "median": "Median",
-        "top": "Top",
-        "maximum": "Maximum",
-        "synthetic": "Synthetic",
-        "marginals": "Marginals",
-    }
+    @cached_property
+    def classes(self) -> dict[str, str]:
+        """The name of each kind's class."""
+        listed = Path(__file__).with_name("__init__.pyi").read_text("utf-8")
+        named = re.findall(r" as (\w+)$", listed, flags=re.MULTILINE)
+        return {name.lower(): name for name in named if name.istitle() and name != "Query"}
 
     def __getitem__(self, kind: str) -> type[Query]:
         found: type[Query] = getattr(import_module("whosin.release.queries"), self.classes[kind])
@@ -354,7 +363,7 @@ class Linear(Query):
         """What the answer is grouped by."""
         return GroupGrid.of(table, self.by)
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
         groups = bounds.max_groups if cells.columns else None
         outside = outside_values(cells.columns, cells.domains)
@@ -369,10 +378,10 @@ class Linear(Query):
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = noisy_parts(self.parts(table), share, bounds, grouped)
-        expression = table.check(self.exact(table, cells))
-        charge = Charge(self.asked(table), noise_costs(noisy, bounds, grouped))
+        expression = self.plan_scan(table, lambda query, rows: query.exact(rows, cells))
+        spend = Spend(self.describe_question(table), noise_costs(noisy, bounds, grouped))
         estimate = CostEstimate(
-            self, share, charge, _describe_noises(noisy), parts=noisy, expression=expression
+            self, share, spend, _describe_noises(noisy), parts=noisy, expression=expression
         )
         if len(noisy) > 1:
             return estimate
@@ -382,8 +391,9 @@ class Linear(Query):
         cells = self.cells(table)
         result = table.engine.run(estimate.expression, progress)
         exact = cells.dense(result, [each.part.name for each in estimate.parts])
-        pairs = zip(exact, estimate.parts, strict=True)
-        sums = [one + each.noise.draw(cells.count) for one, each in pairs]
+        sums = []
+        for one, each in zip(exact, estimate.parts, strict=True):
+            sums.append(one + each.noise.draw(cells.count))
         values, low, high = self.finish(table, sums, estimate.parts)
         rows = [
             [*label, plain_number(value), plain_number(least), plain_number(most)]
@@ -420,9 +430,9 @@ class Numeric(Linear):
         """The factor and the offset as exact rationals."""
         return rational(self.factor, "factor"), rational(self.offset, "offset")
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         ranges = {self.column: clamp_ends(table.range(self.column))}
-        return replace(super().counted(table), ranges=ranges)
+        return replace(super().contribution_policy(table), ranges=ranges)
 
     def cautions(self, table: Table) -> tuple[CostWarning, ...]:
         return (

@@ -27,7 +27,7 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Charge, Cost
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Cost, Spend
 from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -63,7 +63,6 @@ class Count(Linear):
     """How many privacy units have a row that meets the condition; by cell, each in a few cells."""
 
     kind: ClassVar[str] = "count"
-    label: ClassVar[str] = "how many people there are"
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         planned = planned_count(share.plan)
@@ -76,9 +75,10 @@ class Count(Linear):
         not know about others, which a condition or groups would narrow down."""
         noise = noise_words(planned)
         words = f"a count as planned against {share.plan.family.symbol}, {noise}"
-        charge = self.charged_alone(table, share, words)
-        expression = table.check(self.exact(table, self.cells(table)))
-        known = charge, noise, planned.error, planned.interval_radius(), (planned,)
+        spend = self.spend_alone(table, share, words)
+        cells = self.cells(table)
+        expression = self.plan_scan(table, lambda query, rows: query.exact(rows, cells))
+        known = spend, noise, planned.error, planned.interval_radius(), (planned,)
         return CostEstimate(self, share, *known, expression=expression)
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -87,8 +87,8 @@ class Count(Linear):
     def bounds(self, table: Table) -> ContributionBounds:
         return ContributionBounds(1, super().bounds(table).max_groups)
 
-    def counted(self, table: Table) -> ContributionPolicy:
-        return replace(super().counted(table), max_rows_per_group=None)
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
+        return replace(super().contribution_policy(table), max_rows_per_group=None)
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         return contribution_bounds.count_people(
@@ -123,7 +123,6 @@ class Rows(Linear):
     """How many rows meet the condition, a few rows per privacy unit."""
 
     kind: ClassVar[str] = "rows"
-    label: ClassVar[str] = "how many rows there are"
     about_rows: ClassVar[bool] = True
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -151,8 +150,6 @@ class Histogram(Count):
     """
 
     kind: ClassVar[str] = "histogram"
-    label: ClassVar[str] = "how many people by a column"
-    column_takes: ClassVar[str] = "cells"
     column: str
 
     def cells(self, table: Table) -> GroupGrid:
@@ -171,8 +168,6 @@ class Keys(Query):
     """
 
     kind: ClassVar[str] = "keys"
-    label: ClassVar[str] = "values that were not declared (needs δ)"
-    column_takes: ClassVar[str] = "any"
     needs_delta: ClassVar[bool] = True
     column: str
     max_groups: int | None = None
@@ -193,7 +188,7 @@ class Keys(Query):
                 value=str(kind),
             )
         bounds = self._bounds(table)
-        expression = table.check(self._expression(table))
+        expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
         sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
         noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
         threshold = _key_threshold(noise.scale, bounds.max_groups, share.delta)
@@ -206,7 +201,13 @@ class Keys(Query):
         }
         noisy = NoisyAggregate(PEOPLE_PART, noise)
         words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
-        known = Charge(self.asked(table), costs), words, noisy.error, noisy.interval_radius(), parts
+        known = (
+            Spend(self.describe_question(table), costs),
+            words,
+            noisy.error,
+            noisy.interval_radius(),
+            parts,
+        )
         return CostEstimate(self, share, *known, details=threshold, expression=expression)
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
@@ -226,7 +227,7 @@ class Keys(Query):
         names = ("value", "low", "high")
         return {"columns": [free_column_name(self.column, names), *names], "rows": rows}
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         return ContributionPolicy(
             table.privacy_unit, None, self._bounds(table).max_groups, by_row=table.by_row
         )
@@ -279,9 +280,7 @@ class Top(Query):
     """
 
     kind: ClassVar[str] = "top"
-    label: ClassVar[str] = "the most frequent values"
     selects: ClassVar[bool] = True
-    example: ClassVar[tuple[str, str, str]] = ("k", "how many", "3")
     by: Sequence[str] | str
     k: int = 10
 
@@ -292,7 +291,7 @@ class Top(Query):
             raise InvalidInput(
                 f"k is {self.k}, and {choices} groups are declared", field="k", value=self.k
             )
-        expression = table.check(self._expression(table, cells))
+        expression = self.plan_scan(table, lambda query, rows: query._expression(rows, cells))
         alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
         costs = {}
@@ -300,11 +299,14 @@ class Top(Query):
             epsilon, rho = noise.cost(1, self.k, monotonic=monotonic)
             costs[relation] = Cost.pure(epsilon, rho=rho)
         within = float(noise.scale) * math.log(choices * self.k / (1 - CONFIDENCE_LEVEL))
-        words, charge = f"selection among {choices} cells", Charge(self.asked(table), costs)
+        words, spend = (
+            f"selection among {choices} cells",
+            Spend(self.describe_question(table), costs),
+        )
         return CostEstimate(
             self,
             share,
-            charge,
+            spend,
             words,
             within=within,
             within_words="with 95% probability no value that is left out has more than "
@@ -323,7 +325,7 @@ class Top(Query):
         rows = [[rank, *labels[named[index]]] for rank, index in enumerate(chosen, 1)]
         return {"columns": ["rank", *cells.headings("rank")], "rows": rows}
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells = self._cells(table)
         left = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import read_ranged
-from whosin.ledger.budget import Charge
-from whosin.marginals import BudgetAllocation, Workload, spend
+from whosin.ledger.budget import Spend
+from whosin.marginals import BudgetAllocation, Workload, allocate_budget
 from whosin.marginals.allocation import ERROR_GOALS
 from whosin.marginals.workload import Attributes, list_sets
 from whosin.release.contribution_bounds import (
@@ -68,8 +68,6 @@ class Marginals(Query):
     """
 
     kind: ClassVar[str] = "marginals"
-    label: ClassVar[str] = "tables by several columns, all at once"
-    example: ClassVar[tuple[str, str, str]] = ("order", "columns of a table, at most", "")
     choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": ERROR_GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
@@ -94,7 +92,7 @@ class Marginals(Query):
         return CostEstimate(
             self,
             share,
-            Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
+            Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
             noise_words(noisy),
             details={"noisy": noisy, "asked": asked, "scan": scan},
             expression=table.check(scan.expression(table, self.where, rows)),
@@ -116,7 +114,7 @@ class Marginals(Query):
         """How many cells the tables have in all."""
         return self.tables(table).workload.cells_in_all
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)
         outside = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
@@ -260,4 +258,4 @@ def _allocate_budget(
     workload: Workload, noise: str, relation: str, goal: str, rows: int
 ) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
-    return spend(workload, noise, relation, goal, rows)
+    return allocate_budget(workload, noise, relation, goal, rows)

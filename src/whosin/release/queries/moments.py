@@ -183,8 +183,6 @@ class Sum(Numeric):
     """The sum of a column."""
 
     kind: ClassVar[str] = "sum"
-    label: ClassVar[str] = "the sum of a column"
-    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
         domain = table.range(self.column)
@@ -224,9 +222,7 @@ class Mean(Numeric):
     the budget each would give it. `quotients` has the interval."""
 
     kind: ClassVar[str] = "mean"
-    label: ClassVar[str] = "the mean of a column"
     scale: ClassVar[str] = POINT
-    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
         return distance_parts(table.range(self.column))
@@ -257,8 +253,6 @@ class Variance(Numeric):
     square of the mean distance. The budget is split over sum, squares and number of rows."""
 
     kind: ClassVar[str] = "variance"
-    label: ClassVar[str] = "the variance of a column"
-    column_takes: ClassVar[str] = "numbers"
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
         domain = table.range(self.column)
@@ -304,7 +298,6 @@ class Deviation(Variance):
     keep order, so the interval is that of the variance, root by root."""
 
     kind: ClassVar[str] = "deviation"
-    label: ClassVar[str] = "the standard deviation of a column"
 
     def finish(
         self, table: Table, sums: Sequence[Array], noisy: Sequence[NoisyAggregate]

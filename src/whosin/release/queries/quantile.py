@@ -27,7 +27,7 @@ import numpy as np
 from whosin import families
 from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, exact_fraction, format_figures, rational
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Charge, Cost
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import uniform
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -227,7 +227,7 @@ class RankQuery(Query):
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
-        expression = table.check(self._expression(table))
+        expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
         selections = 2 if self.interval else 1
         noise = max(
             (
@@ -246,7 +246,7 @@ class RankQuery(Query):
         return CostEstimate(
             self,
             share,
-            Charge(self.asked(table), costs),
+            Spend(self.describe_question(table), costs),
             words,
             within=within,
             within_words="with 95% probability the rank of the value is off by no more than "
@@ -337,7 +337,7 @@ class RankQuery(Query):
         domain = table.range(self.column)
         return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, bounds = self.cells(table), self.bounds(table)
         return ContributionPolicy(
             table.privacy_unit,
@@ -375,9 +375,6 @@ class Quantile(RankQuery):
     """
 
     kind: ClassVar[str] = "quantile"
-    label: ClassVar[str] = "a quantile of a column"
-    column_takes: ClassVar[str] = "numbers"
-    example: ClassVar[tuple[str, str, str]] = ("quantile", "share of the rows below", "0.25")
     quantile: object = "1/2"
 
     @property
@@ -395,8 +392,6 @@ class Median(RankQuery):
     """The point below which half of the rows lie."""
 
     kind: ClassVar[str] = "median"
-    label: ClassVar[str] = "the median of a column"
-    column_takes: ClassVar[str] = "numbers"
 
     @property
     def below(self) -> Fraction:
@@ -416,7 +411,6 @@ class Maximum(Query):
     """
 
     kind: ClassVar[str] = "maximum"
-    label: ClassVar[str] = "the largest of a list of candidates"
     scale: ClassVar[str] = NAME
     universe: Sequence[Sequence[Any]]
 
@@ -453,9 +447,9 @@ class Maximum(Query):
             )
         expression = table.check(self._expression(table))
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
-        charge = self.charged_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
+        spend = self.spend_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
         return CostEstimate(
-            self, share, charge, f"one of {k} places", details=k, expression=expression
+            self, share, spend, f"one of {k} places", details=k, expression=expression
         )
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
@@ -467,7 +461,7 @@ class Maximum(Query):
         value = plain_number(float(ranked[rank - 1][1]))
         return {"columns": ["value", "places"], "rows": [[value, k]]}
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         return ContributionPolicy(table.privacy_unit)
 
     def ranked(self) -> list[tuple[Any, Fraction]]:

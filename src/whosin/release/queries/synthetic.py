@@ -33,7 +33,7 @@ import numpy as np
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, exact_fraction, exp_down, format_decimals, log_up, probability
 from whosin.extras import require_extras
-from whosin.ledger.budget import Charge, Cost
+from whosin.ledger.budget import Cost, Spend
 from whosin.noise import bernoulli, uniform
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import (
@@ -183,15 +183,9 @@ class Synthetic(Query):
     """
 
     kind: ClassVar[str] = "synthetic"
-    label: ClassVar[str] = "a synthetic table"
-    example: ClassVar[tuple[str, str, str]] = ("path", "name of the file", "synthetic.parquet")
     choices: ClassVar[Mapping[str, Sequence[str]]] = {
         "method": SYNTHETIC_METHODS,
         "choose": tuple(SELECTION_STRATEGIES),
-    }
-    only_with: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "prior": ("method", SYNTHETIC_METHODS[0]),
-        **dict.fromkeys(LEARNED_KEYS, ("method", MARGINALS_METHOD)),
     }
     writes_file: ClassVar[bool] = True
     columns: Sequence[str]
@@ -237,9 +231,11 @@ class Synthetic(Query):
         response = self._response(cells, share.epsilon)
         expression = table.check(self._expression(table, cells))
         self._require_writable(table, path)
-        charge = Charge(self.asked(table), {"replace": Cost.pure(exact_fraction(response.epsilon))})
+        spend = Spend(
+            self.describe_question(table), {"replace": Cost.pure(exact_fraction(response.epsilon))}
+        )
         return CostEstimate(
-            self, share, charge, response.words(), details=response, expression=expression
+            self, share, spend, response.words(), details=response, expression=expression
         )
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
@@ -254,9 +250,9 @@ class Synthetic(Query):
             "rows": [[Path(self.path).name, written.rows, written.digest]],
         }
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         if self.method == MARGINALS_METHOD:
-            return self._asked().counted(table)
+            return self._asked().contribution_policy(table)
         cells = self._cells(table)
         outside = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(table.privacy_unit, 1, **outside, by_row=table.by_row)
@@ -330,9 +326,9 @@ class Synthetic(Query):
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
         self._require_writable(table, path)
-        charge = Charge(self.asked(table), learned.costs)
+        spend = Spend(self.describe_question(table), learned.costs)
         return CostEstimate(
-            self, share, charge, learned.words(), details=learned, expression=expression
+            self, share, spend, learned.words(), details=learned, expression=expression
         )
 
     def _require_columns(self, table: Table, names: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 Contract: no scenario names this kind; `least_error` makes it from counts and group-bys that are
 tables of one workload: the same condition, the same number of rows of a privacy unit, the same rows
 left out by closed domains, and a privacy unit in one cell at most. The rows of a privacy unit that
-count are chosen once, the same for all of them. There is one charge, one scan, one draw of noise
+count are chosen once, the same for all of them. There is one spend, one scan, one draw of noise
 and one stored answer, which holds the answers of all; their cost is divided evenly among them.
 """
 
@@ -18,16 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.exact import Array
-from whosin.ledger.budget import COUNTED_NOTION, Charge
+from whosin.ledger.budget import COUNTED_NOTION, Spend
 from whosin.marginals import (
     BudgetAllocation,
     IntervalRadii,
     Workload,
+    allocate_budget,
     cell_variances,
     estimate_residuals,
     estimate_tables,
     interval_radii,
-    spend,
 )
 from whosin.marginals.workload import Attributes
 from whosin.release.conditions import condition_columns
@@ -68,7 +68,6 @@ class JointMeasurement(Query):
     """
 
     kind: ClassVar[str] = "together"
-    label: ClassVar[str] = "several counts of the same people"
     sums: ClassVar[bool] = True
     members: tuple[Count | Rows, ...]
     worths: tuple[float, ...]
@@ -93,7 +92,7 @@ class JointMeasurement(Query):
     def names(self, table: Table) -> frozenset[str]:
         return frozenset().union(*(each.names(table) for each in self.members))
 
-    def asked_of(self, table: Table) -> Table:
+    def restrict_table(self, table: Table) -> Table:
         known = self.names(table) | condition_columns(self.members[0].where)
         return table.about(known, rows=any(each.about_rows for each in self.members))
 
@@ -103,7 +102,7 @@ class JointMeasurement(Query):
             max(each.max_rows_per_group for each in own), max(each.max_groups for each in own)
         )
 
-    def counted(self, table: Table) -> ContributionPolicy:
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.bounds(table).max_rows_per_group
         outside = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
@@ -111,10 +110,11 @@ class JointMeasurement(Query):
     def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
         return replace(
-            member.counted(table), max_rows_per_group=self.bounds(table).max_rows_per_group
+            member.contribution_policy(table),
+            max_rows_per_group=self.bounds(table).max_rows_per_group,
         )
 
-    def asked(self, table: Table) -> dict[str, Any]:
+    def describe_question(self, table: Table) -> dict[str, Any]:
         counted = [self.counted_of(table, each).to_dict() for each in self.members]
         return self.question() | {COUNTED_NOTION: counted}
 
@@ -155,7 +155,7 @@ class JointMeasurement(Query):
         return CostEstimate(
             self,
             share,
-            Charge(self.asked(table), table_costs(noisy, workload.sizes, rows)),
+            Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
             f"for {len(self.members)} questions at once: {noise_words(noisy)}",
             details={"noisy": noisy, "scan": scan, "errors": np.sqrt(spread).tolist()},
             expression=table.check(scan.expression(table, self.members[0].where, rows)),
@@ -168,20 +168,20 @@ class JointMeasurement(Query):
     def parts(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
         """A cost estimate for each member, whose costs add up to that of all."""
         _, workload, axes = self.workload(table)
-        costs = estimate.charge.costs.items()
+        costs = estimate.spend.costs.items()
         shared = {relation: apportion_cost(cost, len(self.members)) for relation, cost in costs}
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
             error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
             asked = member.question() | {COUNTED_NOTION: self.counted_of(table, member).to_dict()}
-            charge = Charge(asked, {relation: each[number] for relation, each in shared.items()})
+            spend = Spend(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
             expected = error * sqrt(2 / pi)
             result.append(
                 CostEstimate(
                     member,
                     estimate.share,
-                    charge,
+                    spend,
                     estimate.noise,
                     expected,
                     standard_error=error,
@@ -269,4 +269,4 @@ def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict
 @lru_cache(maxsize=32)
 def _allocate_budget(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
     """Public numbers only: the same tables are planned once."""
-    return spend(workload, noise, relation, "mean", rows)
+    return allocate_budget(workload, noise, relation, "mean", rows)

@@ -20,8 +20,6 @@ class Absent(Count):
     """
 
     kind: ClassVar[str] = "absent"
-    label: ClassVar[str] = "how many people lack a value"
-    column_takes: ClassVar[str] = "any"
     column: str
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
