@@ -208,11 +208,7 @@ def _print_list(
     console: Console, listed: list[TableView], request: str, indent: int, *, more: bool
 ) -> None:
     cells = sum(len(each.cells) for each in listed)
-    count = Strong(
-        format_plural(len(listed), "table").replace(" ", " more ")
-        if more
-        else format_plural(len(listed), "table")
-    )
+    count = Strong(format_plural(len(listed), "more table" if more else "table"))
     console.print()
     _print_filled(console, make_text((count, f" of {format_count(cells)} cells in all")), indent)
     columns = ("table", "cells", "± a cell", "too noisy")
