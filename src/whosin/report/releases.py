@@ -75,10 +75,9 @@ def describe_estimates(
     ]
     tables = [
         make_section(
-            estimate.query.title,
+            f"{estimate.query.title}, table by table",
             _error_table(estimate),
             f"Measured: {measured_words(estimate)}.",
-            aside="table by table",
         )
         for estimate in estimates
         if estimate.tables
@@ -110,13 +109,12 @@ def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
     ]
     joints = {id(each.joint): each.joint for each in compared if each.joint}
     yield make_section(
-        "Standard error of a number",
+        "Standard error of a number, split by weights → optimal",
         TextTable((), tuple(rows), most=MAX_TERMINAL_ROWS),
         *(
             f"Measured at once for {joint.query.title}: {measured_words(joint)}."
             for joint in joints.values()
         ),
-        aside="split by weights → optimal",
     )
 
 
@@ -276,9 +274,7 @@ def _format_optional(value: float | None, digits: int = 6) -> str:
 def describe_inspection(warning: str, findings: Sequence[InspectionFinding]) -> Document:
     """The curator's exact figures about the rows."""
     rows = [(format_count(finding.rows), finding.what) for finding in findings]
-    return make_document(
-        "", Paragraph(warning, "bad"), make_table(("rows", "what"), rows, right=["rows"])
-    )
+    return make_document("", Paragraph(warning, "bad"), make_table((), rows, right=["rows"]))
 
 
 def describe_demo(

@@ -19,7 +19,7 @@ from whosin.errors import InvalidInput, UnknownName, WhosinError, invalid_value
 if TYPE_CHECKING:
     from whosin.bridges import Guarantee
     from whosin.curves import TradeOff
-    from whosin.report.explanation import Sufficiency
+    from whosin.curves.epsilon_meaning import Sufficiency
 
 
 DEFAULT_DELTA = "1e-6"
@@ -82,9 +82,10 @@ def explain(
     resident, an analyst or a data protection officer. With a target it says whether all this is
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
+    from whosin.curves.epsilon_meaning import explain_epsilon
     from whosin.exact import number_range, rational
     from whosin.report import charts, explanation
-    from whosin.report.explanation import explain_epsilon, explanation_chart
+    from whosin.report.explanation import explanation_chart
 
     if save is not None:
         charts.check_path(save)
@@ -114,7 +115,7 @@ def explain(
     _debit_ledger(source.stated, ledger, dataset, title)
     data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
-    data |= {} if verdict is None else {"target": verdict.to_dict()}
+    data |= {} if verdict is None else {"target": explanation.verdict_data(verdict)}
     data |= (
         {}
         if for_ is None
@@ -260,7 +261,7 @@ def _is_needed(parameter: Parameter) -> bool:
 def check_target(words: Mapping[str, Any], prior: str | None, source: Source) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
-    from whosin.report.explanation import check_sufficiency
+    from whosin.curves.epsilon_meaning import check_sufficiency
 
     target = read_target(words)
     size_known = {"size-known": True} if source.relation == "replace" else {}

@@ -131,8 +131,9 @@ def _plan_accuracy(
     """The least ε, or ρ with a δ, for which 95% of answers are this good (F33)."""
     from whosin.app.cli.explain import Source, check_target, explain_zcdp
     from whosin.calibration import PlannedNoise
+    from whosin.curves.epsilon_meaning import explain_epsilon
     from whosin.exact import number_range, round_up
-    from whosin.report.explanation import describe_accuracy, explain_epsilon
+    from whosin.report.explanation import describe_accuracy, verdict_data
 
     if not 0 <= within <= MAX_WITHIN:
         raise invalid_value("--within", f"from 0 to {MAX_WITHIN:,}", float(within))
@@ -160,7 +161,7 @@ def _plan_accuracy(
     data = {**explained.to_dict(), "within": float(within), "confidence": 0.95}
     data |= {"query": query.kind, "noise": asdict(planned)}
     data |= {} if delta is None else {"rho": round_up(cost)}
-    data |= {} if verdict is None else {"target": verdict.to_dict()}
+    data |= {} if verdict is None else {"target": verdict_data(verdict)}
     print_result(json, data, describe_accuracy, query, float(within), planned, explained, verdict)
 
 
