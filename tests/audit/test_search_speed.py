@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from whosin.audit import classifiers, output_features
-from whosin.audit.output_features import ByPair, PairCounts, _literal_rows, telling_cells
-from whosin.audit.outputs import VECTORS, Outputs
 
 
 @pytest.mark.parametrize("size", [300, 20_000, 200_000])
@@ -25,17 +23,6 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
         often = max(output_features.CELLS_OFTEN, output_features.SENTINEL * size)
         assert (found[1] == [(column == value).sum() for value in found[0]]).all()
         assert (found[1] >= often).all() and len(found[0]) <= output_features.CELLS_MOST
-
-
-def test_each_draw_has_its_most_telling_pair():
-    rng = np.random.default_rng(2)
-    worlds = [Outputs(VECTORS, rng.integers(0, 3, (20_000, 4)).astype(float)) for _ in "ab"]
-    ordering = ByPair.learn(PairCounts.of(*worlds, telling_cells(*worlds)), 1)
-    literals, scores = _literal_rows(worlds[0], ordering.tokens), np.zeros(20_000)
-    for (one, two), score in zip(ordering.pairs[::-1], ordering.scores[::-1], strict=True):
-        scores[literals[one] & literals[two]] = score
-    assert ordering.pairs
-    assert (ordering.score(worlds[0]) == scores).all()
 
 
 @pytest.mark.parametrize(

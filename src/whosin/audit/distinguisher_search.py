@@ -21,18 +21,13 @@ from whosin.audit.distinguishers import (
     has_bits,
 )
 from whosin.audit.output_features import (
-    SKELETON_TOKENS,
-    TOKEN_PAIRS_TOKENS,
     ByCell,
-    ByPair,
     ByToken,
     CellCounts,
     OutputColumns,
-    PairCounts,
     TokenCounts,
     count_tokens,
     is_among_the_best,
-    telling_cells,
 )
 from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Token, align_kinds, join_outputs
 from whosin.audit.outputs import MAX_PARTS as DESCRIBED
@@ -231,32 +226,6 @@ def try_tokens(halves: SampleHalves) -> Iterator[DistinguisherScores]:
                 yield halves.cross_score(*(ByCell.learn(each, sign) for each in halves.cell_counts))
 
 
-def try_skeletons(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """How an output is built: types, keys, lengths, exceptions, missing fields."""
-    if halves.kind == FORMS and _has_parts(halves):
-        for sign in ORDER_SIGNS:
-            learnt = [ByToken.learn(each, sign, SKELETON_TOKENS) for each in halves.token_counts]
-            if learnt[-1].present or learnt[-1].absent:
-                yield halves.cross_score(*learnt)
-
-
-def try_token_pairs(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """Two parts of an output at once."""
-    if not _has_parts(halves):
-        return
-    if halves.kind == FORMS:
-        chosen = [counts.least_known(TOKEN_PAIRS_TOKENS) for counts in halves.token_counts]
-    else:
-        chosen = [telling_cells(*pair) for pair in halves.pairs]
-    if min(len(tokens) for tokens in chosen) < 2:
-        return
-    counted = [
-        PairCounts.of(*pair, tokens) for pair, tokens in zip(halves.pairs, chosen, strict=True)
-    ]
-    for sign in ORDER_SIGNS:
-        yield halves.cross_score(*(ByPair.learn(each, sign) for each in counted))
-
-
 def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """The number that differs most; where a column of vectors does so in both halves, both judge
     it."""
@@ -322,8 +291,6 @@ STRATEGIES = [
     try_bins,
     try_tokens,
     try_parts,
-    try_skeletons,
-    try_token_pairs,
     try_classifiers,
     try_float_bits,
 ]

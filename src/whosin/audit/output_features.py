@@ -1,11 +1,10 @@
-"""Features of outputs: columns of numbers, tokens, pairs of tokens, and repeated cells."""
+"""Features of outputs: columns of numbers, tokens, and repeated cells."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -40,8 +39,6 @@ MAX_TOKENS = 5000
 
 WITH, WITHOUT = 1, -1
 TOKEN_PLAINNESS = {HasToken: 0, TokenAt: 1, BuiltFrom: 2, SkeletonShape: 3}
-SKELETON_TOKENS = (BuiltFrom, SkeletonShape)
-"""Tokens that say how an output is built, and nothing of what it says."""
 
 
 def count_tokens(outputs: Outputs) -> Counter[Token]:
@@ -81,23 +78,14 @@ class TokenCounts:
                     marks[token] = marks.get(token, 0) ^ mark
         return cls(counts, marks, (len(with_), len(without)))
 
-    def distinct_tokens(self, among: tuple[type, ...] = ()) -> dict[int, Token]:
+    def distinct_tokens(self) -> dict[int, Token]:
         """Tokens that are in some draws and not in all, by their mark: of those that are in the
         same draws the plainest."""
         result: dict[int, Token] = {}
         for token in sorted(self.counts, key=lambda token: TOKEN_PLAINNESS[type(token)]):
-            if 1 < sum(self.counts[token]) < sum(self.trials) and isinstance(token, among or Token):
+            if 1 < sum(self.counts[token]) < sum(self.trials):
                 result.setdefault(self.marks[token], token)
         return result
-
-    def least_known(self, most: int) -> list[Token]:
-        """The tokens of which one knows least beforehand, whether an output has them."""
-        total = sum(self.trials)
-        known = {
-            token: abs(2 * sum(self.counts[token]) - total)
-            for token in self.distinct_tokens().values()
-        }
-        return sorted(known, key=lambda token: known[token])[:most]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +103,10 @@ class ByToken(Distinguisher):
     width: int = 0
 
     @classmethod
-    def learn(cls, counted: TokenCounts, sign: int, among: tuple[type, ...] = ()) -> ByToken:
-        """From the counts of all tokens, or of those of some kinds."""
+    def learn(cls, counted: TokenCounts, sign: int) -> ByToken:
+        """From the counts of all tokens."""
         counts, marks, trials = counted.counts, counted.marks, counted.trials
-        by_draws = counted.distinct_tokens(among)
+        by_draws = counted.distinct_tokens()
         tokens = list(by_draws.values())
         other = [marks[None] ^ mark not in by_draws for mark in by_draws]
         table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
@@ -490,142 +478,3 @@ class ByCell(Distinguisher):
         ]
         parts.sort(key=lambda part: -part[0])
         return f"output {join_words((words for _, words in parts), len(parts))}"
-
-
-# An ordering by two parts of an output at once: this word and that one, or not that one. Parts that
-# tell nothing each by itself may tell much together (a sex and an illness, two answers that should
-# be independent). The commonest tokens of forms, and values of columns of codes, are taken as
-# *literals*, there or not there; every pair of literals is counted, and an output is judged by its
-# most telling pair. Pairs are counted on samples that are not counted afterwards.
-
-
-TOKEN_PAIRS_TOKENS = 48
-"""Tokens of which pairs are made: the ones of which one knows least beforehand."""
-TOKEN_PAIRS_KEPT = 256
-"""Pairs that are kept: the ones whose counts differ most."""
-TOKEN_PAIRS_LOOKED = 50_000
-"""Draws of each input in which pairs are counted."""
-DOUBT_COUNT = 10
-"""A pair that this many draws have is believed by half: there are many pairs."""
-NO_CODE = np.uint16(2**16 - 1)
-ROWS_PER_BLOCK = 16_384
-"""Draws that are judged at a time, so that they stay near."""
-Literals = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class PairCounts:
-    """How many draws of each input have both of two literals."""
-
-    kind: str
-    width: int
-    tokens: list[Token]
-    counts: tuple[Array, Array]
-    trials: tuple[int, int]
-
-    @classmethod
-    def of(cls, with_: Outputs, without: Outputs, tokens: list[Token]) -> PairCounts:
-        """Count what both samples contain."""
-        samples = [
-            each.part(0, TOKEN_PAIRS_LOOKED) if len(each) > TOKEN_PAIRS_LOOKED else each
-            for each in (with_, without)
-        ]
-        counts = []
-        for outputs in samples:
-            literals = _literal_rows(outputs, tokens).astype(np.float32)
-            counts.append(np.rint(literals @ literals.T))
-        trials = len(samples[0]), len(samples[1])
-        return cls(with_.kind, with_.width, tokens, (counts[0], counts[1]), trials)
-
-
-@dataclass(frozen=True, eq=False)
-class ByPair(Distinguisher):
-    """Outputs by the pair that speaks most for "with" (sign 1) or for "without" (sign −1).
-
-    Attributes:
-        pairs: of literals; beyond the tokens, a literal is the absence of one.
-        scores: the ln of the ratio of counts, times the sign, the most telling first.
-    """
-
-    kind: str
-    width: int
-    sign: int
-    tokens: list[Token] = field(repr=False)
-    pairs: list[Literals] = field(repr=False)
-    scores: list[float] = field(repr=False)
-
-    @classmethod
-    def learn(cls, counted: PairCounts, sign: int) -> ByPair:
-        """The pairs whose counts differ most."""
-        tokens, trials = counted.tokens, counted.trials
-        one, two = np.triu_indices(2 * len(tokens), 1)
-        hits, other = (count[one, two] for count in counted.counts)
-        total = hits + other
-        logs = sign * log_ratios(hits, other, *trials) * (total / (total + DOUBT_COUNT))
-        spread = np.abs(hits / trials[0] - other / trials[1]) / np.sqrt(total + 1)
-        proper = (logs > 0) & (one % len(tokens) != two % len(tokens))
-        best = np.argsort(-np.where(proper, spread, -1.0), kind="stable")[:TOKEN_PAIRS_KEPT]
-        best = best[proper[best]]
-        best = best[np.argsort(-logs[best], kind="stable")]
-        pairs = list(zip(one[best].tolist(), two[best].tolist(), strict=True))
-        return cls(counted.kind, counted.width, sign, tokens, pairs, logs[best].tolist())
-
-    def _score(self, outputs: Outputs) -> Array:
-        if not self.pairs:
-            return np.zeros(len(outputs))
-        literals = _literal_rows(outputs, self.tokens)
-        starts = range(0, len(outputs), ROWS_PER_BLOCK)
-        ranks = [self._ranks(literals[:, start : start + ROWS_PER_BLOCK]) for start in starts]
-        scores = np.append(self.scores, 0.0)[np.concatenate(ranks)]
-        return np.asarray(self.sign * scores)
-
-    def _ranks(self, literals: Array) -> Array:
-        """The most telling pair of each draw, by its number; one beyond the last for none."""
-        lacks = np.where(literals, NO_CODE * 0, NO_CODE)  # all bits where a draw lacks the literal
-        ranks = np.full(literals.shape[1], len(self.pairs), dtype=np.uint16)
-        here = np.empty_like(ranks)
-        for rank, (one, two) in enumerate(self.pairs):
-            np.bitwise_or(lacks[one], lacks[two], out=here)
-            np.bitwise_or(here, np.uint16(rank), out=here)
-            np.minimum(ranks, here, out=ranks)
-        return ranks
-
-    def _words(self, pair: Literals) -> str:
-        size = len(self.tokens)
-        return " and ".join(token_words(self.tokens[at % size], absent=at >= size) for at in pair)
-
-    def about(self, threshold: float, above: bool) -> str:
-        if not threshold or above != (self.sign > 0):
-            return f"output without a telling pair (score {'≥' if above else '≤'} {threshold:.6g})"
-        count = sum(score >= abs(threshold) for score in self.scores)
-        return f"output {join_words((self._words(pair) for pair in self.pairs[:count]), count)}"
-
-
-def telling_cells(with_: Outputs, without: Outputs) -> list[Token]:
-    """Values of columns of codes, the commonest but for the commonest of each column."""
-    both = np.concatenate([each.values[:TOKEN_PAIRS_LOOKED] for each in (with_, without)]).astype(
-        np.float64
-    )
-    counts: Counter[Token] = Counter()
-    for column in range(both.shape[1]):
-        known = code_values(both[:, column])
-        if known is not None:
-            values, hits = known
-            kept = np.argsort(-hits, kind="stable")[1 : 1 + TOKEN_PAIRS_TOKENS].tolist()
-            counts.update({TokenAt((column,), float(values[at])): int(hits[at]) for at in kept})
-    return [token for token, _count in counts.most_common(TOKEN_PAIRS_TOKENS)]
-
-
-def _literal_rows(outputs: Outputs, tokens: Sequence[Token]) -> Array:
-    """Which draws have each token, and which have it not: a row per literal."""
-    table = np.zeros((len(tokens), len(outputs)), dtype=bool)
-    if outputs.kind == VECTORS:
-        for index, token in enumerate(tokens):
-            if isinstance(token, TokenAt):
-                table[index] = outputs.values[:, token.place[0]] == token.symbol
-    else:
-        rows = {token: index for index, token in enumerate(tokens)}
-        for draw, about in enumerate(outputs.descriptions):
-            for token in rows.keys() & about.tokens.keys():
-                table[rows[token], draw] = True
-    return np.concatenate([table, ~table])
