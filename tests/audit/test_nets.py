@@ -9,9 +9,8 @@ import pytest
 
 import whosin as wi
 from whosin.audit import classifiers
-from whosin.audit.classifiers import HalfTables, fit_net, net_pays, score_rows
-from whosin.audit.output_features import OutputColumns
-from whosin.audit.outputs import read_outputs
+from whosin.audit.classifiers import HalfTables, OutputColumns, fit_net, net_pays, score_rows
+from whosin.audit.sampling import read_outputs
 
 WIDTH = 24
 TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(WIDTH, WIDTH)))[0]

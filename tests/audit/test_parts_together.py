@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.audit.output_features import TokenCounts, row_totals
-from whosin.audit.outputs import BuiltFrom, describe_output, read_outputs
-from whosin.audit.snapshots import freeze_output
+from whosin.audit.classifiers import row_totals
+from whosin.audit.distinguishers import TokenCounts
+from whosin.audit.sampling import read_outputs
+from whosin.audit.snapshots import BuiltFrom, describe_output, freeze_output
 
 
 def same_or_not(value, rng):

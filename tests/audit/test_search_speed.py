@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whosin.audit import classifiers, output_features
+from whosin.audit import classifiers, distinguishers
 
 
 @pytest.mark.parametrize("size", [300, 20_000, 200_000])
@@ -14,15 +14,15 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
     rng = np.random.default_rng(1)
     column = rng.integers(0, max(2, int(share * size)), size).astype(float)
     values, counts = np.unique(column, return_counts=True)
-    found = output_features.code_values(column)
-    if len(values) <= output_features.REPEATED_SHARE * size:
+    found = distinguishers.code_values(column)
+    if len(values) <= distinguishers.REPEATED_SHARE * size:
         assert found is not None
         assert (found[0] == values).all()
         assert (found[1] == counts).all()
     elif found is not None:  # of another column the commonest values alone
-        often = max(output_features.CELLS_OFTEN, output_features.SENTINEL * size)
+        often = max(distinguishers.CELLS_OFTEN, distinguishers.SENTINEL * size)
         assert (found[1] == [(column == value).sum() for value in found[0]]).all()
-        assert (found[1] >= often).all() and len(found[0]) <= output_features.CELLS_MOST
+        assert (found[1] >= often).all() and len(found[0]) <= distinguishers.CELLS_MOST
 
 
 @pytest.mark.parametrize(

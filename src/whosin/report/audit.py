@@ -27,8 +27,7 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_typed, rational
 from whosin.report.charts import CHART_COLOURS, belief_chart, rows_chart
-from whosin.report.terminal import facts_table
-from whosin.report.text import printable_name
+from whosin.report.terminal import facts_table, printable_name
 
 SHOWN_RATES = (0.1, 0.01, 0.001)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -361,3 +362,9 @@ def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
             f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
         )
     check_output(path, option)
+
+
+def printable_name(name: object) -> str:
+    """A name from a file, safe to print: no markup, no control characters."""
+    text = str(name)
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

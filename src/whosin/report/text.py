@@ -26,6 +26,7 @@ from whosin.report.terminal import (
     format_short,
     is_rounded,
     print_table,
+    printable_name,
     rates_plot,
     rounding_side,
 )
@@ -177,12 +178,6 @@ def _witness_table(case: Witness) -> Table:
     if not case.attained:
         table.add_row("", "the level is a limit; this prior is close to it")
     return table
-
-
-def printable_name(name: object) -> str:
-    """A name from a file, safe to print: no markup, no control characters."""
-    text = str(name)
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _known_rows_text(rows: dict[int, int]) -> str:

@@ -350,7 +350,7 @@ class Inputs:
 
 def read_samples(text: str) -> int:
     """A whole number, also as 1e6 or 1,000,000."""
-    from whosin.audit.sampling import MIN_DRAWS
+    from whosin.audit.bounds import MIN_DRAWS
     from whosin.exact import rational
 
     plain = text.strip()
