@@ -601,3 +601,12 @@ def test_a_result_for_programs():
     assert needed is None or needed >= 5_000
     with pytest.raises(InvalidInput, check=about("epsilon", -1)):
         found.refutes(-1)
+
+
+def test_sub_commands_have_their_names_in_python():
+    names = [
+        command.name for command in import_module("whosin.app.cli.audit").app.registered_commands
+    ]
+    assert sorted(names) == ["function", "run", "samples", "scores", "synthetic", "training"]
+    assert all(callable(getattr(wi.audit, name)) and name in wi.audit.__all__ for name in names)
+    assert wi.audit.function is wi.audit.two_worlds and wi.audit.run is wi.audit.one_run

@@ -215,7 +215,7 @@ def test_predicates_of_one_column_fit_one_row_of_each():
     # Rows 0 (= 1, ≤ 1, = x), 1 (= 5) and 3 (= z): in train = 1 and = x fit one row, ≤ 1 two.
     assert set(hits) == {(1, 0, 3), (0, 0, 3)} and hits[1, 0, 3] > hits[0, 0, 3]
     alone = read_table([["x"]] * 4, "synthetic")
-    assert single_out_by_value(alone, alone, alone, 10, 0.05, rng).trials == 0
+    assert single_out_by_value(AuditedTables(alone, alone, alone, 10, 0.05, rng)).trials == 0
 
 
 def test_sizes_of_tables_are_no_risk():
@@ -239,7 +239,7 @@ def test_inference_is_what_success_on_others_does_not_explain():
     train, holdout, other = (table(slice(at, at + 300), 0) for at in (0, 300, 600))
     honest = measure_inference(AuditedTables(other, train, holdout, 300, 0.05, rng))
     assert honest.low == 0
-    leaky = measure_inference(table(slice(300), 0.1), train, holdout, 300, 0.05, rng)
+    leaky = measure_inference(AuditedTables(table(slice(300), 0.1), train, holdout, 300, 0.05, rng))
     assert leaky.low > 0.4 and leaky.column == "column 5"
     assert leaky.control_hits < 40 and leaky.trials == 300
     one = read_table(secret[:, None], "rows")

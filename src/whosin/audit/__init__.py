@@ -45,6 +45,9 @@ from whosin.extras import require_extras
 
 require_extras("audit")
 
+function, run = two_worlds, one_run
+"""By the names of `whosin audit`, which `samples`, `scores`, `training` and `synthetic` have."""
+
 __all__ = [
     "ApproximateCurve",
     "Audit",
@@ -63,12 +66,14 @@ __all__ = [
     "TrainingAudit",
     "check_claim",
     "curve_run",
+    "function",
     "gradient_step",
     "most_scores",
     "neighbour_tables",
     "neighbouring_vectors",
     "one_draw",
     "one_run",
+    "run",
     "samples",
     "score_loss",
     "score_text_loss",

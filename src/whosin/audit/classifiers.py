@@ -382,59 +382,18 @@ def _find_knots(column: Array, atoms: Array) -> Array:
     return np.unique(np.quantile(rest, QUANTILE_LEVELS)) if len(rest) else np.zeros(0)
 
 
-# A linear discriminant, learnt on two halves of a sample and on both at once. The halves are summed
-# up by their moments, so that both together cost nothing more.
-
-
 RIDGE_PENALTY = 1e-9
 LINEAR_LOOKED = 10_000
-"""Rows of each half at which the quartiles are taken."""
+"""Rows at which the quartiles are taken."""
 QUARTILE_LEVELS = (0.25, 0.75)
-LinearLabelled = tuple[Array, Array]
-
-
-@dataclass(frozen=True, eq=False)
-class ClassMoments:
-    """Of the rows of each input: how many, and their sum; and the sum of squares of all."""
-
-    sizes: Array
-    sums: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, rows: Array, labels: Array) -> ClassMoments:
-        """Sum the moments of rows by their labels."""
-        parts = [rows[labels == part] for part in (0, 1)]
-        sizes = np.array([len(part) for part in parts])
-        return cls(sizes, np.array([part.sum(axis=0) for part in parts]), rows.T @ rows)
-
-    def __add__(self, other: ClassMoments) -> ClassMoments:
-        sums, squares = self.sums + other.sums, self.squares + other.squares
-        return ClassMoments(self.sizes + other.sizes, sums, squares)
-
-    def weights(self, moves: Array) -> Array:
-        """Of the linear discriminant, drawn towards their mean, as far as their spread is what
-        chance makes of it (James and Stein 1961)."""
-        size, total = self.sizes.sum(), self.sums.sum(axis=0)
-        shift = self.sums[1] / self.sizes[1] - self.sums[0] / self.sizes[0]
-        spread = (self.squares - np.outer(total, total) / size) / (size - 1)
-        spread += RIDGE_PENALTY * np.eye(len(shift))
-        weights = np.linalg.solve(spread, shift)
-        if not moves.any():
-            return np.zeros(len(weights))
-        doubt = np.diag(np.linalg.inv(spread)) * (1 / self.sizes).sum()
-        mean = weights[moves].mean()
-        extra = max(0.0, float(weights[moves].var() - doubt[moves].mean()))
-        drawn = mean + extra / (extra + doubt) * (weights - mean)
-        return np.where(moves, drawn, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LinearProjection:
     """A linear discriminant on each coordinate, cut off at its quartiles.
 
-    The weights are drawn towards their mean: twenty answers that each shift by a twentieth are seen
-    as one. Several columns of weights are several discriminants.
+    The weights are drawn towards their mean, as far as their spread is what chance makes of it
+    (James and Stein 1961): twenty answers that each shift by a twentieth are seen as one.
     """
 
     low: Array
@@ -442,21 +401,22 @@ class LinearProjection:
     weights: Array
 
     @classmethod
-    def fit(cls, first: LinearLabelled, second: LinearLabelled) -> LinearProjection:
-        """Learn three: of the first half, the second half and both, in closed form."""
-        some = [rows[:: max(1, len(rows) // LINEAR_LOOKED)] for rows, _labels in (first, second)]
-        low, high = np.quantile(np.concatenate(some), QUARTILE_LEVELS, axis=0)
-        start = cls(low, high, np.zeros(len(low)))
-        one, two = (
-            ClassMoments.of(start._features(rows), labels) for rows, labels in (first, second)
-        )
-        columns = [each.weights(high > low) for each in (one, two, one + two)]
-        return replace(start, weights=np.column_stack(columns))
-
-    @property
-    def last(self) -> LinearProjection:
-        """The last discriminant alone."""
-        return replace(self, weights=self.weights[:, -1])
+    def fit(cls, rows: Array, labels: Array) -> LinearProjection:
+        """Learn from rows of both inputs, in closed form."""
+        some = rows[:: max(1, len(rows) // LINEAR_LOOKED)]
+        low, high = np.quantile(some, QUARTILE_LEVELS, axis=0)
+        start, moves = cls(low, high, np.zeros(len(low))), high > low
+        if not moves.any():
+            return start
+        features = start._features(rows)
+        shift = features[labels == 1].mean(axis=0) - features[labels == 0].mean(axis=0)
+        spread = np.cov(features.T).reshape(len(low), -1) + RIDGE_PENALTY * np.eye(len(low))
+        weights = np.linalg.solve(spread, shift)
+        doubt = np.diag(np.linalg.inv(spread)) * (1 / np.bincount(labels)).sum()
+        mean = weights[moves].mean()
+        extra = max(0.0, float(weights[moves].var() - doubt[moves].mean()))
+        drawn = mean + extra / (extra + doubt) * (weights - mean)
+        return replace(start, weights=np.where(moves, drawn, 0.0))
 
     def _features(self, table: Array) -> Array:
         width = np.where(self.high > self.low, self.high - self.low, 1.0)
@@ -601,9 +561,15 @@ class MeanScore:
 
 
 def learn_linear(first: HalfTables, second: HalfTables) -> LearntClassifier | None:
-    """Learn a linear discriminant on both halves."""
-    three = LinearProjection.fit(*(half.label_rows(MOST) for half in (first, second)))
-    return LearntClassifier("linear", three.last, three.decision_function)
+    """Learn a linear discriminant on both halves, and on both at once."""
+    one, two = (half.label_rows(MOST) for half in (first, second))
+    both = np.concatenate([one[0], two[0]]), np.concatenate([one[1], two[1]])
+    three = [LinearProjection.fit(*rows) for rows in (one, two, both)]
+
+    def score_thrice(table: Array) -> Array:
+        return np.column_stack([each.decision_function(table) for each in three])
+
+    return LearntClassifier("linear", three[2], score_thrice)
 
 
 def learn_additive(first: HalfTables, second: HalfTables) -> LearntClassifier | None:

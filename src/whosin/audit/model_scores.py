@@ -514,13 +514,14 @@ class Scores(AuditBounds):
             message = f"{count:,} non-members cannot show a false positive rate of {float(most):g}"
             hint = f"give at least {needed:,}"
             raise InvalidInput(message, field="non_members", value=count, hint=hint)
-        threshold = float(np.sort(self.non_members)[::-1][allowed])
+        return self._rate_above(allowed, float(most), error)
+
+    def _rate_above(self, rank: int, fpr: float, error: float) -> Rate:
+        """The attack above the score of this rank of the non-members."""
+        threshold = float(np.sort(self.non_members)[::-1][rank])
         hits, count = int((self.members > threshold).sum()), len(self.members)
-        low, high = (
-            lower_bound(hits, count, error),
-            upper_bound(hits, count, error),
-        )
-        return Rate(float(most), hits / count, low, high, threshold)
+        low, high = lower_bound(hits, count, error), upper_bound(hits, count, error)
+        return Rate(fpr, hits / count, low, high, threshold)
 
     def curve(self) -> list[Rate]:
         """Rates from the lowest false positive rate that can be shown to 1; all hold together.
@@ -528,20 +529,13 @@ class Scores(AuditBounds):
         Each point takes an equal part of the error.
         """
         error = read_confidence(self.confidence)[1] / MAX_POINTS / 3  # three bounds a point
-        count, total = len(self.non_members), len(self.members)
-        ranked = np.sort(self.non_members)[::-1]
+        count = len(self.non_members)
         ranks = np.unique(np.geomspace(1, count, MAX_POINTS).astype(int)) - 1
-        result = []
-        for rank in ranks.tolist():
-            # At most `rank` non-members are above the score of that rank.
-            fpr = upper_bound(rank, count, error)
-            hits = int((self.members > ranked[rank]).sum())
-            low, high = (
-                lower_bound(hits, total, error),
-                upper_bound(hits, total, error),
-            )
-            result.append(Rate(fpr, hits / total, low, high, float(ranked[rank])))
-        return result
+        # At most `rank` non-members are above the score of that rank.
+        return [
+            self._rate_above(rank, upper_bound(rank, count, error), error)
+            for rank in ranks.tolist()
+        ]
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -592,14 +586,17 @@ def scores(
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
-        if len(values) < ATTACK_SCORES_FEWEST:
-            message = (
-                f"{name} has {len(values)} scores, and at least {ATTACK_SCORES_FEWEST} are needed"
-            )
-            hint = "some 1,000 show most leaks"
-            raise InvalidInput(message, field=name, value=len(values), hint=hint)
+        refuse_few(name, len(values), "scores")
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
+
+
+def refuse_few(name: str, count: int, unit: str) -> None:
+    """Refuse too few scores, or rows, to show anything."""
+    if count < ATTACK_SCORES_FEWEST:
+        message = f"{name} has {count} {unit}, and at least {ATTACK_SCORES_FEWEST} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field=name, value=count, hint=hint)
 
 
 def compare_scores(inside: Array, outside: Array, level: float, granted: float) -> Scores:

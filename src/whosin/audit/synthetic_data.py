@@ -20,11 +20,11 @@ from whosin.audit.bounds import (
     upper_bound,
 )
 from whosin.audit.model_scores import (
-    ATTACK_SCORES_FEWEST,
     Score,
     Scores,
     TrainingRows,
     compare_scores,
+    refuse_few,
 )
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
@@ -686,12 +686,7 @@ def _read_tables(train: Any, holdout: Any, synthetic: Any) -> list[TableColumns]
         for table, name in ((holdout, "holdout"), (synthetic, "synthetic"))
     ]
     for table, name in ((first, "train"), (others[0], "holdout")):
-        if len(table) < ATTACK_SCORES_FEWEST:
-            message = (
-                f"{name} has {len(table)} rows, and at least {ATTACK_SCORES_FEWEST} are needed"
-            )
-            hint = "some 1,000 show most leaks"
-            raise InvalidInput(message, field=name, value=len(table), hint=hint)
+        refuse_few(name, len(table), "rows")
     one, two = (Counter(zip(*table.cells, strict=True)) for table in (first, others[0]))
     if one == two:
         message = "holdout has the same rows as train, and must have other people"
