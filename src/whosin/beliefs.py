@@ -15,6 +15,8 @@ from whosin.errors import invalid_value
 from whosin.exact import Number, Rounding, format_decimals, format_figures, rational, typed_decimal
 from whosin.validation import check_numbers, check_range, read_real
 
+NEIGHBOUR_RELATIONS = ("add-remove", "replace")
+"""Which worlds a likelihood ratio compares: with and without someone, or one for another."""
 CLOSE_TO_CERTAIN = Fraction(1, 10**6)
 TENTH_PERCENT = Decimal("0.1")
 MAX_PERCENT_DECIMALS = 12

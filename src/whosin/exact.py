@@ -34,6 +34,9 @@ MAX_WHOLE_BITS = 997
 """Bits of the whole part of a number that somebody spells: those of 1e300."""
 MAX_FLOAT_EXPONENT = 709
 """e to a larger power does not fit into a float."""
+MAX_CURVE_EPSILON = 700
+"""The largest ε that profiles and curves are asked at: e^ε fits into a float, with room."""
+ONE_HALF = Fraction(1, 2)
 BALL_BITS = 160
 SMALL_BALL_BITS = 64
 MAX_TYPED_DIGITS = 12

@@ -113,7 +113,7 @@ def test_users_ask_what_was_decided_and_see_their_own(tmp_path) -> None:
     )
     found = load_scenario(scenario)
     with wi.Ledger(hospital.ledger) as ledger:
-        from whosin.release.table_registration import register_table
+        from whosin.release.table import register_table
 
         ledger.register("hospital", found.plan, register_table(found.open_table(), rows=True))
     body: dict[str, Any] = {"scenario": BASE, "request": "by-ann-first"}

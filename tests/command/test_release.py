@@ -159,7 +159,7 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"adversary": {"linked": 3, "prior": 0.5}}, "adversary.linked"),
         ({"adversary": {"uninformed": True, "known": 3}}, "adversary.known"),
         ({"table": {"source": "t.csv"}}, "table.privacy_unit"),
-        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, "engine"),
+        ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, "table.engine"),
         ({"queries": []}, "queries"),
         ({"queries": [{"kind": "cuont"}]}, "queries[0]"),
         ({"queries": [{"kind": "sum"}]}, "queries[0]"),
@@ -263,6 +263,6 @@ def test_other_wrong_calls(run, small, hospital):
 def test_paths_are_relative_to_the_scenario(hospital, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     loaded = load_scenario(hospital)
-    assert loaded.table["source"] == str(hospital.parent / "hospital.parquet")
+    assert loaded.table.source == str(hospital.parent / "hospital.parquet")
     assert loaded.ledger == str(hospital.parent / "ledger.db")
     assert list(Path().iterdir()) == []

@@ -34,7 +34,7 @@ def strong():
 
 @pytest.mark.parametrize("relation", gwas.STUDY_RELATIONS)
 @pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
-@pytest.mark.parametrize("score", gwas_scores.SCORE_KINDS)
+@pytest.mark.parametrize("score", gwas_scores.SNP_SCORE_KINDS)
 def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
     asked = Question(4, relation, score, numbers)
     made = publish_study(strong, PLAN, asked, ledger, "study")
@@ -362,7 +362,7 @@ def test_one_exchange_of_labels_stays_within_the_sensitivities():
             ("label-swap", table(copies, swapped)),
             ("genotype", table(changed, label)),
         ):
-            for kind in gwas_scores.SCORE_KINDS:
+            for kind in gwas_scores.SNP_SCORE_KINDS:
                 first, second = (
                     gwas_scores.selection_scores(kind, each, relation, 3.84)
                     for each in (before, after)

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NEW = ROOT / "tests" / "data" / "extending"
-NUMBERS = {"three": 3, "four": 4, "five": 5, "six": 6}
+NUMBERS = {"one": 1, "three": 3, "four": 4, "five": 5, "six": 6}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ class Addition:
 
 ODDS = (NEW / "target" / "odds.txt").read_text("utf-8").lstrip() + "\n\n"
 ADDED = {
+    "key": Addition(
+        {},
+        {
+            "src/whosin/scenario_model.py": [
+                ("^    prior: Range | None", '    note: Text | None = say("What to remember.")\n')
+            ]
+        },
+    ),
     "family": Addition(
         {
             "even_odds.py": "src/whosin/families/even_odds.py",
@@ -93,8 +101,11 @@ ADDED = {
             "src/whosin/__init__.pyi": [
                 ("^from .calibration import Plan ", "from .calibration import Odds as Odds\n")
             ],
-            "src/whosin/vocabulary.py": [
-                ('^    Word("rho",', '    Word("odds", "number", "Or the most the odds grow."),\n')
+            "src/whosin/scenario_model.py": [
+                (
+                    "^    rho: Number | None",
+                    '    odds: Number | None = say("Or the most the odds grow.")\n',
+                )
             ],
             "docs/plan.md": [("^| `Advantage(", "| `Odds(3)` | `--odds 3` | the odds |\n")],
         },
@@ -170,10 +181,14 @@ from pathlib import Path
 import whosin as wi
 from whosin.app import reference, scenario_schema
 from whosin.app.cli.main import main
+from whosin.app.web.bodies import PlanBody
 from whosin.app.web.catalogue_routes import kinds
 from whosin.calibration import read_plan
 from whosin.release.scenario import load_scenario
+from whosin.scenario_model import AdversarySection, ScenarioModel
 
+asked = {"adversary": {"note": "x"}, "target": {"gamma": 2}}
+noted = {**asked, "table": {"source": "t.csv", "privacy_unit": "who"}}
 folder = Path(tempfile.mkdtemp())
 (folder / "people.jsonl").write_text('{"who": "a", "x": 1}\\n{"who": "b", "x": null}\\n')
 (folder / "scenario.toml").write_text('''
@@ -201,6 +216,14 @@ table = scenario.open_table()
 opened = table.engine.name
 table.engine.close()
 seen = {
+    "key": {
+        "Python": AdversarySection.read({"note": "x"}, "adversary").note == "x",
+        "command": ok("plan", "--gamma", "2", "--note", "x"),
+        "scenario": ScenarioModel.read(noted, "scenario").adversary.given == {"note": "x"},
+        "page": PlanBody.model_validate(asked).adversary.note == "x",
+        "schema": schema["adversary"]["properties"]["note"]["type"] == "string",
+        "reference": "- `note` What to remember." in text and "- `--note` " in text,
+    },
     "family": {
         "Python": wi.families.EvenOdds("0.1").spelled == "even-odds=0.1",
         "command": ok("plan", "--gamma", "2", "--family", "even-odds=0.1"),
@@ -285,7 +308,7 @@ def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("kind", ADDED)
 def test_contributing_counts_the_places(kind):
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    heading = re.search(rf"## Add a {kind}: (\w+) places", page)
+    heading = re.search(rf"## Add a {kind}: (\w+) places?\n", page)
     assert heading is not None and NUMBERS[heading[1]] == ADDED[kind].places
 
 

@@ -24,7 +24,7 @@ from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
 from whosin.ledger import Charge, Cost, verify
 from whosin.ledger.registration import RegisteredTable, Registration, _same_rows
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
-from whosin.release.table_registration import fingerprint_table, register_table
+from whosin.release.table import fingerprint_table, register_table
 
 PLAN = oracle.PLANS["add-remove"]
 ROWS = "patient,visit,days\n" + "".join(f"p{n % 7},v{n},{n % 9}\n" for n in range(60))

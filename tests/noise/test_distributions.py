@@ -82,3 +82,17 @@ def test_no_noise_is_none_and_too_much_is_refused() -> None:
         with pytest.raises(InvalidInput) as refused:
             wide.check_drawable("spend more")
         assert refused.value.field == "noise" and refused.value.hint == "spend more"
+
+
+def test_continuous_noise_is_as_far_as_its_density_says() -> None:
+    """By the integral of the density beyond the quantile, and a smaller distance leaves more."""
+    for noise, density in (
+        (LaplaceNoise(Fraction(7, 2)), lambda x: math.exp(-x / 3.5) / 7),
+        (GaussianNoise(Fraction(9)), lambda x: math.exp(-(x**2) / 18) / math.sqrt(18 * math.pi)),
+    ):
+        grid = np.linspace(0, 60, 600_001)
+        weights = np.vectorize(density)(grid) * (grid[1] - grid[0]) * 2
+        within = noise.continuous_quantile(0.95)
+        assert weights[grid > within].sum() == pytest.approx(0.05, abs=1e-4)
+        assert weights[grid > 0.9 * within].sum() > 0.06
+        assert (weights * grid).sum() == pytest.approx(noise.continuous_error, rel=1e-3)

@@ -30,7 +30,7 @@ from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.domains import read_domain
 from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
-from whosin.release.table_registration import register_table
+from whosin.release.table import register_table
 
 EDGES = (0, 18, 65.5, 120)
 DOMAINS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synt
 from whosin.release.conditions import parse_condition
 from whosin.release.domains import date_code, read_domain
 from whosin.release.inspection import check_table
-from whosin.release.table_registration import register_question, register_table
+from whosin.release.table import register_question, register_table
 
 FIRST, LAST = date(2019, 11, 20), date(2021, 2, 10)
 PARTS = {

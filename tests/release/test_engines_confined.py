@@ -562,9 +562,9 @@ loads = []
 Backend._load_extensions = lambda self, names, **_: loads.append(names)
 
 from whosin.release import Count, DuckDB, Table
-from whosin.release.engines.files import find_broken_lines
+from whosin.release.engines.confined import find_broken_lines
 from whosin.release.inspection import check_table
-from whosin.release.table_registration import fingerprint_table
+from whosin.release.table import fingerprint_table
 
 shape = pa.field("shape", pa.binary(), metadata={
     "ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": "{}"})

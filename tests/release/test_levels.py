@@ -18,7 +18,7 @@ from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
 from whosin.release.domains import read_domain
 from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
-from whosin.release.table_registration import register_question, register_table
+from whosin.release.table import register_question, register_table
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel", "Genf")
 PARENTS: dict[str, dict[str, list[str]]] = {

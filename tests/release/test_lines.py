@@ -12,7 +12,7 @@ import pytest
 import csv_oracle as oracle
 from whosin.app.cli.main import main
 from whosin.release import DuckDB, Table
-from whosin.release.engines.files import BrokenLines, find_broken_lines
+from whosin.release.engines.confined import BrokenLines, find_broken_lines
 from whosin.release.inspection import check_table
 
 GOOD = "who,ward,age\nx,a,3\ny,b,50\nz,é,7\n"

@@ -22,7 +22,7 @@ from whosin.noise import LaplaceNoise
 from whosin.release import Range
 from whosin.release.domains import read_domain
 from whosin.release.scenario import load_scenario
-from whosin.release.table_registration import _plain_domain
+from whosin.release.table import _plain_domain
 
 STEPS = ["0.1", "0.05", "0.01", "0.2", "0.3", "0.7", "0.001", "1e-05", "2.5", "0.125"]
 

@@ -150,11 +150,11 @@ def test_failed_logins_are_counted_and_slowed(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
     door = Access(users)
     assert door.login(token, "10.0.0.1")[0] == "Ann"
-    for number in range(access.FREE):
+    for number in range(access.FREE_FAILED_LOGINS):
         with pytest.raises(RequestRefused) as wrong:
             door.login(f"guess {number}", "10.0.0.1")
         assert wrong.value.status == 401
-    assert f"{access.FREE} failed logins from 10.0.0.1" in capfd.readouterr().err
+    assert f"{access.FREE_FAILED_LOGINS} failed logins from 10.0.0.1" in capfd.readouterr().err
     for guess in ("another guess", other):  # right or wrong: nothing is said about it
         with pytest.raises(RequestRefused, match="wait 1 seconds") as late:
             door.login(guess, "10.0.0.1")
@@ -172,7 +172,7 @@ def test_failed_logins_are_counted_and_slowed(tmp_path, monkeypatch, capfd):
                     break
             now[0] += 0.5
         waits.append(now[0] - before)
-    assert waits == sorted(waits) and max(waits) == access.LONGEST_WAIT
+    assert waits == sorted(waits) and max(waits) == access.MAX_WAIT_SECONDS
     for number in range(20):  # addresses of one network count as one
         with pytest.raises(RequestRefused):
             door.login("guess", f"2001:db8::{number:x}")
@@ -182,13 +182,13 @@ def test_failed_logins_are_counted_and_slowed(tmp_path, monkeypatch, capfd):
 def test_what_the_door_keeps_is_bounded(tmp_path, monkeypatch):
     users = tmp_path / "users.json"
     token = add_user(users, "Ann")
-    monkeypatch.setattr(access, "MOST_ADDRESSES", 50)
+    monkeypatch.setattr(access, "MAX_ADDRESSES", 50)
     door = Access(users)
     for number in range(200):
         with pytest.raises(RequestRefused):
             door.login("guess", f"10.0.{number}.1")
         door.login(token, "10.1.0.1")
-    assert (len(door._failures), len(door._sessions)) == (50, access.MOST_OF_ONE)
+    assert (len(door._failures), len(door._sessions)) == (50, access.MAX_SESSIONS_PER_USER)
 
 
 # Connections and bodies

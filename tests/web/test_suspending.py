@@ -18,7 +18,7 @@ from whosin.app.web.server import running
 from whosin.app.web.tasks import TaskQueue
 from whosin.ledger import Entry, Ledger, verify
 from whosin.release.scenario import read_scenario
-from whosin.release.table_registration import register_table
+from whosin.release.table import register_table
 
 SECRET = "patient 4711 is Ann"
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}

@@ -19,7 +19,6 @@ from whosin import (
     priors,
     release,
     theorems,
-    vocabulary,
 )
 from whosin.app.cli.main import make_app
 from whosin.families import FAMILY_KINDS
@@ -27,6 +26,7 @@ from whosin.mechanisms import MECHANISM_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release.engines import ENGINE_KINDS
 from whosin.release.queries import QUERIES
+from whosin.scenario_model import ScenarioModel
 
 AUDIT_FUNCTIONS = (
     audit.two_worlds,
@@ -109,12 +109,9 @@ def _first_sentence(kind: type) -> str:
 
 def _scenario_section() -> str:
     blocks = ["## Keys of a scenario"]
-    for section, words in vocabulary.SCENARIO_SECTIONS.items():
-        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
-        blocks.append("\n\n".join([f"### `[{section}]`", "\n".join(lines)]))
-    for section, words in vocabulary.SCENARIO_LISTS.items():
-        lines = [f"- `{word.name}` {word.help}" for word in words.values()]
-        blocks.append("\n\n".join([f"### `[[{section}]]`", "\n".join(lines)]))
+    for section in filter(None, (key.kind.section for key in ScenarioModel.known_keys().values())):
+        lines = [f"- `{key.name}` {key.description}" for key in section.known_keys().values()]
+        blocks.append("\n\n".join([f"### `{section.place}`", "\n".join(lines)]))
     return "\n\n".join(blocks)
 
 

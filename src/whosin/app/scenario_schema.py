@@ -3,58 +3,90 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
 from inspect import getdoc
 from typing import Any
 
-from whosin import vocabulary
 from whosin.release.engines import ENGINE_KINDS
 from whosin.release.features import FEATURE_AGGREGATES
 from whosin.release.queries import QUERIES, Query
-from whosin.vocabulary import Word
+from whosin.scenario_model import ScenarioModel
 
-SCHEMA_TYPES: dict[str, Any] = {
-    "number": {"type": ["number", "string"]},
-    "whole": {"type": "integer"},
-    "range": {"type": ["number", "string", "array"]},
-    "profile": {"type": ["string", "object"]},
-    "text": {"type": "string"},
-    "flag": {"type": "boolean"},
+TEXT_LIST = {"type": "array", "items": {"type": "string"}}
+NUMBER_LIST = {"type": "array", "items": {"type": ["number", "string"]}}
+QUERY_KEY_TYPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "str": ("text", {"type": "string"}),
+    "str | None": ("text", {"type": "string"}),
+    "int": ("whole", {"type": "integer"}),
+    "int | None": ("whole", {"type": "integer"}),
+    "bool": ("flag", {"type": "boolean"}),
+    "bool | str": ("flag", {"type": ["boolean", "string"]}),
+    "object": ("number", {"type": ["number", "string"]}),
+    "Sequence[str]": ("columns", TEXT_LIST),
+    "Sequence[str] | str": ("columns", {**TEXT_LIST, "type": ["array", "string"]}),
+    "Sequence[object] | None": ("numbers", NUMBER_LIST),
+    "Sequence[Sequence[str]] | None": ("sets", {"type": "array", "items": TEXT_LIST}),
+    "Sequence[Sequence[Any]]": ("pairs", {"type": "array", "items": {"type": "array"}}),
+    "Mapping[str, Sequence[object]] | None": (
+        "ranges",
+        {"type": "object", "additionalProperties": NUMBER_LIST},
+    ),
 }
-DOMAIN_SCHEMA = {
-    "description": "The values of a column, or the range of its numbers; public knowledge.",
-    "type": ["array", "object", "string"],
-}
+"""What a key of a query takes, and its JSON Schema, by the type of its attribute."""
+
+
+@dataclass(frozen=True)
+class QueryKey:
+    """A key of a kind of query, from its attribute and the docstring.
+
+    Attributes:
+        takes: what a page asks for: "whole", "number", "text", "flag", …
+        default: as a text; empty where there is none.
+    """
+
+    name: str
+    takes: str
+    schema: dict[str, Any]
+    required: bool
+    default: str
+    help: str
+
+
+def query_keys(kind: type[Query]) -> Iterator[QueryKey]:
+    """The keys of a kind of query."""
+    described = _argument_words(kind)
+    for each in fields(kind):
+        takes, schema = QUERY_KEY_TYPES[str(each.type)]
+        if each.name in kind.choices:
+            flags = [True, False] if isinstance(each.default, bool) else []
+            schema = {"enum": [*flags, *kind.choices[each.name]]}
+        help = described.get(each.name, "")
+        default = "" if each.default in (None, MISSING, False) else str(each.default)
+        required = each.default is MISSING
+        yield QueryKey(each.name, takes, {**schema, "description": help}, required, default, help)
+
+
+def _argument_words(kind: type[Query]) -> dict[str, str]:
+    """What the docstrings of a kind say of each argument."""
+    result: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        listed = (getdoc(each) or "").partition("Args:\n")[2].partition("\n\n")[0]
+        attributes = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
+        result |= {name: re.sub(r"\s+", " ", words) for name, words in attributes}
+    return result
 
 
 def scenario_schema() -> dict[str, Any]:
-    """The whole schema, from the words and the kinds of queries."""
-    sections = {
-        name: _section_schema(words) for name, words in vocabulary.SCENARIO_SECTIONS.items()
-    }
-    sections["table"]["required"] = ["source", "privacy_unit"]
-    sections["table"]["properties"]["engine"]["enum"] = list(ENGINE_KINDS)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A whosin scenario",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["target", "table", "queries"],
-        "properties": {
-            "title": {"type": "string"},
-            **sections,
-            **{
-                name: _list_schema(name, words) for name, words in vocabulary.SCENARIO_LISTS.items()
-            },
-            "domains": {"type": "object", "additionalProperties": DOMAIN_SCHEMA},
-            "queries": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"oneOf": [_query_schema(kind) for kind in QUERIES.values()]},
-            },
-        },
-    }
+    """The whole schema, from the model of a scenario and the kinds of queries."""
+    schema = ScenarioModel.json_schema()
+    keys = schema["properties"]
+    keys["table"]["properties"]["engine"]["enum"] = list(ENGINE_KINDS)
+    keys["features"]["items"]["properties"]["kind"]["enum"] = list(FEATURE_AGGREGATES)
+    keys["queries"]["items"] = {"oneOf": [_query_schema(kind) for kind in QUERIES.values()]}
+    schema["required"] += ["queries"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def schema_text() -> str:
@@ -62,45 +94,16 @@ def schema_text() -> str:
     return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _section_schema(words: Mapping[str, Word]) -> dict[str, Any]:
-    keys = {
-        word.name: {**SCHEMA_TYPES[word.takes], "description": word.help} for word in words.values()
-    }
-    return {"type": "object", "additionalProperties": False, "properties": keys}
-
-
-def _list_schema(name: str, words: Mapping[str, Word]) -> dict[str, Any]:
-    """A list whose entries have words of their own."""
-    each = _section_schema(words)
-    if name == "features":
-        each["required"] = ["name", "kind"]
-        each["properties"]["kind"]["enum"] = list(FEATURE_AGGREGATES)
-    else:
-        each["required"] = ["name", "source"]
-    return {"type": "array", "items": each}
-
-
 def _query_schema(kind: type[Query]) -> dict[str, Any]:
-    own = fields(kind)
+    keys = list(query_keys(kind))
     return {
         "type": "object",
         "title": kind.kind,
         "description": (getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "),
         "additionalProperties": False,
-        "required": ["kind", *(each.name for each in own if each.default is MISSING)],
-        "properties": {
-            "kind": {"const": kind.kind},
-            **{each.name: _word_schema(kind, each) for each in own},
-        },
+        "required": ["kind", *(key.name for key in keys if key.required)],
+        "properties": {"kind": {"const": kind.kind}, **{key.name: key.schema for key in keys}},
     }
-
-
-def _word_schema(kind: type[Query], key: Field[Any]) -> dict[str, Any]:
-    """The words that a key takes, where it takes words."""
-    if key.name not in kind.choices:
-        return {}
-    flags = [True, False] if isinstance(key.default, bool) else []
-    return {"enum": [*flags, *kind.choices[key.name]]}
 
 
 if __name__ == "__main__":

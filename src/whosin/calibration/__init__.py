@@ -8,8 +8,8 @@ from whosin.calibration.accounting import ProcessPlan as ProcessPlan
 from whosin.calibration.accounting import calibrate_process as calibrate_process
 from whosin.calibration.base import Target as Target
 from whosin.calibration.plan import Fallback as Fallback
-from whosin.calibration.plan import Noise as Noise
 from whosin.calibration.plan import Plan as Plan
+from whosin.calibration.plan import PlannedNoise as PlannedNoise
 from whosin.calibration.plan import PlannedQuery as PlannedQuery
 from whosin.calibration.planning import calibrate as calibrate
 from whosin.calibration.planning import read_adversary as read_adversary
@@ -38,8 +38,8 @@ __all__ = [
     "Fallback",
     "Gain",
     "Gamma",
-    "Noise",
     "Plan",
+    "PlannedNoise",
     "PlannedQuery",
     "Posterior",
     "Process",

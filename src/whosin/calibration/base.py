@@ -24,7 +24,7 @@ class Target(ABC):
 
     name: ClassVar[str]
     words_taken: ClassVar[tuple[str, ...]]
-    """Its words in files, options and requests (see `vocabulary`), one for each attribute; the
+    """Its words in files, options and requests (see `scenario_model`), one for each attribute; the
     first one chooses it."""
     spelled_as: ClassVar[Mapping[str, str]] = {}
     """The word of an attribute, where it is not the attribute's name."""

@@ -159,7 +159,7 @@ class Fallback:
 
 
 @dataclass(frozen=True)
-class Noise:
+class PlannedNoise:
     """The noise for one query.
 
     Attributes:
@@ -204,7 +204,7 @@ class Plan(Displayed):
     delta: float = 0.0
     dp_delta: float = 0.0
     query: PlannedQuery | None = None
-    noise: Noise | None = None
+    noise: PlannedNoise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
 

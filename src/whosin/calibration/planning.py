@@ -1,5 +1,5 @@
 """`calibrate`: from an adversary and a target to a plan; plans for series; targets and families
-from words.
+from sections.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin import beliefs, vocabulary
+from whosin import beliefs
 from whosin.calibration.base import Target
 from whosin.calibration.failure import (
     gaussian_plan,
@@ -22,7 +22,7 @@ from whosin.calibration.failure import (
     rate_multiplier,
     smallest_scale,
 )
-from whosin.calibration.plan import Fallback, Noise, Plan, PlannedQuery
+from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value
@@ -40,9 +40,10 @@ from whosin.exact import (
     round_up,
 )
 from whosin.families import FAMILY_KINDS, Adversary, AtMostKnown, Family, Independent, read_family
+from whosin.noise.distributions import GaussianNoise, LaplaceNoise
+from whosin.scenario_model import AdversarySection, TargetSection, Written, locate_errors
 from whosin.spaces import Records
 from whosin.validation import check_kind, check_range, read_whole, shorten_value
-from whosin.vocabulary import Said, locate_errors, read_value, words_said
 
 if TYPE_CHECKING:
     from whosin.notions.base import Level
@@ -52,11 +53,9 @@ if TYPE_CHECKING:
 # `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
 
 
-TAIL_95 = math.log(20)
 ANY_BELIEFS = "any beliefs, everyone else known"
 SIZE_KNOWN = "any beliefs, and the size known"
 LINKED_PEOPLE = "anything, such as that all are in or none"
-NORMAL_95 = 1.959963984540054
 MAX_ENLARGEMENTS = 60
 """How often the noise on a series is at least doubled before the search ends."""
 
@@ -145,8 +144,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             theorems = (*theorems, "T18")
         if query is not None:
             sigma = multiplier * query.l2_sensitivity(adversary.relation) * (1 + 2**-50)
-            error = sigma * math.sqrt(2 / math.pi)
-            noise = Noise("gaussian", sigma, error, NORMAL_95 * sigma)
+            noise = continuous_noise(GaussianNoise(Fraction(sigma) ** 2), sigma)
     if not failing:
         fallback = list_fallbacks(epsilon, adversary)
     elif private or family.hides_others:
@@ -175,10 +173,15 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     )
 
 
-def laplace_noise(scale: Fraction) -> Noise:
+def laplace_noise(scale: Fraction) -> PlannedNoise:
     """Laplace noise, its scale rounded up."""
     rounded = float_at_least(scale)
-    return Noise("laplace", rounded, rounded, TAIL_95 * rounded)
+    return continuous_noise(LaplaceNoise(Fraction(rounded)), rounded)
+
+
+def continuous_noise(noise: LaplaceNoise | GaussianNoise, scale: float) -> PlannedNoise:
+    """What a plan says of noise before there is a grid: how far the continuous one strays."""
+    return PlannedNoise(noise.kind, scale, noise.continuous_error, noise.continuous_quantile(0.95))
 
 
 def _plan_uncertain_count(
@@ -188,7 +191,7 @@ def _plan_uncertain_count(
     delta: float,
     query: PlannedQuery | None,
     entities: int | None,
-) -> tuple[float, float, Noise]:
+) -> tuple[float, float, PlannedNoise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
         raise InvalidInput(
@@ -211,10 +214,10 @@ def _plan_uncertain_count(
         most = round_down(exact_fraction(ratio))
         scale, _, epsilon, dp_delta = smallest_scale(entities, family, most, delta)
     if scale == 0:
-        return epsilon, dp_delta, Noise("none", 0.0, 0.0, 0.0)
-    alpha = math.exp(-1 / scale)
-    within = max(0, math.ceil(math.log(0.05 * (1 + alpha) / 2) / math.log(alpha)) - 1)
-    return epsilon, dp_delta, Noise("geometric", scale, 2 * alpha / (1 - alpha**2), float(within))
+        return epsilon, dp_delta, PlannedNoise("none", 0.0, 0.0, 0.0)
+    noise = LaplaceNoise(Fraction(scale))  # of whole numbers: the geometric distribution
+    within = float(noise.quantile(0.95))
+    return epsilon, dp_delta, PlannedNoise("geometric", scale, noise.mean_error, within)
 
 
 def _log_ratio_down(target: Target, ratio: Number) -> float:
@@ -297,21 +300,16 @@ def failing_fallbacks(
     )
 
 
-# From words to a target, a family and a plan: the one reader for files, the command and the page.
-#
-# The words are those of `vocabulary`. An error says at which word it is (`path`), such as
-# adversary.prior.
+# From sections to a target, a family and a plan, for files, the command and the page. An error says
+# at which key it is (`path`), such as adversary.prior.
 
 
-TARGET_WORD_ORDER = list(vocabulary.TARGET_WORDS)
-
-
-def read_target(data: Said) -> Target:
+def read_target(data: Written | TargetSection) -> Target:
     """The one target that was said."""
-    said = words_said(data, vocabulary.TARGET_WORDS, "target")
-    kinds = sorted(
-        TARGET_KINDS.values(), key=lambda kind: TARGET_WORD_ORDER.index(kind.words_taken[0])
-    )
+    with at("target"):
+        said = TargetSection.read(data, "target").given
+    order = list(TargetSection.known_keys())
+    kinds = sorted(TARGET_KINDS.values(), key=lambda kind: order.index(kind.words_taken[0]))
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
     with at("target"):
@@ -344,14 +342,11 @@ def read_target(data: Said) -> Target:
                 raise _refuse_missing(word, taken[0])
         names = [each.name for each in fields(chosen[0])]  # type: ignore[arg-type]
         words = {name: chosen[0].spelled_as.get(name, name) for name in names}
-        values = {
-            name: read_value(vocabulary.TARGET_WORDS[word], said[word])
-            for name, word in words.items()
-        }
+        values = {name: said[word] for name, word in words.items()}
         return locate_errors(lambda: chosen[0](**values), {"": taken[0], **words})
 
 
-def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
+def _need_first_words(kinds: list[type[Target]], said: Written) -> None:
     """A word that belongs to another, such as fpr to tpr, and was said alone."""
     for kind in kinds:
         for word in kind.words_taken[1:]:
@@ -360,7 +355,7 @@ def _need_first_words(kinds: list[type[Target]], said: Said) -> None:
 
 
 def _refuse_missing(word: str, beside: str) -> InvalidInput:
-    meaning = vocabulary.TARGET_WORDS[word].help.removeprefix("Or ").rstrip(".")
+    meaning = TargetSection.known_keys()[word].description.removeprefix("Or ").rstrip(".")
     error = InvalidInput(
         f"{word} is missing",
         field=word,
@@ -370,11 +365,11 @@ def _refuse_missing(word: str, beside: str) -> InvalidInput:
     return error
 
 
-def read_adversary(data: Said, target: Target) -> Family:
+def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
     """The family of adversaries that was said; anyone, if nothing was."""
     check_kind(target, Target, "target")  # type: ignore[type-abstract]
-    said = words_said(data, vocabulary.ADVERSARY_WORDS, "adversary")
     with at("adversary"):
+        said = AdversarySection.read(data, "adversary").given
         if "family" in said:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):
@@ -385,12 +380,8 @@ def read_adversary(data: Said, target: Target) -> Family:
                         value=said["family"],
                         hint="keep one of them",
                     )
-                return read_family(said["family"])  # type: ignore[arg-type]
-        prior = (
-            read_value(vocabulary.ADVERSARY_WORDS["prior"], said["prior"])
-            if "prior" in said
-            else None
-        )
+                return read_family(said["family"])
+        prior = said.get("prior")
         chosen = [kind for kind in FAMILY_KINDS.values() if kind.key in said]
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
@@ -402,8 +393,7 @@ def read_adversary(data: Said, target: Target) -> Family:
                     hint="keep one of them",
                 )
         if chosen:
-            key = chosen[0].key
-            value = read_value(vocabulary.ADVERSARY_WORDS[key], said[key])
+            key, value = chosen[0].key, said[chosen[0].key]
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
             return locate_errors(lambda: chosen[0].chosen(value, prior), {"": key, **range_words})
         if prior is None:
@@ -412,18 +402,22 @@ def read_adversary(data: Said, target: Target) -> Family:
             return Independent(*prior)
 
 
-def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = None) -> Plan:
+def read_plan(
+    adversary: Written | AdversarySection,
+    target: Written | TargetSection,
+    query: PlannedQuery | str | None = None,
+) -> Plan:
     """The plan for an adversary and a target, and for a query if one is named."""
-    wanted = read_target(target)
-    family = read_adversary(adversary, wanted)
-    delta = Fraction(0)
-    if target.get("delta") is not None:
-        with at("target"):
-            delta = read_value(vocabulary.TARGET_WORDS["delta"], target["delta"])
-            if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
-                with at("delta"):
-                    raise invalid_value("delta", "at least 0 and below 1", target["delta"])
-    people = adversary.get("people")
+    with at("target"):
+        promise = TargetSection.read(target, "target")
+    with at("adversary"):
+        doubt = AdversarySection.read(adversary, "adversary")
+    wanted, people = read_target(promise), doubt.people
+    family = read_adversary(doubt, wanted)
+    delta = Fraction(0) if promise.delta is None else promise.delta
+    if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
+        with at("target.delta"):
+            raise invalid_value("delta", "at least 0 and below 1", promise.written["delta"])
     rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
@@ -439,13 +433,11 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
                 field="people",
                 hint="with known and a delta, say how many could be in the data, at the least",
             )
-    lead = next(
-        word for word in words_said(target, vocabulary.TARGET_WORDS, "target") if word != "delta"
-    )
+    lead = next(word for word in promise.given if word != "delta")
     try:
         # This plan is for one count, alone; nothing else draws on what nobody knows.
         kind = query if query is not None or not rests else "count"
-        return calibrate(wanted, family, float(delta), kind, people)  # type: ignore[arg-type]
+        return calibrate(wanted, family, float(delta), kind, people)
     except WhosinError as error:
         named = {"delta": "target.delta", "entities": "adversary.people"}
         error.path = named.get(getattr(error, "field", ""), f"target.{lead}")
@@ -457,7 +449,7 @@ def read_plan(adversary: Said, target: Said, query: PlannedQuery | str | None = 
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """Noise for a series.
+    """PlannedNoise for a series.
 
     Attributes:
         epsilon: the leakage that is allowed. scale: the least Laplace scale that keeps it, and

@@ -30,6 +30,7 @@ from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target
 from whosin.errors import ImpossibleTarget, invalid_value
 from whosin.exact import (
+    ONE_HALF,
     Array,
     Number,
     exact_fraction,
@@ -40,7 +41,6 @@ from whosin.exact import (
     read_ranged,
 )
 
-ONE_HALF = Fraction(1, 2)
 MIN_DELTA_ROOM = Fraction(1, 10**9)
 """The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
 floats such as 0.09 would decide on which side of the limit they are."""

@@ -17,6 +17,7 @@ from itertools import pairwise
 from whosin import beliefs
 from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
+    MAX_CURVE_EPSILON,
     Number,
     Rational,
     exact_fraction,
@@ -30,8 +31,6 @@ from whosin.exact import (
 )
 from whosin.notebook_display import Displayed
 
-MAX_EXPONENT = 700
-"""Larger ε do not fit into floats."""
 BISECTION_ACCURACY = 1e-12
 """How close to the least an ε is searched for."""
 FALSE_POSITIVE_RATES = tuple(Fraction(1, 10**k) for k in range(5, 0, -1))
@@ -60,9 +59,9 @@ class TradeOff(Displayed, ABC):
         failing = read_ranged(delta, "delta", "at least 0 and below 1")
         if self.delta(0) <= failing:
             return 0.0
-        if self.delta(MAX_EXPONENT) > failing:
+        if self.delta(MAX_CURVE_EPSILON) > failing:
             return math.inf
-        low, high = 0.0, float(MAX_EXPONENT)
+        low, high = 0.0, float(MAX_CURVE_EPSILON)
         while high - low > BISECTION_ACCURACY * high:
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(Fraction(middle)) <= failing else (middle, high)
@@ -142,8 +141,10 @@ class CornerCurve(TradeOff):
 
     def delta(self, epsilon: object) -> float:
         level = rational(epsilon, "epsilon")
-        if abs(level) > MAX_EXPONENT:
-            raise invalid_value("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
+        if abs(level) > MAX_CURVE_EPSILON:
+            raise invalid_value(
+                "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
+            )
         factor = exp_down(level) if level else Fraction(1)
         return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
 

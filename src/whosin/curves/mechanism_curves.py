@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from whosin.beliefs import NEIGHBOUR_RELATIONS
 from whosin.calibration.accounting import LossDistribution
 from whosin.calibration.failure import gaussian_delta, gaussian_profile
 from whosin.calibration.rate_targets import best_tests
@@ -40,9 +41,6 @@ from whosin.spaces import Lattice, Records, Space, read_statistic
 from whosin.spaces.quotients import CUT_WEIGHT
 
 # Which rows of a channel are compared: worlds with and without someone, or one for another.
-
-
-NEIGHBOUR_RELATIONS = ("add-remove", "replace")
 
 
 def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> tuple[Array, Array]:

@@ -11,9 +11,8 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from whosin.errors import InvalidInput, Unsupported
-from whosin.exact import Array, number_range
+from whosin.exact import ONE_HALF, Array, number_range
 from whosin.families.base import (
-    ONE_HALF,
     WHOLE_RANGE,
     Adversary,
     Bounded,

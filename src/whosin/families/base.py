@@ -112,7 +112,6 @@ def _count_others(count: int) -> str:
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
-ONE_HALF = Fraction(1, 2)
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 
@@ -171,7 +170,7 @@ class Family(ABC):
     example: ClassVar[str]
     """How one of them is spelled; empty where no text can say which."""
     key: ClassVar[str] = ""
-    """The word of `vocabulary` that chooses it, if it has one."""
+    """The key of `AdversarySection` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
     symbol: ClassVar[str]

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.errors import Unsupported, invalid_value
-from whosin.exact import Array, flint_rational, rational
+from whosin.exact import ONE_HALF, Array, flint_rational, rational
 from whosin.families.base import (
-    ONE_HALF,
     WHOLE_RANGE,
     Adversary,
     Family,

@@ -15,6 +15,7 @@ from whosin.errors import invalid_value
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown, Uninformed
 from whosin.families.base import (
+    MAX_COINS,
     Family,
     OtherPeople,
     Range,
@@ -36,9 +37,6 @@ from whosin.spaces.quotients import (
     spread_on_grid,
 )
 from whosin.spaces.worlds import Subsets
-
-MAX_COINS = 900
-"""Up to this many fair coins the probability of all of them is a float."""
 
 
 @dataclass(frozen=True)

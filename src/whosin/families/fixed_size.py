@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.errors import InvalidInput, invalid_value
-from whosin.exact import Array, rational
+from whosin.exact import ONE_HALF, Array, rational
 from whosin.families.base import (
-    ONE_HALF,
     WHOLE_RANGE,
     Adversary,
     Bounded,

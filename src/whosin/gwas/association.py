@@ -109,7 +109,11 @@ def _safe_ratio(top: Array, below: Array) -> Array:
 
 
 NORMAL_95 = 1.959963984540054
-TAIL_95 = math.log(20)
+
+
+def bound_noise(scale: float) -> float:
+    """95% of Laplace noise of this scale is within ± this."""
+    return LaplaceNoise(exact_fraction(scale)).continuous_quantile(0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +165,7 @@ def estimate_association(
     variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
     variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
-    within = np.full(len(f_a), TAIL_95 * scale)
+    within = np.full(len(f_a), bound_noise(scale))
     return Association(
         f_a,
         f_u,

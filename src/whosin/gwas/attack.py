@@ -31,13 +31,13 @@ from whosin.gwas.people import (
     count_lines,
     read_groups,
 )
-from whosin.gwas.study import TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES
 from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
 ATTACK_STATISTICS = ("homer", "likelihood-ratio")
 FREQUENCY_SOURCES = ("exact", "released")
-CHUNK_SNPS = 2_000
+ATTACK_CHUNK_SNPS = 2_000
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class GenotypePanel:
     ) -> GenotypePanel:
         """Split the people of a PLINK study."""
         file = read_path(path, "study")
-        if file.name.lower().endswith((*TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
+        if file.name.lower().endswith((*COUNT_TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
             raise InvalidInput(
                 f"{file.name} has no genotypes of single people, which the attack needs",
                 field="study",
@@ -179,8 +179,8 @@ def _run_tests(
     tests = [(statistic, source) for source in FREQUENCY_SOURCES for statistic in ATTACK_STATISTICS]
     members = np.zeros((len(tests), len(crowd.cases)))
     outsiders = np.zeros((len(tests), len(crowd.outsiders)))
-    for first in range(0, len(snps), CHUNK_SNPS):
-        genotypes = crowd.bed.genotypes(snps[first : first + CHUNK_SNPS])
+    for first in range(0, len(snps), ATTACK_CHUNK_SNPS):
+        genotypes = crowd.bed.genotypes(snps[first : first + ATTACK_CHUNK_SNPS])
         cases, others = genotypes[:, crowd.cases], genotypes[:, crowd.outsiders]
         case, size = _allele_frequency(cases)
         reference, _ = _allele_frequency(genotypes[:, crowd.reference])

@@ -42,8 +42,8 @@ from whosin.gwas.association import (
 )
 from whosin.gwas.people import COPY_STEP, Snps, check_instance, imputed_copies
 from whosin.gwas.scores import (
-    SCORE_KINDS,
     SELECTION_THRESHOLD,
+    SNP_SCORE_KINDS,
     imputed_chi2,
     read_threshold,
     score_sensitivity,
@@ -61,7 +61,7 @@ from whosin.validation import read_whole
 NUMBER_KINDS = ("counts", "chi2", "nothing")
 CHI2_STEP = Fraction(1, 100)
 """The grid on which χ² is published."""
-MIN_SHARE = Fraction(1, 10**6)
+MIN_RELEASE_EPSILON = Fraction(1, 10**6)
 """The least ε. With less the answer would be only noise, and wider than integers hold."""
 
 
@@ -93,8 +93,8 @@ class Question:
         if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
             raise invalid_value("named SNPs", "a list of names", repr(named)[:80])
         object.__setattr__(self, "named", tuple(named))
-        if self.score not in SCORE_KINDS:
-            raise UnknownName("score", str(self.score), SCORE_KINDS)
+        if self.score not in SNP_SCORE_KINDS:
+            raise UnknownName("score", str(self.score), SNP_SCORE_KINDS)
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
@@ -192,8 +192,10 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
     total = Fraction(
         encoding.budget_units(plan.epsilon, "epsilon of the plan"), encoding.EPSILON_UNITS
     )
-    if total < MIN_SHARE:
-        raise invalid_value("epsilon of the plan", f"at least {float(MIN_SHARE):g}", plan.epsilon)
+    if total < MIN_RELEASE_EPSILON:
+        raise invalid_value(
+            "epsilon of the plan", f"at least {float(MIN_RELEASE_EPSILON):g}", plan.epsilon
+        )
     parts = _split_budget(total, question)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
@@ -226,13 +228,13 @@ def _number_noise(
 
 
 PRIVACY_UNIT = "person"
-DIGEST_LETTERS = 16
+SHOWN_DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
 
 
 def study_registration(study: Study, relation: str) -> Registration:
     """What a budget for a study is bound to."""
-    names = _digest_counts(study, study.counts[:, :0])[:DIGEST_LETTERS]
+    names = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
     pooled = f"{study.people} {_digest_counts(study, study.genotyped())}"
     if relation == "genotype":

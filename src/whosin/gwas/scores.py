@@ -451,7 +451,7 @@ def _none_below(margins: Array, cases: int, c: Fraction) -> bool:
     return True
 
 
-SCORE_KINDS = ("distance", "chi2")
+SNP_SCORE_KINDS = ("distance", "chi2")
 SCORE_STEP = Fraction(1, 256)
 """The grid of χ² as a score to choose by; finer than the published one, since it is never shown."""
 SELECTION_THRESHOLD = Fraction(4)
@@ -469,8 +469,8 @@ def selection_scores(
 ) -> Array:
     """Scores of tables of so many cases and controls: "distance" to the threshold, or "chi2" on a
     grid."""
-    if kind not in SCORE_KINDS:
-        raise UnknownName("score", str(kind), SCORE_KINDS)
+    if kind not in SNP_SCORE_KINDS:
+        raise UnknownName("score", str(kind), SNP_SCORE_KINDS)
     if kind == "distance":
         return distance_scores(table, threshold, relation, sizes)
     if sizes is None:

@@ -35,7 +35,12 @@ from whosin.gwas.people import (
     check_sequence,
     check_sizes,
 )
-from whosin.gwas.scores import SCORE_KINDS, SELECTION_THRESHOLD, score_sensitivity, selection_scores
+from whosin.gwas.scores import (
+    SELECTION_THRESHOLD,
+    SNP_SCORE_KINDS,
+    score_sensitivity,
+    selection_scores,
+)
 from whosin.gwas.study import Study
 from whosin.plain_files import create_file
 from whosin.validation import read_whole
@@ -198,8 +203,8 @@ class Experiment:
                 raise invalid_value("top", f"from 1 to {self.snps}", top)
         for people in self.people:
             read_whole(people, "people", 20)
-        if self.score not in SCORE_KINDS:
-            raise UnknownName("score", str(self.score), SCORE_KINDS)
+        if self.score not in SNP_SCORE_KINDS:
+            raise UnknownName("score", str(self.score), SNP_SCORE_KINDS)
 
     def levels(self) -> dict[tuple[object, str], float]:
         """ε for each γ, with plain DP and with bounded priors."""

@@ -135,9 +135,9 @@ def _worker_count(bed: Bed, processes: int | None) -> int:
 
 
 PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")
-COUNT_COLUMNS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
+GENOTYPE_COUNT_COLUMNS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
 """Columns of a table of counts: people with 0, 1 and 2 copies of A1."""
-TABLE_SUFFIXES = (".tsv", ".txt")
+COUNT_TABLE_SUFFIXES = (".tsv", ".txt")
 VARIANT_SUFFIXES = (".vcf", ".vcf.gz", ".bcf")
 
 
@@ -200,7 +200,7 @@ def read_study(
     """
     file = read_path(path, "study")
     name = file.name.lower()
-    if name.endswith(TABLE_SUFFIXES):
+    if name.endswith(COUNT_TABLE_SUFFIXES):
         if phenotypes is not None:
             raise InvalidInput(
                 "a table of counts needs no phenotype file: it has cases and controls already",
@@ -258,7 +258,9 @@ def read_table(path: Path) -> Study:
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
-    missing = [column for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS) if column not in header]
+    missing = [
+        column for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS) if column not in header
+    ]
     if missing:
         raise InvalidInput(
             f"the header of {path.name} has no column {missing[0]}",
@@ -270,14 +272,14 @@ def read_table(path: Path) -> Study:
             f"some lines of {path.name} do not have the {len(header)} columns of its header",
             field=path.name,
         )
-    where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *COUNT_COLUMNS)}
+    where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)}
     chromosome, name, position, a1, a2 = (
         [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
     )
     try:
         positions = np.array([int(word) for word in position], dtype=np.int64)
         counts = np.array(
-            [[int(row[where[c]]) for c in COUNT_COLUMNS] for row in rows[1:]], np.int64
+            [[int(row[where[c]]) for c in GENOTYPE_COUNT_COLUMNS] for row in rows[1:]], np.int64
         )
     except (ValueError, OverflowError):
         raise InvalidInput(
@@ -294,7 +296,7 @@ def write_table(study: Study, path: Path) -> None:
     columns = (*study.snps.columns(), *study.counts.T.tolist())
     with create_file(path, "--save", private=True) as file:
         file.write(f"# cases {study.cases} controls {study.controls}\n")
-        file.write("\t".join((*PUBLIC_COLUMNS, *COUNT_COLUMNS)) + "\n")
+        file.write("\t".join((*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)) + "\n")
         line = "\t".join(["%s"] * len(columns)) + "\n"
         file.writelines(line % row for row in zip(*columns, strict=True))
 
@@ -354,7 +356,7 @@ def count_bed_spark(
     return np.concatenate([part for _, part in sorted(result, key=lambda each: each[0])])
 
 
-READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
+VARIANT_READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
 """A file may be long, and what is kept of it is some bytes a variant."""
 
 
@@ -365,7 +367,7 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
     file.open("rb").close()  # a missing file is reported as one
     try:
         samples = isolation.run_isolated(
-            binary_readers.vcf_samples, str(file), limits=READER_LIMITS
+            binary_readers.vcf_samples, str(file), limits=VARIANT_READER_LIMITS
         )
         groups = sample_groups(samples, phenotypes)
         counted, result, left_out = isolation.run_isolated(
@@ -373,7 +375,7 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
             str(file),
             groups.cases.tolist(),
             groups.controls.tolist(),
-            limits=READER_LIMITS,
+            limits=VARIANT_READER_LIMITS,
         )
     except (Crashed, OutOfMemory):
         raise InvalidInput(

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from whosin import beliefs
+from whosin.beliefs import NEIGHBOUR_RELATIONS as NEIGHBOUR_RELATIONS
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import (
@@ -32,7 +33,6 @@ from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.notebook_display import Displayed
 
-NEIGHBOUR_RELATIONS = ("add-remove", "replace")
 COUNTED_NOTION = "counted"
 """The key of a question that says what of the table's rows counts."""
 

@@ -22,7 +22,7 @@ from whosin.exact import rational
 EPSILON_UNITS = 10**12
 DELTA_UNITS = 10**18
 INFINITE_UNITS = 2**62
-MAX_EPSILON = 10**6
+MAX_LEDGER_EPSILON = 10**6
 """A larger ε protects nobody, and its ρ would not fit into a database's integers."""
 
 
@@ -60,7 +60,7 @@ def number_from_units(units: int, scale: int = EPSILON_UNITS) -> Fraction | floa
 
 def _scale_value(value: object, field: str, units: int) -> Fraction:
     result = rational(value, field)
-    largest = MAX_EPSILON if units == EPSILON_UNITS else 1
+    largest = MAX_LEDGER_EPSILON if units == EPSILON_UNITS else 1
     if not 0 <= result <= largest:
         raise invalid_value(field, f"a number from 0 to {largest}", value)
     return result * units
@@ -99,20 +99,22 @@ def link_digest(previous: str, entry: Mapping[str, Any]) -> str:
     return digest_text(f"{previous}\n{canonical_json(entry)}")
 
 
-MAX_NAME_LENGTH = 200
+MAX_DATASET_NAME_LENGTH = 200
 
 
 def read_name(value: object, field: str) -> str:
     """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
     if not isinstance(value, str) or not value or value != value.strip():
         raise invalid_value(
-            field, "a name, not empty and without spaces around it", repr(value)[:MAX_NAME_LENGTH]
+            field,
+            "a name, not empty and without spaces around it",
+            repr(value)[:MAX_DATASET_NAME_LENGTH],
         )
     # Three letters can come of one: what is stored is what must fit.
-    name = unicodedata.normalize("NFC", value[: MAX_NAME_LENGTH + 1])
-    if max(len(value), len(name)) > MAX_NAME_LENGTH:
+    name = unicodedata.normalize("NFC", value[: MAX_DATASET_NAME_LENGTH + 1])
+    if max(len(value), len(name)) > MAX_DATASET_NAME_LENGTH:
         raise InvalidInput(
-            f"{field} has {len(value)} characters; at most {MAX_NAME_LENGTH} fit",
+            f"{field} has {len(value)} characters; at most {MAX_DATASET_NAME_LENGTH} fit",
             field=field,
             value=len(value),
         )

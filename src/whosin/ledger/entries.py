@@ -36,7 +36,7 @@ from sqlalchemy import (
     select,
 )
 
-from whosin.calibration import Fallback, Noise, Plan
+from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration import plan as calibration_plan
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import budget as ledger_budget
@@ -151,8 +151,8 @@ answers = Table(
 DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
 EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
 
-COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
-TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
+DATASET_COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
+DATASET_TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
 
 
 def dataset_row(connection: Connection, name: str) -> Any:
@@ -171,8 +171,8 @@ def count_suspensions(connection: Connection, dataset: str) -> int:
 
 def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
-    numbers = all(type(getattr(row, name)) is int for name in COUNT_COLUMNS)
-    texts = all(type(getattr(row, name)) is str for name in TEXT_COLUMNS)
+    numbers = all(type(getattr(row, name)) is int for name in DATASET_COUNT_COLUMNS)
+    texts = all(type(getattr(row, name)) is str for name in DATASET_TEXT_COLUMNS)
     if not (numbers and texts and row.alone in (0, 1) and row.state in ledger_budget.KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
@@ -262,7 +262,7 @@ def _read_plan(text: str) -> Plan:
         "target": calibration_plan.decode_target(data["target"]),
         "family": calibration_plan.decode_family(data["family"]),
         "query": None if query is None else calibration_plan.decode_query(query),
-        "noise": None if noise is None else Noise(**noise),
+        "noise": None if noise is None else PlannedNoise(**noise),
         "gamma": float(data["gamma"]),
         "theorems": tuple(data["theorems"]),
         "fallback": tuple(

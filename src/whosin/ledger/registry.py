@@ -388,7 +388,7 @@ class Registry:
 
         Args:
             registration: the table that the budget is for, as
-                `release.table_registration.register_table` says
+                `release.table.register_table` says
             it:
                 whose rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").

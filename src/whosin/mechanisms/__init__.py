@@ -4,7 +4,6 @@
 there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
-from whosin import vocabulary
 from whosin.errors import UnknownName, at
 from whosin.mechanisms.additive_noise import Gaussian as Gaussian
 from whosin.mechanisms.additive_noise import Geometric as Geometric
@@ -27,8 +26,8 @@ from whosin.mechanisms.finite import Exponential as Exponential
 from whosin.mechanisms.finite import KMax as KMax
 from whosin.mechanisms.finite import KMaxAsPublished as KMaxAsPublished
 from whosin.mechanisms.finite import RandomizedResponse as RandomizedResponse
+from whosin.scenario_model import MechanismParameters, Written, describe_object, match_fields
 from whosin.validation import check_kind
-from whosin.vocabulary import Said, describe_object, match_fields, words_said
 
 __all__ = [
     "MECHANISM_KINDS",
@@ -84,18 +83,16 @@ MECHANISM_KINDS: dict[str, type[Mechanism]] = {
 }
 
 
-def read_mechanism(name: str, data: Said) -> Mechanism:
-    """A built-in mechanism by its name and the words of `vocabulary.MECHANISM_WORDS`."""
+def read_mechanism(name: str, data: Written) -> Mechanism:
+    """A built-in mechanism by its name and its `MechanismParameters`."""
     check_kind(name, str, "mechanism")
-    words = vocabulary.MECHANISM_WORDS
     known = {
         each: kind
         for each, kind in MECHANISM_KINDS.items()
-        if match_fields(kind, words) is not None
+        if match_fields(kind, MechanismParameters.known_keys()) is not None
     }
     if name not in known:
         raise UnknownName("mechanism", name, known)
     with at("mechanism"):
-        return describe_object(
-            known[name], f"the mechanism {name}", words_said(data, words, "mechanism"), words
-        )
+        given = MechanismParameters.read(data, "mechanism").given
+        return describe_object(known[name], f"the mechanism {name}", given, MechanismParameters)

@@ -93,6 +93,15 @@ class LaplaceNoise:
         needed = -float(self.scale) * math.log((1 - confidence) * (1 + a) / 2) - 1
         return max(0, math.ceil(needed))
 
+    @property
+    def continuous_error(self) -> float:
+        """The expected distance from 0 of the continuous distribution: its scale."""
+        return self.spread
+
+    def continuous_quantile(self, confidence: float) -> float:
+        """The same for the continuous distribution, of which Pr[|X| > x] = e^(−x/scale)."""
+        return -math.log1p(-confidence) * self.spread
+
     def cost(self, sensitivity: int | Fraction) -> Fraction:
         """ε for a statistic of this L1 sensitivity."""
         return Fraction(sensitivity) / self.scale
@@ -155,8 +164,17 @@ class GaussianNoise:
 
     @property
     def mean_error(self) -> float:
-        """The expected distance from 0 of the continuous distribution."""
+        """The expected distance from 0 of the continuous distribution, which is close."""
+        return self.continuous_error
+
+    @property
+    def continuous_error(self) -> float:
+        """The expected distance from 0 of the continuous distribution: σ√(2/π)."""
         return self.spread * math.sqrt(2 / math.pi)
+
+    def continuous_quantile(self, confidence: float) -> float:
+        """The continuous noise is at most this far from 0 with this probability."""
+        return NormalDist().inv_cdf((1 + confidence) / 2) * self.spread
 
     def tail(self, distance: float) -> float:
         """Pr[|X| > distance], at most: that of a normal distribution beyond ⌊distance⌋ (Canonne,
@@ -169,7 +187,7 @@ class GaussianNoise:
 
     def quantile(self, confidence: float) -> int:
         """The noise is at most this far from 0 with this probability, by `tail`."""
-        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * self.spread)
+        return math.ceil(self.continuous_quantile(confidence))
 
     def cost(self, squared_sensitivity: int | Fraction) -> Fraction:
         """ρ of zCDP for a statistic of this squared L2 sensitivity."""

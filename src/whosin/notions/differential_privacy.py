@@ -14,6 +14,7 @@ import numpy as np
 from whosin.documents import check_keys, read_object
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import (
+    ONE_HALF,
     Array,
     ball,
     ball_up,
@@ -78,9 +79,6 @@ def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
 
 
 # Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2).
-
-
-ONE_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)

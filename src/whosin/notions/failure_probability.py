@@ -15,6 +15,7 @@ import numpy as np
 from whosin import beliefs
 from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
+    MAX_CURVE_EPSILON,
     Array,
     Rational,
     exp_down,
@@ -315,8 +316,6 @@ MAX_SEARCHED_CROWDS = 400
 """How many crowds are searched for the largest tail, which is a lower end wherever it is."""
 MAX_BLOCK_ENTRIES = 1 << 17
 """Up to this many numbers are computed at once."""
-MAX_EXPONENT = 700
-"""Larger ε do not fit into floats."""
 MIN_BRACKETED_DELTA = 1e-12
 """FailureBracket probabilities below this drown in what is cut off."""
 
@@ -358,8 +357,10 @@ class LevelAt:
 def profile(cases: Cases, epsilon: object) -> float:
     """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
     power = rational(epsilon, "epsilon")
-    if not abs(power) <= MAX_EXPONENT:
-        raise invalid_value("epsilon", f"between -{MAX_EXPONENT} and {MAX_EXPONENT}", epsilon)
+    if not abs(power) <= MAX_CURVE_EPSILON:
+        raise invalid_value(
+            "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
+        )
     if cases.is_small:
         factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)

@@ -1,4 +1,4 @@
-"""Notions from words and from chain or block files."""
+"""Notions from their parameters and from chain or block files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whosin import vocabulary
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, UnknownName, at
 from whosin.exact import rational
@@ -21,20 +20,20 @@ from whosin.notions.gains import read_gain
 from whosin.notions.membership import PositiveMembership
 from whosin.priors import MarkovChain
 from whosin.priors.table import read_blocks, read_chains, read_prior
+from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
 from whosin.validation import check_kind
-from whosin.vocabulary import describe_object, match_fields, words_said
 
-# A notion from its name and words, for the command and the page.
+# A notion from its name and parameters, for the command and the page.
 
 
-WORD_READERS: dict[str, Callable[[Any], object]] = {
+PARAMETER_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
     "metric": read_metric,
     "prior-file": lambda file: read_prior(read_object(Path(file), Path(file).name)),
 }
-"""Words whose value is an object of its own."""
+"""Parameters whose value is an object of its own."""
 
 
 def notion_names() -> dict[str, type[Notion]]:
@@ -44,26 +43,26 @@ def notion_names() -> dict[str, type[Notion]]:
 
 
 def read_notion(name: str, data: Mapping[str, object]) -> Notion:
-    """A notion with the words that it takes; others said with it are refused."""
+    """A notion with the parameters that it takes; others said with it are refused."""
     check_kind(name, str, "notion")
-    words = vocabulary.NOTION_WORDS
     if name not in notion_names():
         raise UnknownName("notion", name, notion_names())
     kind = notion_names()[name]
-    said = words_said(data, words, "notion")
+    keys = NotionOptions.known_keys()
     with at("notion"):
-        for word, read in WORD_READERS.items():
-            if word in (match_fields(kind, words) or ()):
-                value = said.get(word, words[word].default)
+        given = NotionOptions.read(data, "notion").given
+        for word, read in PARAMETER_READERS.items():
+            if word in (match_fields(kind, keys) or ()):
+                value = given.get(word, keys[word].implied)
                 if value:
                     with at(word):
-                        said[word] = read(value)
-        return describe_object(kind, f"the notion {name}", said, words)
+                        given[word] = read(value)
+        return describe_object(kind, f"the notion {name}", given, NotionOptions)
 
 
 def plain_words(notion: Notion) -> dict[str, object]:
     """The words that read a notion back, apart from its family and a prior's file."""
-    taken = match_fields(type(notion), vocabulary.NOTION_WORDS) or {}
+    taken = match_fields(type(notion), NotionOptions.known_keys()) or {}
     words = [word for word in taken if word not in ("family", "prior-file")]
     values = {word: getattr(notion, taken[word].name) for word in words}
     return {word: getattr(value, "spelled", value) for word, value in values.items()}

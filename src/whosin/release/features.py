@@ -12,7 +12,7 @@ once, in whatever letters; errors say which entry they are about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -28,6 +28,7 @@ from whosin.release.row_values import (
     timestamp_value,
     whole_steps,
 )
+from whosin.scenario_model import FeatureSection
 from whosin.validation import shorten_value
 
 
@@ -255,13 +256,6 @@ def read_named(
     return tuple(result.values())
 
 
-def check_keys(kind: type[Any], given: Iterable[str], field: str) -> None:
-    """Whether every key that a kind needs was given."""
-    needed = [each.name for each in fields(kind) if each.default is MISSING]
-    if missing := [name for name in needed if name not in given]:
-        raise InvalidInput(f"{field} needs {', '.join(missing)}", field=field, value=missing)
-
-
 MAX_FEATURES = 500
 
 
@@ -328,14 +322,10 @@ class Feature:
 def read_features(given: object) -> tuple[Feature, ...]:
     """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
     return read_named(
-        given, "features", "or Feature(…)", MAX_FEATURES, (Feature,), _feature_from_keys
+        given,
+        "features",
+        "or Feature(…)",
+        MAX_FEATURES,
+        (Feature,),
+        lambda data: Feature(**FeatureSection.read(data, "feature").given),
     )
-
-
-def _feature_from_keys(data: Mapping[str, Any]) -> Feature:
-    known = [each.name for each in fields(Feature)]
-    for key in data:
-        if key not in known:
-            raise UnknownName("key of a feature", str(key), known)
-    check_keys(Feature, data, "feature")
-    return Feature(**data)

@@ -21,7 +21,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MAX_VALUES, Domain, Range
@@ -30,7 +30,6 @@ from whosin.release.features import (
     FEATURE_AGGREGATES,
     Feature,
     FeatureInput,
-    check_keys,
     check_name,
     order_values,
     read_named,
@@ -38,6 +37,7 @@ from whosin.release.features import (
     tie_values,
 )
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
+from whosin.scenario_model import FurtherTableSection
 from whosin.validation import read_whole
 
 MAX_TABLES = 50
@@ -121,32 +121,24 @@ def read_tables(given: object) -> tuple[Further, ...]:
 
 
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
-    public = data.get("public", False)
-    if not isinstance(public, bool):
-        raise invalid_value("public", "true or false", repr(public)[:80])
-    kind = LookupTable if public else FurtherTable
-    known = {each.name for each in fields(kind)}
-    others = {each.name for every in (LookupTable, FurtherTable) for each in fields(every)}
-    for key in data:
-        if not public and key in ("on", "key", "to"):
+    given = FurtherTableSection.read(data, "table").given
+    kind = LookupTable if given.pop("public", False) else FurtherTable
+    for key in given.keys() - {each.name for each in fields(kind)}:
+        if kind is FurtherTable:
             raise InvalidInput(
                 f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}",
                 field=key,
-                value=data[key],
+                value=given[key],
             )
-        if key in others - known:
-            raise InvalidInput(
-                f"{key} has no meaning for a public table, which has no people",
-                field=key,
-                value=data[key],
-                hint="leave it out",
-            )
-        if key not in known and key != "public":
-            raise UnknownName(
-                "key of a table", str(key), [each.name for each in fields(kind)] + ["public"]
-            )
-    check_keys(kind, data, "table")
-    return kind(**{key: value for key, value in data.items() if key != "public"})
+        raise InvalidInput(
+            f"{key} has no meaning for a public table, which has no people",
+            field=key,
+            value=given[key],
+            hint="leave it out",
+        )
+    if kind is LookupTable and "key" not in given:
+        raise InvalidInput("a public table needs its key", field="key", hint="add key = …")
+    return kind(**given)
 
 
 MAX_LOOKUP_ROWS = 1_000_000

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from whosin import vocabulary
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
 from whosin.errors import (
@@ -21,7 +20,6 @@ from whosin.errors import (
     WhosinError,
     at,
     at_keys,
-    invalid_value,
 )
 from whosin.extras import require_extras
 from whosin.release.answer import Release
@@ -35,23 +33,7 @@ from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch
 from whosin.release.table import Table
-
-SECTION_KEYS = {
-    "scenario": (
-        *vocabulary.SCENARIO_SECTIONS,
-        *vocabulary.SCENARIO_LISTS,
-        "domains",
-        "queries",
-        "title",
-    ),
-    **{section: tuple(words) for section, words in vocabulary.SCENARIO_SECTIONS.items()},
-}
-
-SECTION_EXAMPLES = {
-    "target": "[target] with posterior = 0.6",
-    "table": "[table] with source = 'visits.csv'",
-    "queries": "[[queries]] with kind = 'count'",
-}
+from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
 
 
 @dataclass(frozen=True)
@@ -60,7 +42,7 @@ class Scenario:
 
     title: str
     plan: Plan
-    table: Mapping[str, Any]
+    table: TableSection
     domains: Mapping[str, Any]
     queries: tuple[Query, ...]
     ledger: str
@@ -72,24 +54,21 @@ class Scenario:
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
         data = self.table
-        engine = _read_engine(data)
         try:
             return Table(
-                data["source"],
-                data["privacy_unit"],
+                data.source,
+                data.privacy_unit,
                 self.domains,
-                max_rows_per_group=data.get("max_rows_per_group"),
-                max_groups=data.get("max_groups"),
-                name=data.get("name"),
-                engine=engine,
+                max_rows_per_group=data.max_rows_per_group,
+                max_groups=data.max_groups,
+                name=data.name,
+                engine=_read_engine(data.given),
                 tables=self.tables,
                 features=self.features,
             )
         except WhosinError as error:
-            field = getattr(error, "field", "")
-            error.path = (
-                error.path or f"table.{field if field in SECTION_KEYS['table'] else 'source'}"
-            )
+            field = error.field if error.field in data.known_keys() else "source"
+            error.path = error.path or f"table.{field}"
             raise
 
     def asking(self, sql: str) -> Scenario:
@@ -125,7 +104,7 @@ class Scenario:
     @staticmethod
     def at_budget() -> AbstractContextManager[None]:
         """Errors in this block that are about a key of [budget] say so in their path."""
-        return at_keys(SECTION_KEYS["budget"], "budget")
+        return at_keys(BudgetSection.known_keys(), "budget")
 
     def open_session(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
@@ -181,33 +160,12 @@ def read_scenario(
     data: Mapping[str, Any], folder: Path, title: str = "release", *, asked: bool | None = True
 ) -> Scenario:
     """A scenario from its keys; paths are relative to the folder."""
-    _check_section(data, "scenario")
-    asked = "queries" in data if asked is None else asked
-    for key in ("target", "table", *(("queries",) if asked else ())):
-        if key not in data:
-            form = "[[queries]]" if key == "queries" else f"[{key}]"
-            raise InvalidInput(
-                f"the scenario has no {form}",
-                field="scenario",
-                value=key,
-                hint=f"add one, for example {SECTION_EXAMPLES[key]}",
-            )
-    parts = {
-        key: _read_section(data, key)
-        for key in ("adversary", "target", "table", "ledger", "budget")
-    }
-    plan = read_plan(parts["adversary"], parts["target"])
-    table = dict(parts["table"])
-    for key in ("source", "privacy_unit"):
-        if not isinstance(table.get(key), str):
-            with at(f"table.{key}"):
-                if key not in table:
-                    raise InvalidInput(
-                        f"{key} is missing", field=key, hint=f"add {key} = '…' to [table]"
-                    )
-                raise invalid_value(key, "text", repr(table[key]))
-    table["source"] = _resolve_path(folder, table["source"])
-    listed = data["queries"] if asked else []
+    model = ScenarioModel.read(data, "scenario")
+    asked = model.queries is not None if asked is None else asked
+    if asked and model.queries is None:
+        raise model.refuse_missing("queries")
+    plan = read_plan(model.adversary, model.target)
+    listed = model.queries if asked else []
     if isinstance(listed, Mapping):
         raise InvalidInput(
             "queries is written [queries]",
@@ -220,37 +178,22 @@ def read_scenario(
         )
     queries = tuple(_read_scenario_query(each, index, folder) for index, each in enumerate(listed))
     _check_names(queries)
-    domains = data.get("domains", {})
-    if not isinstance(domains, Mapping):
-        raise invalid_value("domains", "a table of columns ([domains])", repr(domains))
-    url = parts["ledger"].get("url", "ledger.db")
-    if not isinstance(url, str):
-        raise invalid_value("url of the ledger", "a file or a database URL", repr(url))
-    name = data.get("title", title)
-    if not isinstance(name, str):
-        raise invalid_value("title", "text", repr(name))
+    url = model.ledger.url
     return Scenario(
-        name,
+        title if model.title is None else model.title,
         plan,
-        table,
-        domains,
+        replace(model.table, source=_resolve_path(folder, model.table.source)),
+        {} if model.domains is None else model.domains,
         queries,
         url if "://" in url else _resolve_path(folder, url),
-        parts["ledger"].get("dataset"),
-        parts["budget"],
-        _read_further_tables(data["tables"], folder) if "tables" in data else (),
-        read_features(data["features"]) if "features" in data else (),
+        model.ledger.dataset,
+        model.budget.given,
+        tuple(
+            replace(each, source=_resolve_path(folder, each.source))
+            for each in read_tables([each.written for each in model.tables])
+        ),
+        read_features([each.written for each in model.features]),
     )
-
-
-def _read_further_tables(given: object, folder: Path) -> tuple[Further, ...]:
-    """Further tables, whose sources lie beside the scenario too."""
-    tables = read_tables(given)
-    for index, each in enumerate(tables):
-        if not isinstance(each.source, str):
-            with at(f"tables[{index}].source"):
-                raise invalid_value("source", "text", repr(each.source)[:80])
-    return tuple(replace(each, source=_resolve_path(folder, each.source)) for each in tables)
 
 
 def _check_names(queries: Sequence[Query]) -> None:
@@ -261,23 +204,6 @@ def _check_names(queries: Sequence[Query]) -> None:
         raise InvalidInput(
             f"two queries have the name {twice!r}", field="name of a query", value=twice
         )
-
-
-def _read_section(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = data.get(key, {})
-    if not isinstance(part, Mapping):
-        raise invalid_value(key, f"a section, [{key}]", repr(part))
-    _check_section(part, key)
-    return part
-
-
-def _check_section(data: Mapping[str, Any], part: str) -> None:
-    for key in data:
-        if key not in SECTION_KEYS[part]:
-            if part == "scenario":
-                raise UnknownName("key of the scenario", str(key), SECTION_KEYS[part])
-            with at(part):
-                raise UnknownName("key", str(key), SECTION_KEYS[part])
 
 
 def _read_engine(data: Mapping[str, Any]) -> Engine:

@@ -31,8 +31,7 @@ from whosin.release.cost import CostEstimate, apportion_cost
 from whosin.release.engines.base import DIGEST_LETTERS, Progress, list_drafts
 from whosin.release.queries import Query
 from whosin.release.queries.base import FILE_COLUMNS
-from whosin.release.table import Table
-from whosin.release.table_registration import register_question, register_table
+from whosin.release.table import Table, register_question, register_table
 
 
 def stored_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:

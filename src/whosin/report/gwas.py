@@ -20,7 +20,7 @@ from whosin.beliefs import format_percent
 from whosin.calibration import Plan
 from whosin.exact import Array, format_decimals, format_figures, rational
 from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
-from whosin.gwas.association import TAIL_95, noisy_chi2_p
+from whosin.gwas.association import bound_noise, noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
 from whosin.gwas.people import allele_counts, group_sizes
 from whosin.gwas.release import StudyCostEstimate, StudyRelease
@@ -55,7 +55,7 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
         return []
     if release.estimate.question.numbers == "chi2":
         chi2 = numbers[:, 0]
-        within = np.full(len(chi2), TAIL_95 * scale)
+        within = np.full(len(chi2), bound_noise(scale))
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
     result = release.association()
     low, high = result.interval
@@ -347,7 +347,7 @@ def estimate_card(estimate: StudyCostEstimate) -> list[Section]:
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
     chosen, numbers = (float(part) for part in estimate.epsilons)
-    within = math.log(20) * estimate.scale
+    within = bound_noise(estimate.scale)
     people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
     lines = [
         f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "

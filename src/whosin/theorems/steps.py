@@ -16,6 +16,7 @@ from whosin.beliefs import ratio_for_gamma, sides
 from whosin.errors import Unsupported
 from whosin.exact import (
     MAX_FLOAT_EXPONENT,
+    ONE_HALF,
     Array,
     Number,
     exp_up,
@@ -24,7 +25,7 @@ from whosin.exact import (
     rational,
     round_up,
 )
-from whosin.families.base import ONE_HALF, WHOLE_RANGE, Range
+from whosin.families.base import WHOLE_RANGE, Range
 from whosin.notions import (
     BayesianDifferentialPrivacy,
     BayesianSemanticPrivacy,

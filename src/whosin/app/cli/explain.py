@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whosin.report.explanation import Sufficiency
 
 
-MOST_NOISE = 1_000_000
+MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
@@ -150,9 +150,9 @@ def _explain_process(
     from whosin.exact import rational, read_ranged
 
     scale = rational(multiplier, "--multiplier")
-    if not rational(MIN_MULTIPLIER) <= scale <= MOST_NOISE:
+    if not rational(MIN_MULTIPLIER) <= scale <= MAX_EXPLAINED_NOISE:
         raise invalid_value(
-            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MOST_NOISE:,}", multiplier
+            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MAX_EXPLAINED_NOISE:,}", multiplier
         )
     if delta is None:
         raise InvalidInput(

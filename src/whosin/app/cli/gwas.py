@@ -208,14 +208,14 @@ def experiment(
 ) -> None:
     """Compare plain DP and bounded priors at the same γ: which of the true top SNPs come back?"""
     from whosin.exact import probability
-    from whosin.gwas.scores import SCORE_KINDS
+    from whosin.gwas.scores import SNP_SCORE_KINDS
     from whosin.gwas.simulation import Experiment, run_experiment
     from whosin.report import charts, gwas
 
     if save is not None:
         charts.check_path(save)
-    if score not in SCORE_KINDS:
-        raise UnknownName("--score", score, SCORE_KINDS)
+    if score not in SNP_SCORE_KINDS:
+        raise UnknownName("--score", score, SNP_SCORE_KINDS)
     asked = Experiment(
         gammas=[part.strip() for part in gamma.split(",") if part.strip()],
         tops=read_numbers(top, "--top"),

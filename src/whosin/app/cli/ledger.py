@@ -214,7 +214,7 @@ def _load_scenario(path: Path) -> Scenario:
 
 def _register_scenario(scenario: Scenario) -> Registration:
     """The table of a scenario, as a budget is bound to it."""
-    from whosin.release.table_registration import register_table
+    from whosin.release.table import register_table
 
     return register_table(scenario.open_table(), scenario.queries, rows=True)
 

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from whosin import vocabulary
 from whosin.errors import InvalidInput
-from whosin.vocabulary import Word
+from whosin.scenario_model import (
+    AdversarySection,
+    Key,
+    MechanismParameters,
+    NotionOptions,
+    Section,
+    TargetSection,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -74,34 +80,35 @@ def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=hidden)
 
 
-# The words of `vocabulary` as options, the same for every command that takes them. A command
-# decorated with `add_options("target", "adversary")` has an option for each word and gets two
-# mappings, `target` and `adversary`, of the words that were said; `calibration.planning` reads
+# The keys of `scenario_model` as options, the same for every command that takes them. A command
+# decorated with `add_options("target", "adversary")` has an option for each key and gets two
+# mappings, `target` and `adversary`, of the keys that were said; `calibration.planning` reads
 # them. Errors at a path are shown as the option that they are about.
 
 
-OPTION_SECTIONS = {
-    "target": vocabulary.TARGET_WORDS,
-    "adversary": vocabulary.ADVERSARY_WORDS,
-    "notion_words": vocabulary.NOTION_WORDS,
-    "mechanism_words": vocabulary.MECHANISM_WORDS,
+OPTION_SECTIONS: dict[str, type[Section]] = {
+    "target": TargetSection,
+    "adversary": AdversarySection,
+    "notion_words": NotionOptions,
+    "mechanism_words": MechanismParameters,
 }
-OPTION_TYPES = {"whole": int | None, "flag": bool, "file": Path | None}
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """Give a command the options of these sections, but for some words."""
-    words = {
-        name: [word for word in OPTION_SECTIONS[name].values() if word.name not in without]
+    """Give a command the options of these sections, but for some keys."""
+    keys = {
+        name: [
+            key for key in OPTION_SECTIONS[name].known_keys().values() if key.name not in without
+        ]
         for name in sections
     }
 
     def decorate(command: Command) -> Command:
         def call(**given: Any) -> Any:
             said = {
-                name: {word.name: given.pop(_option_flag(word)) for word in listed}
-                for name, listed in words.items()
+                name: {key.name: given.pop(key.attribute) for key in listed}
+                for name, listed in keys.items()
             }
             return command(**given, **{name: _given_words(values) for name, values in said.items()})
 
@@ -109,7 +116,7 @@ def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Comm
         first = [each for each in own if each.default is Parameter.empty]
         first = [each for each in first if each.name not in sections]
         rest = [each for each in own if each.default is not Parameter.empty]
-        options = [_make_option(word) for listed in words.values() for word in listed]
+        options = [_make_option(key) for listed in keys.values() for key in listed]
         result = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
         call.__signature__ = signature(command).replace(parameters=result)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in result}
@@ -151,18 +158,9 @@ def _given_words(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in values.items() if each is not None and each is not False}
 
 
-def _option_flag(word: Word) -> str:
-    return word.name.replace("-", "_")
-
-
-def _make_option(word: Word) -> Parameter:
-    spelled = [f"--{word.name}", *([word.short] if word.short else [])]
-    kind = OPTION_TYPES.get(word.takes, str | None)
-    option = typer.Option(*spelled, help=word.help)
-    default = False if word.takes == "flag" else None
-    return Parameter(
-        _option_flag(word),
-        Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, option],
-    )
+def _make_option(key: Key) -> Parameter:
+    spelled = [f"--{key.name}", *([key.option] if key.option else [])]
+    option = typer.Option(*spelled, help=key.description)
+    default = False if key.kind.option is bool else None
+    kind: Any = Annotated[key.kind.option, option]
+    return Parameter(key.attribute, Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -134,10 +134,10 @@ def _write_users(path: Path, known: dict[str, str], curators: set[str]) -> None:
 
 
 COOKIE_NAME = "whosin-session"
-FREE, LONGEST_WAIT, FORGET = 5, 300.0, 3600.0
+FREE_FAILED_LOGINS, MAX_WAIT_SECONDS, FORGET_SECONDS = 5, 300.0, 3600.0
 """Failed logins without a wait, the longest wait and how long failures count, in seconds."""
-MOST_ADDRESSES, MOST_SESSIONS, MOST_OF_ONE, MOST_PROVEN = 10_000, 10_000, 20, 10_000
-IDLE, LONGEST_SESSION = 12 * 3600.0, 7 * 86400.0
+MAX_ADDRESSES, MAX_SESSIONS, MAX_SESSIONS_PER_USER, MAX_PROVEN_TOKENS = 10_000, 10_000, 20, 10_000
+MAX_IDLE_SECONDS, MAX_SESSION_SECONDS = 12 * 3600.0, 7 * 86400.0
 """How long a session lasts without a request, and at most."""
 
 
@@ -195,10 +195,10 @@ class Access:
         number, now = secrets.token_urlsafe(32), time.monotonic()
         with self._lock:
             own = [key for key, each in self._sessions.items() if each.user == user]
-            for key in own[: max(0, len(own) - MOST_OF_ONE + 1)]:
+            for key in own[: max(0, len(own) - MAX_SESSIONS_PER_USER + 1)]:
                 del self._sessions[key]
             self._sessions[token_digest(number)] = Login(user, known[user], now, now)
-            _bound_size(self._sessions, MOST_SESSIONS)
+            _bound_size(self._sessions, MAX_SESSIONS)
         return user, number
 
     def logout(self, headers: Headers) -> None:
@@ -218,7 +218,9 @@ class Access:
             session = self._sessions.get(token_digest(number))
             if session is None:
                 return None
-            over = now - session.used > IDLE or now - session.began > LONGEST_SESSION
+            over = (
+                now - session.used > MAX_IDLE_SECONDS or now - session.began > MAX_SESSION_SECONDS
+            )
             if over or known.get(session.user) != session.token:
                 del self._sessions[token_digest(number)]
                 return None
@@ -230,21 +232,25 @@ class Access:
         wait."""
         kept, network, now = token_digest(token), _address_network(address), time.monotonic()
         with self._lock:
-            count, last = self._failures.get(network, (0, -FORGET))
-            count = count if now - last < FORGET else 0
-            wait = last + min(LONGEST_WAIT, 2.0 ** (count - FREE)) - now if count >= FREE else 0.0
+            count, last = self._failures.get(network, (0, -FORGET_SECONDS))
+            count = count if now - last < FORGET_SECONDS else 0
+            wait = (
+                last + min(MAX_WAIT_SECONDS, 2.0 ** (count - FREE_FAILED_LOGINS)) - now
+                if count >= FREE_FAILED_LOGINS
+                else 0.0
+            )
             if wait > 0 and kept not in self._proven:
                 words = f"too many failed logins from this address; wait {wait:.0f} seconds"
                 raise RequestRefused(429, words)
             user = find_user(known, token)
             if user is not None:
                 self._proven[kept] = None
-                _bound_size(self._proven, MOST_PROVEN)
+                _bound_size(self._proven, MAX_PROVEN_TOKENS)
                 return user
             self._failures.pop(network, None)
             self._failures[network] = (count + 1, now)
-            _bound_size(self._failures, MOST_ADDRESSES)
-        if count + 1 >= FREE:
+            _bound_size(self._failures, MAX_ADDRESSES)
+        if count + 1 >= FREE_FAILED_LOGINS:
             print(f"whosin: {count + 1} failed logins from {network}", file=sys.stderr)
         return None
 

@@ -16,7 +16,6 @@ from whosin.app.web.bodies import (
     PlanBody,
     RuleCheckBody,
     VerifyBody,
-    body_data,
 )
 from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
@@ -26,7 +25,7 @@ from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
-from whosin.exact import format_decimals, rational
+from whosin.exact import format_decimals
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -54,7 +53,7 @@ from whosin.spaces import Records
 from whosin.theorems.notion_map import EDGE_REASONS, NOTION_BARRIERS, NOTION_EDGES
 
 plan_router = APIRouter(tags=["plan"], route_class=BoundedRoute)
-CURVE_POINTS = 101
+PAGE_CURVE_POINTS = 101
 
 
 class RatesView(BaseModel):
@@ -90,9 +89,8 @@ class PlanView(BaseModel):
 @quick_route
 def make_plan(body: PlanBody) -> PlanView:
     """What an adversary and a target need: ε, the error of a count, the fallback."""
-    given = body_data(body)
-    plan = make_page_plan(given.get("adversary", {}), given["target"], "count")
-    steps = [x / (CURVE_POINTS - 1) for x in range(CURVE_POINTS)]
+    plan = make_page_plan(body.adversary, body.target, "count")
+    steps = [x / (PAGE_CURVE_POINTS - 1) for x in range(PAGE_CURVE_POINTS)]
     return PlanView(
         plan=plain_json(plan.to_dict()),
         count=_count_views(plan),
@@ -129,8 +127,8 @@ def _rates_view(plan: Plan) -> RatesView:
 
 
 verify_router = APIRouter(tags=["verify"], route_class=BoundedRoute)
-MOST_ENTRIES = 1 << 14
-MOST_UNCERTAIN = 6
+MAX_CHANNEL_ENTRIES = 1 << 14
+MAX_UNCERTAIN_PEOPLE = 6
 """Sizes that are measured in about a second; `whosin verify` takes larger ones."""
 USE_VERIFY = "whosin verify takes larger ones"
 
@@ -152,14 +150,11 @@ class Measured(BaseModel):
 def verify_channel(body: VerifyBody) -> Measured:
     """Measure a channel file under a family of adversaries; a claim is checked."""
     try:
-        notion = read_notion(body.notion, body.words())
+        notion = read_notion(body.notion, body.parameters())
     except WhosinError as error:
         error.path = error.path.removeprefix("notion.") or "notion"
         raise
-    claim = None
-    if body.at_most is not None:
-        with at("at_most"):
-            claim = rational(body.at_most, "at_most")
+    claim = body.at_most
     with at("channel"):
         level = notion.measure(_read_channel(body.channel, notion))
         case = level.witness if claim is None else level.refutation(claim) or level.witness
@@ -180,9 +175,9 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
     result = check_object(parse_json(spelled, "channel", spelled=True), "channel")
     rows = result.get("probabilities")
     size = sum(len(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else 0
-    if size > MOST_ENTRIES:
+    if size > MAX_CHANNEL_ENTRIES:
         raise InvalidInput(
-            f"the channel has {size:,} probabilities, and the page takes at most {MOST_ENTRIES:,}",
+            f"the channel has {size:,} probabilities; at most {MAX_CHANNEL_ENTRIES:,} fit here",
             field="probabilities",
             value=size,
             hint=USE_VERIFY,
@@ -192,7 +187,7 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
         for key in ("entities", "rows", "values"):
             number = space.get(key)
             number = len(number) if isinstance(number, list | dict | str) else number
-            if isinstance(number, int) and not 0 <= number <= MOST_ENTRIES.bit_length() * 2:
+            if isinstance(number, int) and not 0 <= number <= MAX_CHANNEL_ENTRIES.bit_length() * 2:
                 raise InvalidInput(
                     f"the page takes no channel whose {key} are {number}",
                     field=key,
@@ -200,7 +195,7 @@ def _read_channel(spelled: str, notion: Notion) -> Channel:
                     hint=USE_VERIFY,
                 )
     if getattr(getattr(notion, "family", None), "hides_others", False):
-        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MOST_UNCERTAIN
+        worlds, most = len(rows) if isinstance(rows, list) else 0, 1 << MAX_UNCERTAIN_PEOPLE
         if worlds > most or size > most * 8:
             raise InvalidInput(
                 f"the channel has {worlds} worlds and {size} probabilities, and against these "
@@ -238,7 +233,7 @@ def notion_map() -> NotionMap:
 
 
 distortion_router = APIRouter(tags=["distortion"], route_class=BoundedRoute)
-MOST_VARIABLES = 1000
+MAX_PROGRAM_VARIABLES = 1000
 USE_DISTORTION = "whosin distortion takes more"
 DISTORTION_POINTS = 9
 DISTORTION_KEYS = ("distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
@@ -281,7 +276,9 @@ def _check_size(rows: int, values: int) -> None:
         if not 2 <= values <= 6:
             raise invalid_value("values", "from 2 to 6", values, hint=USE_DISTORTION)
     most = max(
-        n for n in range(1, 40) if math.comb(n + values**2 - 1, values**2 - 1) <= MOST_VARIABLES
+        n
+        for n in range(1, 40)
+        if math.comb(n + values**2 - 1, values**2 - 1) <= MAX_PROGRAM_VARIABLES
     )
     if not 1 <= rows <= most:
         accepted = f"from 1 to {most} where a row has {values} values"

@@ -5,19 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import MISSING
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException as exceptions_HTTPException
 
-from whosin import documents, errors, vocabulary
+from whosin import documents, errors
 from whosin.errors import InvalidInput
 from whosin.isolation import kind_and_line
-from whosin.vocabulary import Word
+from whosin.scenario_model import (
+    AdversarySection,
+    BudgetSection,
+    FeatureSection,
+    Flag,
+    FurtherTableSection,
+    NotionParameters,
+    Number,
+    RequestedTable,
+    Section,
+    TargetSection,
+    Whole,
+    say,
+)
+from whosin.scenario_model import Text as ShortText
 
 # JSON bodies, bounded before anything is made of them. A body is read as every JSON file is
 # (`documents`: depth, digits, distinct keys), has a bounded number of entries, and holds no half of
@@ -87,14 +103,7 @@ def _count_keys(value: Any) -> int:
     return count
 
 
-Text = Annotated[str, Field(max_length=100)]
-Spelled = Annotated[
-    Text | float, Field(description='A number, or a text that spells one exactly: "0.6", "1/3"')
-]
 Short = Annotated[str, Field(max_length=200)]
-Many = Annotated[int, Field(ge=-(10**9), le=10**9)]
-Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
-"""Numbers that can be printed and computed with; the library says which of them make sense."""
 REQUEST_PATTERN = r"^[A-Za-z0-9-]{8,80}$"
 REQUEST_WORDS = "8 to 80 letters, digits and dashes"
 
@@ -105,85 +114,17 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-FIELD_TYPES: dict[str, Any] = {
-    "number": Spelled,
-    "whole": Many,
-    "range": Text | float,
-    "flag": bool,
-    "profile": Text | dict[str, Spelled],
-    "text": Text,
-}
-
-
-def _section_body(name: str, words: Mapping[str, Word], about: str) -> type[Body]:
-    """A body with the words of one section of a scenario."""
-    keys: dict[str, Any] = {
-        word.name.replace("-", "_"): (
-            FIELD_TYPES[word.takes] | None,
-            Field(default=None, alias=word.name, description=word.help),
-        )
-        for word in words.values()
-    }
-    return create_model(name, __base__=Body, __doc__=about, **keys)
-
-
-AdversaryBody = _section_body("AdversaryBody", vocabulary.ADVERSARY_WORDS, "Who may be looking.")
-TargetBody = _section_body(
-    "TargetBody",
-    vocabulary.TARGET_WORDS,
-    "How sure they may become: one target, and δ if it may fail.",
-)
-
-
-class SourceBody(Body):
-    """The table: a file of the served folder."""
-
-    source: Short
-    privacy_unit: Short = Field(
-        description='The column that says whose row it is; "row" for each row'
-    )
-    max_rows_per_group: Whole = Field(
-        default=1, description="How many rows of a privacy unit count in a group, at most"
-    )
-    max_groups: Whole = Field(
-        default=1, description="How many groups a privacy unit counts in, at most"
-    )
-
-
-class FurtherTableBody(Body):
-    """A further table: a file of the served folder."""
-
-    name: Text
-    source: Short
-    privacy_unit: Short | None = None
-    max_rows: Whole | None = Field(
-        default=None, description="How many rows of a privacy unit are joined, at most"
-    )
-    public: bool | None = Field(default=None, description="Whether its rows are looked up by a key")
-    key: Short | None = None
-    on: Short | None = None
-    to: Short | None = None
-
-
-class BudgetBody(Body):
-    """How a batch divides its budget."""
-
-    split: Short = "weights"
-    noise: Short = "laplace"
-    share: Spelled | None = None
-
-
 class InspectionBody(Body):
     """A table, and what its columns may hold."""
 
-    table: SourceBody
+    table: RequestedTable
     domains: dict[Short, Any] = Field(
         default={}, max_length=500, description="By column: a list of values, or {lower, upper}"
     )
-    tables: list[FurtherTableBody] = Field(
+    tables: list[FurtherTableSection] = Field(
         default=[], max_length=20, description="As [[tables]] of a scenario file"
     )
-    features: list[dict[Short, Short]] = Field(
+    features: list[FeatureSection] = Field(
         default=[], max_length=100, description="As [[features]] of a scenario file"
     )
 
@@ -197,15 +138,15 @@ class SqlBody(InspectionBody):
 class PlanBody(Body):
     """An adversary and a target, to be planned for."""
 
-    adversary: AdversaryBody = AdversaryBody()  # type: ignore[valid-type]
-    target: TargetBody  # type: ignore[valid-type]
+    adversary: AdversarySection = AdversarySection.read({}, "adversary")
+    target: TargetSection
 
 
 class ScenarioBody(InspectionBody, PlanBody):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
-    budget: BudgetBody = BudgetBody()
+    budget: BudgetSection = BudgetSection.read({}, "budget")
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )
@@ -219,64 +160,59 @@ class ReleaseBody(Body):
     request: str = Field(pattern=REQUEST_PATTERN, description=f"An id of your own: {REQUEST_WORDS}")
 
 
-class TextBody(Body):
+class TextBody(Section):
     """The text of a scenario file."""
 
-    text: str = Field(max_length=1_000_000)
+    text: ShortText = say("The file's text (TOML)", MISSING, most=1_000_000)
 
 
-# Files are read by the command alone.
-NotionWords = _section_body(
-    "NotionWords",
-    {name: word for name, word in vocabulary.NOTION_WORDS.items() if word.takes != "file"},
-    "What a notion is measured with.",
-)
-
-
-class VerifyBody(NotionWords):  # type: ignore[misc, valid-type]
+class VerifyBody(NotionParameters):
     """A channel file's text, and what to measure."""
 
-    channel: str = Field(max_length=1_500_000, description="A channel file (JSON), as text")
-    notion: str = Field(default="membership", max_length=100)
-    at_most: Spelled | None = Field(default=None, description="A claim to check")
+    channel: ShortText = say("A channel file (JSON), as text", MISSING, most=1_500_000)
+    notion: ShortText = say("The notion's name", "membership")
+    at_most: Number | None = say("A claim to check")
 
-    def words(self) -> dict[str, Any]:
-        """The words of the notion that were given."""
-        return dict(self.model_dump(by_alias=True, include=set(NotionWords.model_fields)))
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the notion that were given."""
+        given, known = self.given, NotionParameters.known_keys()
+        return {name: value for name, value in given.items() if name in known}
 
 
-class DistortionBody(Body):
+class DistortionBody(Section):
     """Rows of one distribution, whose distortion curves are wanted."""
 
-    rows: Whole
-    values: Whole = 2
-    prior: str = Field(default="uniform", max_length=400, description='uniform, or "0.7,0.3"')
+    rows: Whole = say("How many rows there are", MISSING)
+    values: Whole = say("How many values a row can have", 2)
+    prior: ShortText = say('uniform, or "0.7,0.3"', "uniform", most=400)
 
 
-Csv = Annotated[str, Field(max_length=300_000)]
+MAX_CSV = 300_000
 
 
-class RuleCheckBody(Body):
+class RuleCheckBody(Section):
     """A table as it would be published, as `whosin rules check` takes it."""
 
-    published: Csv = Field(description="The table as it would be shown (CSV)")
-    population: Csv = Field(description="How many people could be in each cell (CSV)")
-    prior: Spelled
-    rule: Short | None = Field(default=None, description="suppress=5, round=5, suppress=8,round=5")
-    totals: Text = "counted"
-    secondary: bool = Field(default=False, description="Further cells were suppressed too")
-    secondary_by: Text | None = Field(
-        default=None, description="How they were chosen: next-smallest, next-smallest:hidden"
+    published: ShortText = say("The table as it would be shown (CSV)", MISSING, most=MAX_CSV)
+    population: ShortText = say(
+        "How many people could be in each cell (CSV)", MISSING, most=MAX_CSV
     )
-    before: Csv | None = Field(default=None, description="An earlier table of the same cells")
-    population_before: Csv | None = None
-    secret: Text = "membership"
+    prior: Number = say("How sure anyone is before", MISSING)
+    rule: ShortText | None = say("suppress=5, round=5, suppress=8,round=5")
+    totals: ShortText = say("counted, or how they are shown", "counted")
+    secondary: Flag = say("Further cells were suppressed too", False)
+    secondary_by: ShortText | None = say(
+        "How they were chosen: next-smallest, next-smallest:hidden"
+    )
+    before: ShortText | None = say("An earlier table of the same cells", most=MAX_CSV)
+    population_before: ShortText | None = say("Its population", most=MAX_CSV)
+    secret: ShortText = say("membership, or what else is secret", "membership")
 
 
-class TokenBody(Body):
+class TokenBody(Section):
     """A user's token, to begin a session with."""
 
-    token: str = Field(max_length=200)
+    token: ShortText = say("The token", MISSING)
 
 
 class Problem(BaseModel):
@@ -293,9 +229,17 @@ class Refusal(BaseModel):
     error: Problem
 
 
-def body_data(body: BaseModel) -> dict[str, Any]:
+def body_data(body: Body) -> dict[str, Any]:
     """The keys that were given, as in a scenario file."""
-    return body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+    listed = {name: getattr(body, name) for name in type(body).model_fields}
+    return {name: _plain_data(listed[name]) for name in listed if name in body.model_fields_set}
+
+
+def _plain_data(value: Any) -> Any:
+    """A copy that can be changed, of sections as they were written."""
+    if isinstance(value, list):
+        return [_plain_data(each) for each in value]
+    return value.written if isinstance(value, Section) else deepcopy(value)
 
 
 # What is wrong with the shape of a request, as one sentence. Every complaint of the framework
@@ -304,19 +248,12 @@ def body_data(body: BaseModel) -> dict[str, Any]:
 
 
 JSON_BODY = "the body must be a JSON object, sent with the header Content-Type: application/json"
-SPELLED_KINDS = ("constrained-str", "float")
-"""How the framework names the two ways to write a number; no part of a request has one of these
-names."""
-
 ACCEPTED_SHAPES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_type": lambda _: "a text",
     "string_too_long": lambda limits: f"a text of at most {limits['max_length']:,} letters",
     "string_pattern_mismatch": lambda limits: {REQUEST_PATTERN: REQUEST_WORDS}[limits["pattern"]],
-    "bool_type": lambda _: "true or false",
-    "int_type": lambda _: "a whole number",
     "int_parsing": lambda _: "a whole number",
     "int_parsing_size": lambda _: "a whole number of reasonable size",
-    "int_from_float": lambda _: "a whole number",
     "greater_than_equal": lambda limits: f"at least {limits['ge']}",
     "less_than_equal": lambda limits: f"at most {limits['le']}",
     "list_type": lambda _: "a list",
@@ -335,11 +272,24 @@ JSON_KINDS = {
 }
 
 
-def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | None, str]:
-    """The field and the sentence for the first of the framework's complaints."""
+def read_complaint(complaints: Sequence[Mapping[str, Any]]) -> errors.WhosinError:
+    """The error for the first of the framework's complaints: our own, where a section raised one,
+    at its place in the request."""
     first = complaints[0]
-    kind, limits = str(first["type"]), first.get("ctx", {})
     path = [part for part in first["loc"] if part not in ("body", "query")]
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, errors.WhosinError):
+        own.path = ".".join(filter(None, (*map(str, path), own.path)))
+        return own
+    field, message = describe_complaint(first, path)
+    error = InvalidInput(message, field=field or "")
+    error.path = field or ""
+    return error
+
+
+def describe_complaint(first: Mapping[str, Any], path: list[Any]) -> tuple[str | None, str]:
+    """The field and the sentence for a complaint of the framework."""
+    kind, limits = str(first["type"]), first.get("ctx", {})
     if kind == "json_invalid":
         return None, f"the body is not JSON from character {path[0]} on"
     if not path:
@@ -352,17 +302,13 @@ def describe_complaint(complaints: Sequence[Mapping[str, Any]]) -> tuple[str | N
             field,
             f"the names in {field} must be at most {limits['max_length']} letters long",
         )
-    spelled = path[-1] in SPELLED_KINDS and kind != "extra_forbidden"
-    field = ".".join(map(str, path[:-1] if spelled else path))
+    field = ".".join(map(str, path))
     if kind == "missing":
         return field, f"{field} is missing"
     if kind == "extra_forbidden":
         return field, f"there is no key {field[:120]}"
-    if spelled:
-        accepted = 'a finite number, or a short text that spells one, such as "0.6"'
-    else:
-        spell = ACCEPTED_SHAPES.get(kind)
-        accepted = "as /api describes it" if spell is None else spell(limits)
+    spell = ACCEPTED_SHAPES.get(kind)
+    accepted = "as /api describes it" if spell is None else spell(limits)
     if kind in ("too_short", "too_long", "greater_than_equal", "less_than_equal"):
         return field, f"{field} must be {accepted}"
     return field, f"{field} must be {accepted}, not {_json_kind(first.get('input'))}"
@@ -457,7 +403,7 @@ def install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _shape(request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(refusal_body(*describe_complaint(error.errors())), 422)
+        return _library(request, read_complaint(error.errors()))
 
     @app.exception_handler(exceptions_HTTPException)
     def _http(request: Request, error: exceptions_HTTPException) -> JSONResponse:

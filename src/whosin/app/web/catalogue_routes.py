@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
-from inspect import getdoc
+from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -13,7 +11,7 @@ from fastapi import Query as fastapi_Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from whosin import vocabulary
+from whosin.app.scenario_schema import query_keys
 from whosin.app.web import folder, tasks
 from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
@@ -25,9 +23,9 @@ from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
-from whosin.vocabulary import Word, match_fields
+from whosin.scenario_model import ScenarioModel, match_fields
 
-ON_A_PAGE = {"family": vocabulary.NOTION_WORDS["family"]}
+PAGE_PARAMETERS = ("family",)
 """What a page asks for beside the notion."""
 IN_PLACE = (
     *(
@@ -44,17 +42,6 @@ IN_PLACE = (
     "universe",
 )
 """Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
-FIELD_KINDS = {
-    "int | None": "whole",
-    "bool": "flag",
-    "bool | str": "flag",
-    "str": "text",
-    "object": "number",
-    "Sequence[object] | None": "numbers",
-    "Sequence[Sequence[str]] | None": "sets",
-    "Mapping[str, Sequence[object]] | None": "ranges",
-}
-"""What a key takes, by its type."""
 kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
@@ -102,6 +89,14 @@ class NotionKind(BaseModel):
     words: list[str]
 
 
+class Word(BaseModel):
+    """A key of a section: its name, what it takes, and what it says."""
+
+    name: str
+    takes: str
+    help: str
+
+
 class Kinds(BaseModel):
     """Every kind of question, of target (its words), of family and of notion, and every word of a
     scenario by its section."""
@@ -119,7 +114,12 @@ def kinds() -> Kinds:
     return Kinds(
         queries=[_query_kind(kind) for kind in QUERIES.values()],
         words={
-            section: list(words.values()) for section, words in vocabulary.SCENARIO_SECTIONS.items()
+            name: [
+                Word(name=each.name, takes=each.kind.name, help=each.description)
+                for each in key.kind.section.known_keys().values()
+            ]
+            for name, key in ScenarioModel.known_keys().items()
+            if key.kind.section is not None
         },
         targets=[*(list(kind.words_taken) for kind in TARGET_KINDS.values()), ["hipaa"]],
         families=[
@@ -130,7 +130,7 @@ def kinds() -> Kinds:
         notions=[
             NotionKind(name=name, label=kind.label or name.replace("-", " "), words=list(words))
             for name, kind in NOTION_KINDS.items()
-            if (words := match_fields(kind, ON_A_PAGE)) is not None
+            if (words := match_fields(kind, PAGE_PARAMETERS)) is not None
         ],
     )
 
@@ -150,31 +150,16 @@ def _query_kind(kind: type[Query]) -> QueryKind:
 
 def _query_fields(kind: type[Query]) -> Iterator[QueryField]:
     """The keys that a page asks for in no special way, by what they take."""
-    said = _argument_words(kind)
-    for each in fields(kind):
-        choices = kind.choices.get(each.name, ())
-        takes = FIELD_KINDS.get(str(each.type))
-        if each.name in IN_PLACE or each.name == kind.example[0] or takes is None:
-            continue
-        default = "" if each.default in (None, MISSING, False) else str(each.default)
-        yield QueryField(
-            key=each.name,
-            takes=takes,
-            choices=list(choices),
-            default=default,
-            only_with=list(kind.only_with.get(each.name, ())),
-            help=said.get(each.name, ""),
-        )
-
-
-def _argument_words(kind: type[Query]) -> dict[str, str]:
-    """What the docstrings of a kind say of each argument."""
-    result: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        listed = (getdoc(each) or "").partition("Args:\n")[2].partition("\n\n")[0]
-        attributes = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, flags=re.MULTILINE)
-        result |= {name: re.sub(r"\s+", " ", words) for name, words in attributes}
-    return result
+    for key in query_keys(kind):
+        if key.name not in (*IN_PLACE, kind.example[0]):
+            yield QueryField(
+                key=key.name,
+                takes=key.takes,
+                choices=list(kind.choices.get(key.name, ())),
+                default=key.default,
+                only_with=list(kind.only_with.get(key.name, ())),
+                help=key.help,
+            )
 
 
 files_router = APIRouter(tags=["files"], route_class=BoundedRoute)

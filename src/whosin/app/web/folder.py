@@ -22,8 +22,7 @@ from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
 from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
-from whosin.release.table import dataset_name
-from whosin.release.table_registration import fingerprint_of_source
+from whosin.release.table import dataset_name, fingerprint_of_source
 
 # The served folder: which files there are, and how new ones come in. A name is one plain file name
 # in the folder, followed by ::table for a table of a database; a link that leads elsewhere, a

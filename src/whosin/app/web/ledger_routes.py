@@ -28,7 +28,7 @@ from whosin.report.budget import budget_state_card, entry_row
 from whosin.report.card import Section
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
-MOST_ENTRIES = 500
+MAX_SHOWN_ENTRIES = 500
 SAVED_NAME = "scenario.toml"
 """The name under which the page saves a scenario."""
 
@@ -106,7 +106,7 @@ def show_history(
         own = {entry.request for entry in seen}
         return History(
             dataset=budget_state.dataset,
-            entries=[list(entry_row(entry, relation)) for entry in seen[-MOST_ENTRIES:]],
+            entries=[list(entry_row(entry, relation)) for entry in seen[-MAX_SHOWN_ENTRIES:]],
             whole=True,
             unanswered=sum(request in own for request in check.unanswered),
         )

@@ -56,6 +56,7 @@ from whosin.report.table_views import (
     page_data,
     parquet_bytes,
 )
+from whosin.scenario_model import RequestedTable, TableSection
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
@@ -293,8 +294,8 @@ def scenario_text(text: str) -> ScenarioView:
         notes.append("The ledger of this server is used, and datasets are named after their files.")
     table = result.get("table")
     if isinstance(table, dict):
-        for key in ("name", "engine", "memory", "spill", "master", "views"):
-            if table.pop(key, None) is not None:
+        for key in TableSection.known_keys():
+            if key not in RequestedTable.known_keys() and table.pop(key, None) is not None:
                 notes.append(f"{key} of the table is not used here.")
         source = table.get("source")
         if isinstance(source, str) and Path(source).name != source:
@@ -303,8 +304,7 @@ def scenario_text(text: str) -> ScenarioView:
     try:
         body = ScenarioBody.model_validate(result)
     except ValidationError as error:
-        field, words = bodies.describe_complaint(error.errors(include_url=False))
-        raise RequestRefused(422, words, field) from None
+        raise bodies.read_complaint(error.errors(include_url=False)) from None
     return ScenarioView(scenario=plain_json(body_data(body)), notes=notes)
 
 

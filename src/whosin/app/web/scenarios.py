@@ -10,15 +10,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from whosin import vocabulary
 from whosin.app.web import folder
 from whosin.app.web.access import Settings, Visitor, has_ledger
 from whosin.app.web.bodies import (
-    FurtherTableBody,
     InspectionBody,
     RequestRefused,
     ScenarioBody,
-    TargetBody,
     body_data,
 )
 from whosin.calibration import Plan, Target, read_plan
@@ -34,8 +31,13 @@ from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.session import describe_unnamed, paid_estimates, remove_drafts
-from whosin.release.table import dataset_name
-from whosin.release.table_registration import fingerprint_of_source, register_table
+from whosin.release.table import dataset_name, fingerprint_of_source, register_table
+from whosin.scenario_model import (
+    AdversarySection,
+    FurtherTableSection,
+    ScenarioModel,
+    TargetSection,
+)
 
 # From a request to a scenario on the served folder, to a cost, to a release. A table is a file of
 # the folder, the ledger is the server's, the dataset is named after the file, so that nobody gets a
@@ -52,16 +54,16 @@ USE_RELEASE = "whosin release takes more"
 
 
 def make_page_plan(
-    adversary: Mapping[str, Any], target: Mapping[str, Any], query: str | None = None
+    adversary: AdversarySection, target: TargetSection, query: str | None = None
 ) -> Plan:
     """A plan that a page works out while someone waits."""
     _check_people(adversary)
     return read_plan(adversary, target, query)
 
 
-def _check_people(adversary: Mapping[str, Any]) -> None:
-    people = adversary.get("people")
-    if isinstance(people, int) and people > MOST_PEOPLE:
+def _check_people(adversary: AdversarySection) -> None:
+    people = adversary.people
+    if people is not None and people > MOST_PEOPLE:
         with at("adversary.people"):
             raise invalid_value("people", f"at most {MOST_PEOPLE:,}", f"{people:,}", USE_RELEASE)
 
@@ -70,7 +72,7 @@ def table_scenario(body: InspectionBody) -> ScenarioBody:
     """A scenario on a table, for what needs the table alone: any target and any question will
     do."""
     return ScenarioBody(
-        target=TargetBody.model_validate({"epsilon": 1.0}),
+        target=TargetSection.read({"epsilon": 1.0}, "target"),
         table=body.table,
         domains=body.domains,
         tables=body.tables,
@@ -108,7 +110,7 @@ def opened(
     with at("table.source"):
         folder.find_table(settings.folder, body.table.source, visitor.tables(settings))
     _check_tables(settings, body, visitor)
-    _check_people(given.get("adversary", {}))
+    _check_people(body.adversary)
     letters = 0
     for index, query in enumerate(given["queries"]):
         with at(f"queries[{index}]"):
@@ -157,7 +159,7 @@ def _check_tables(settings: Settings, body: ScenarioBody, visitor: Visitor) -> N
 
 
 def _is_registered(
-    settings: Settings, table: FurtherTableBody, registered: RegisteredTable
+    settings: Settings, table: FurtherTableSection, registered: RegisteredTable
 ) -> bool:
     """Whether a further table is the one that a budget is bound to. A file of another name, one
     that is not there and one that cannot be read are all the same: users learn no names."""
@@ -165,7 +167,7 @@ def _is_registered(
         prints = fingerprint_of_source(folder.find_table(settings.folder, table.source))
     except (WhosinError, OSError):
         return False
-    return registered.has_table(table.name, bool(table.public), prints)
+    return registered.has_table(table.name, table.public, prints)
 
 
 def _open_table(scenario: Scenario) -> Table:
@@ -337,24 +339,13 @@ def stored_release(
     return release_scenario(settings, body, request, visitor)
 
 
-SCENARIO_PARTS = (
-    "adversary",
-    "target",
-    "table",
-    *vocabulary.SCENARIO_LISTS,
-    "domains",
-    "ledger",
-    "budget",
-)
-
-
 def toml_text(data: Mapping[str, Any]) -> str:
     """The scenario as TOML, without its empty parts; reading it gives the same keys and values."""
     import tomli_w
 
     known = {
         key: data[key]
-        for key in ("title", *SCENARIO_PARTS, "queries")
+        for key in ScenarioModel.known_keys()
         if key in data and (key == "title" or data[key])
     }
     return tomli_w.dumps(_drop_missing(known))

@@ -1,4 +1,4 @@
-"""Files and frames: Arrow, Parquet drafts, pandas, Polars, and the lines of CSV files.
+"""Files and frames: Arrow, Parquet drafts, pandas and Polars.
 
 What types the columns have, and whether a frame is accepted, depends on its own types and never on
 its values; no message quotes one. Where a frame does not say what a column holds (the type "object"
@@ -15,11 +15,6 @@ only where nothing has the name: a table that was drawn and not stored is never 
 was stored is still there after a crash, and no file is replaced. What a killed process leaves is
 for its owner only. Drafts are locked by the process that wrote them, so that those whose process is
 gone, and which no ledger knows, can be removed.
-
-The lines of CSV files on DuckDB, by the rules of `texts`; and for the curator, which break them. A
-release reads what it can and says nothing about the rest. `find_broken_lines` counts exactly the
-lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private, and never part
-of a release.
 """
 
 from __future__ import annotations
@@ -32,7 +27,6 @@ import hashlib
 import numbers
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +36,20 @@ from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (
     ACCEPTED_FRAMES,
-    BYTE_ORDER_MARK,
-    CUT_CHARACTER,
     DIGEST_LETTERS,
-    MAX_LINE_LENGTH,
-    Header,
     WrittenFile,
     collect_lazy,
     draft_name,
-    read_header,
     refuse_unreadable,
     require_different,
-    sql_identifier,
-    sql_literal,
 )
 
+NO_EXTENSIONS: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+"""Settings with which DuckDB fetches and loads no extension by itself."""
 SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, datetime.time)
 
 
@@ -255,119 +248,3 @@ def _file_digest(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, InvalidInput):
         return None
-
-
-ENCODING_ERROR = "INVALID ENCODING"
-NO_EXTENSIONS: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-}
-"""Settings with which DuckDB fetches and loads no extension by itself."""
-
-
-@dataclass(frozen=True)
-class BrokenLines:
-    """How many lines of CSV files are not what their header says.
-
-    Attributes:
-        encoding: not UTF-8: dropped.
-        unreadable: dropped for another reason: a length of more than a million bytes.
-        short, long: with too few fields, which are padded, or too many, which are cut.
-        quotes: with quotes that CSV does not allow, which are read as letters.
-    """
-
-    encoding: int
-    unreadable: int
-    short: int
-    long: int
-    quotes: int
-
-
-def csv_query(files: Sequence[str]) -> str:
-    """The lines as rows with the header's columns."""
-    header = read_header(files)
-    named = (
-        f"{_unquote_sql(f'fields[{index}]')} AS {sql_identifier(name)}"
-        for index, name in enumerate(header.columns, 1)
-    )
-    fields = f"SELECT {_fields_sql(header)} AS fields FROM ({_row_lines_sql(files, header)})"
-    return f"SELECT {', '.join(named)} FROM ({fields})"
-
-
-def find_broken_lines(files: Sequence[str]) -> BrokenLines:
-    """Read the files as a release does, and look at each line."""
-    import duckdb
-
-    header = read_header(files)
-    count, most = f"len({_fields_sql(header)})", len(header.columns)
-    odd = f"contains(line, '\"') AND NOT {_well_quoted(header)}"
-    figures = f"sum(({count} < {most})::INT), sum(({count} > {most})::INT), sum(({odd})::INT)"
-    with duckdb.connect(config=NO_EXTENSIONS) as connection:
-        read = _row_lines_sql(files, header, kept=True)
-        # To the end: only then is the account of the dropped ones there.
-        [row] = connection.execute(f"SELECT {figures} FROM ({read})").fetchall()
-        short, long, quotes = (int(each or 0) for each in row)
-        result = connection.execute(
-            "SELECT error_type, count(DISTINCT (file_id, line)) FROM reject_errors GROUP BY ALL"
-        ).fetchall()
-        medium = f"SELECT count(*) FROM ({_row_lines_sql(files, header, above=True)})"
-        [[longer]] = connection.execute(medium).fetchall()
-    kinds = {str(kind): int(lines) for kind, lines in result}
-    encoding = kinds.pop(ENCODING_ERROR, 0)
-    kinds.pop("TOO MANY COLUMNS", None)  # what follows U+001F
-    unreadable = sum(kinds.values()) + int(longer)
-    return BrokenLines(encoding, unreadable, short, long, quotes)
-
-
-def _row_lines_sql(
-    files: Sequence[str], header: Header, *, kept: bool = False, above: bool = False
-) -> str:
-    """The lines that are rows, whole.
-
-    Args:
-        kept: keep an account of what was dropped.
-        above: those that are too long instead.
-    """
-    # A file's name is no pattern, whatever letters it has.
-    paths = ", ".join(sql_literal(glob.escape(file)) for file in files)
-    length = f"strlen(line) {'>' if above else '<='} {MAX_LINE_LENGTH}"
-    return (
-        f"SELECT ltrim(whole, {sql_literal(BYTE_ORDER_MARK)}) AS line FROM read_csv([{paths}], "
-        f"header = false, auto_detect = false, columns = {{'whole': 'VARCHAR'}}, "
-        f"delim = {sql_literal(CUT_CHARACTER)}, quote = '', escape = '', "
-        f"comment = '', nullstr = '', new_line = '\\n', null_padding = true, "
-        f"strict_mode = false, {'store_rejects' if kept else 'ignore_errors'} = true) "
-        f"WHERE line NOT IN ('', {sql_literal(header.line)}) AND {length}"
-    )
-
-
-def _fields_sql(header: Header) -> str:
-    """The list of a line's fields, quotes and all."""
-    separator = sql_literal(header.separator)
-    field = _field_pattern(header.separator)
-    plain = f'(?:"[^"{header.separator}]*"|[^"{header.separator}]*)'
-    simple = f"{plain}(?:[{header.separator}]{plain})*"
-    result = sql_literal(f"[{header.separator}]({field})")
-    return (
-        f"CASE WHEN NOT contains(line, '\"') OR regexp_full_match(line, {sql_literal(simple)}, "
-        "'s') "
-        f"OR NOT {_well_quoted(header)} THEN string_split(line, {separator}) "
-        f"ELSE regexp_extract_all({separator} || line, {result}, 1, 's') END"
-    )
-
-
-def _well_quoted(header: Header) -> str:
-    field = _field_pattern(header.separator)
-    whole = f"{field}(?:[{header.separator}]{field})*"
-    return f"regexp_full_match(line, {sql_literal(whole)}, 's')"
-
-
-def _field_pattern(separator: str) -> str:
-    return f'(?:"[^"]*"(?:"[^"]*")*|[^"{separator}]*)'
-
-
-def _unquote_sql(field: str) -> str:
-    quoted = f"starts_with({field}, '\"') AND ends_with({field}, '\"') AND length({field}) > 1"
-    inside = f"replace({field}[2:-2], '\"\"', '\"')"
-    return f"nullif(CASE WHEN {quoted} THEN {inside} ELSE {field} END, '')"

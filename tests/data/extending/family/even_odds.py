@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from whosin.exact import Array, probability, rational
-from whosin.families.base import ONE_HALF, Family, Range, Worst, spelled_number
+from whosin.exact import ONE_HALF, Array, probability, rational
+from whosin.families.base import Family, Range, Worst, spelled_number
 from whosin.families.independent import Independent
 from whosin.priors import Prior
 from whosin.spaces.quotients import Lattice
