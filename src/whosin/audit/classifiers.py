@@ -1,11 +1,11 @@
 """Distinguishers learnt by classifiers: the columns they see, additive, trees, linear and nets.
 
-Trees and nets are those of scikit-learn. The other two are written out. The additive one, because
-it is learnt in every search: on DP-Sniper's PrefixSum scikit-learn's splines and logistic
-regression took 7.3 processor seconds against 1.2 here, with 40% of the rows (bounds .909 and .915);
-without it SVT3 falls from 0.187 to 0.150. The linear one, because its weights are drawn towards
-their mean: of Laplace noise on twenty copies it alone shows anything (0.032 with half of 10^6
-draws; scikit-learn's linear discriminant and logistic regression nothing).
+Regressions, trees and nets are those of scikit-learn. What the additive one sees is written out:
+with scikit-learn's splines or bins PrefixSum of DP-Sniper's table took 7.3 or 3.9 processor seconds
+against 1.2 here (bounds .909, .899 and .915); without it SVT3 falls from 0.187 to 0.150. So is the
+linear one, whose weights are drawn towards their mean: of Laplace noise on twenty copies it alone
+shows anything (0.032 with half of 10^6 draws; scikit-learn's linear discriminant and logistic
+regression nothing).
 """
 
 from __future__ import annotations
@@ -259,11 +259,6 @@ QUANTILE_LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 ATOMS, AGAIN, LOOKED = 8, 0.005, 50_000
 """Values of a coordinate that are told apart, the share of the draws that each has at least, and
 how many draws of each half are looked at for them, and for the ends of pieces."""
-NEWTON, SETTLED, PENALTY = 6, 0.05, 1.0
-"""Steps of a logistic regression at most, when it stops before, and half the weight of its squares
-beside the log-likelihood."""
-FIRST_NEWTON_STEPS = 8
-"""The first steps see one block in this many: one step from a rough estimate is as good as many."""
 ROWS_PER_BLOCK = 8192
 """Rows that are worked on at a time."""
 Labelled = tuple[Array, Array]
@@ -305,10 +300,11 @@ class PiecewiseFeatures:
 
     def _learn_weights(self, rows: Array, labels: Array) -> Array:
         """The weights that rows of both inputs teach."""
-        mixed = np.random.default_rng(2023).permutation(len(rows))
-        places = [mixed[at : at + ROWS_PER_BLOCK] for at in range(0, len(mixed), ROWS_PER_BLOCK)]
-        blocks = [(self._features(rows[at]), labels[at]) for at in places]
-        return _fit_logistic(blocks, self.count)
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression(solver="newton-cholesky")
+        fitted = model.fit(self._features(rows)[:-1].T, labels)
+        return np.append(fitted.coef_, fitted.intercept_)
 
     def _features(self, table: Array) -> Array:
         """A column per draw; the last row is 1."""
@@ -337,35 +333,6 @@ class PiecewiseFeatures:
         starts = range(0, len(table), ROWS_PER_BLOCK)
         scores = [self._features(table[at : at + ROWS_PER_BLOCK]).T @ weights for at in starts]
         return np.concatenate(scores)
-
-
-def _fit_logistic(blocks: list[tuple[Array, Array]], count: int) -> Array:
-    """The weights of a logistic regression, by a few of Newton's steps, the first ones on some of
-    the rows.
-
-    More steps than these change the order of outputs little; they end where the log odds settle.
-    """
-    weights = np.zeros(count)
-    for some in (
-        (blocks[::FIRST_NEWTON_STEPS], blocks) if len(blocks) > FIRST_NEWTON_STEPS else (blocks,)
-    ):
-        for _ in range(NEWTON):
-            step = _take_newton_step(some, weights)
-            weights = weights + step
-            if np.abs(step).max() < SETTLED:
-                break
-    return weights
-
-
-def _take_newton_step(blocks: list[tuple[Array, Array]], weights: Array) -> Array:
-    """Return the weights after one Newton step."""
-    slope, bend = -PENALTY * weights, PENALTY * np.eye(len(weights))
-    for features, labels in blocks:
-        odds = np.clip(weights.astype(np.float32) @ features, -30, 30)
-        chance = 1 / (1 + np.exp(-odds))
-        slope += features @ (labels - chance).astype(np.float32)
-        bend += (features * (chance * (1 - chance))) @ features.T
-    return np.asarray(np.linalg.solve(bend, slope))
 
 
 def _find_atoms(column: Array) -> Array:
