@@ -130,7 +130,6 @@ def test_one_run_sees_a_leak_and_tells_the_sides_apart():
     assert one_sided.epsilon > 1 and one_sided.ratio < 2
 
 
-RUNS = 150
 FEW = 25  # the soak has a thousand
 
 
@@ -223,13 +222,14 @@ def test_false_alarms(entry, truth, only_at):
 
 
 @pytest.mark.parametrize(
-    ("entry", "careless"), [("two worlds", 8), ("search", 8), ("scores", 8), ("one run", 24)]
+    ("entry", "careless", "runs"),
+    [("two worlds", 16, 45), ("search", 16, 30), ("scores", 8, 150), ("one run", 24, 60)],
 )
-def test_audits_that_do_not_pay_are_caught(entry, careless, only_at):
+def test_audits_that_do_not_pay_are_caught(entry, careless, runs, only_at):
     """The same test fails when bounds are taken at many times the error; of one run, which spends
     half of it on "in" guesses that hold at every possible rate, at more."""
     only_at(1.0, careless=careless)
-    assert alarms(ENTRIES[entry](1.0), 1.0, RUNS) > most_alarms(RUNS)
+    assert alarms(ENTRIES[entry](1.0), 1.0, runs) > most_alarms(runs)
 
 
 @pytest.mark.soak

@@ -21,7 +21,9 @@ from packaging.utils import canonicalize_name
 
 def environment(wheel: Path, home: Path, extras: Iterable[str] = (), more: str = "") -> Path:
     """A folder with the wheel, what it needs with these extras, and `more`, a requirement."""
-    zipfile.ZipFile(wheel).extractall(home)
+    home.mkdir(parents=True, exist_ok=True)
+    for each in unpacked(wheel).iterdir():
+        (home / each.name).symlink_to(each)
     (about,) = home.glob("whosin-*.dist-info/METADATA")
     asked = [
         Requirement(line.removeprefix("Requires-Dist: "))
@@ -36,6 +38,14 @@ def environment(wheel: Path, home: Path, extras: Iterable[str] = (), more: str =
             if top not in ("..", "__pycache__") and not (home / top).exists():
                 (home / top).symlink_to(Path(str(distribution(name).locate_file(top))))
     return home
+
+
+def unpacked(wheel: Path) -> Path:
+    """The wheel's files, which are compiled by whoever imports them first."""
+    folder = wheel.parent / "unpacked"
+    if not folder.exists():
+        zipfile.ZipFile(wheel).extractall(folder)
+    return folder
 
 
 def closure(wanted: Iterable[Requirement]) -> set[str]:

@@ -1,8 +1,8 @@
-"""A worker pool whose process works on many tasks, for tests that send tens of thousands of them.
+"""A worker pool whose process works on many tasks, for tests that send many of them.
 
 As `whosin.isolation.WorkerPool`, except that a task does not begin in a process of its own: to fork
 and to warm up takes longer than most tasks. Deadlines and limits of memory hold as there, and a
-process that crashes or is stopped is followed by another.
+process that crashes or is stopped is followed by another, from the pool that all servers share.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from whosin import isolation
-from whosin.app.web.tasks import WORKER_MODULES
+from whosin.app.web.tasks import SHARED_POOL
 from whosin.errors import Crashed
 from whosin.isolation import PID_STRUCT, TaskLimits, WorkerPool, work_folder
 
@@ -60,9 +59,6 @@ class KeptWorkerPool:
     """Runs one task at a time; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._worker_pool = WorkerPool(
-            [*chain.from_iterable(WORKER_MODULES.values()), "kept_worker_pool"]
-        )
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0
@@ -70,12 +66,11 @@ class KeptWorkerPool:
         """Most bytes that a process held, most seconds that a task computed, tasks stopped."""
 
     def start(self) -> None:
-        self._worker_pool.start()
+        SHARED_POOL.start()
 
     def close(self) -> None:
         with self._lock:
             self._end()
-        self._worker_pool.close()
 
     def run(self, function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
         with work_folder() as folder:
@@ -100,7 +95,7 @@ class KeptWorkerPool:
 
     def _serve(self, address: str) -> None:
         with suppress(Crashed):  # whoever waited for its answer was told
-            self._worker_pool.run(serve, address, limits=UNLIMITED)
+            WorkerPool.run(SHARED_POOL, serve, address, limits=UNLIMITED)
 
     def _end(self) -> None:
         if self._connection is not None:

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from whosin.app.web.tasks import SHARED_POOL
-from whosin.isolation import TaskLimits
+from whosin.isolation import TaskLimits, WorkerPool
 from whosin.release import DuckDB
 
 
 def with_fault(patch: pytest.MonkeyPatch, fault: Callable[..., None], *given: object) -> None:
-    """From now on every task of this process's servers has a fault: a function of this module."""
-    run = SHARED_POOL.run
+    """From now on every task of this process's servers has a fault: a function of this module,
+    in a process of its own."""
 
     def faulty(function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
         task = (function.__module__, function.__qualname__, arguments)
-        return run(_perform, fault.__name__, given, *task, limits=limits)
+        given_task = (_perform, fault.__name__, given, *task)
+        return WorkerPool.run(SHARED_POOL, *given_task, limits=limits)
 
     patch.setattr(SHARED_POOL, "run", faulty)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import runpy
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 
@@ -53,3 +58,11 @@ def problem(answer: httpx.Response, status: int, field: str | None = None) -> st
     error = answer.json()["error"]
     assert (answer.status_code, error["field"]) == (status, field), answer.text
     return str(error["message"])
+
+
+def run_script(path: Path, *words: object) -> str:
+    """What a saved script prints, in this process: a new one takes seconds to begin."""
+    printed = io.StringIO()
+    with redirect_stdout(printed), patch.object(sys, "argv", [str(path), *map(str, words)]):
+        runpy.run_path(str(path), run_name="__main__")
+    return printed.getvalue()

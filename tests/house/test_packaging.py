@@ -9,6 +9,8 @@ import venv
 import zipfile
 from pathlib import Path
 
+from environments import unpacked
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "src" / "whosin" / "app" / "web" / "static"
 
@@ -35,16 +37,14 @@ def test_the_wheel_works_in_an_environment_of_its_own(wheel, tmp_path):
     home = tmp_path / "clean"
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin" / "python"
-    site = Path(run(python, "-c", "import site; print(site.getsitepackages()[0])").strip())
-    unpacked = tmp_path / "unpacked"
-    zipfile.ZipFile(wheel).extractall(unpacked)
+    (site,) = home.glob("lib/python*/site-packages")
+    files = unpacked(wheel)
     # The wheel comes before the dependencies, where an editable whosin may lie.
-    (site / "a.pth").write_text(f"{unpacked}\n{sysconfig.get_paths()['purelib']}\n")
-    where = run(python, "-c", "import whosin; print(whosin.__file__)")
-    assert Path(where.strip()).is_relative_to(unpacked)
-    start = "from whosin.app.cli.main import run; run()"
-    assert "Usage" in run(python, "-c", start, "--help")
-    assert "serve" in run(python, "-c", start, "--help")
+    (site / "a.pth").write_text(f"{files}\n{sysconfig.get_paths()['purelib']}\n")
+    start = "import whosin; print(whosin.__file__); from whosin.app.cli.main import run; run()"
+    where, helped = run(python, "-c", start, "--help").split("\n", 1)
+    assert Path(where).is_relative_to(files)
+    assert "Usage" in helped and "serve" in helped
     ask = (
         "from pathlib import Path\n"
         "import httpx\n"

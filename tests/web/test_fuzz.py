@@ -15,7 +15,6 @@ from schemathesis.checks import not_a_server_error
 import isolation_tasks
 import web_fuzz
 from described_requests import description, each_route, send
-from kept_worker_pool import KeptWorkerPool
 from web_server import served
 from whosin.app.web.server import running
 from whosin.errors import Crashed
@@ -106,36 +105,27 @@ def test_two_thousand_mutated_requests_at_once(tmp_path, capsys):
     assert watched.largest < LARGEST
 
 
-@pytest.fixture(scope="module")
-def worker_pool():
-    found = KeptWorkerPool()
-    yield found
-    found.close()
-
-
-def test_a_kept_process_works_on_many_tasks(worker_pool):
+def test_a_kept_process_works_on_many_tasks(kept):
     allowed = TaskLimits(60, 1 << 30)
-    assert [worker_pool.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
+    assert [kept.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
     with pytest.raises(Crashed):
-        worker_pool.run(isolation_tasks.crash, limits=allowed)
-    assert (
-        worker_pool.run(isolation_tasks.add, 1, 3, limits=allowed) == 4 and worker_pool.largest > 0
-    )
+        kept.run(isolation_tasks.crash, limits=allowed)
+    assert kept.run(isolation_tasks.add, 1, 3, limits=allowed) == 4 and kept.largest > 0
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("batch", range(MUTATED // BATCH))
-def test_fifty_thousand_mutated_requests(batch, tmp_path, worker_pool, capsys):
+def test_fifty_thousand_mutated_requests(batch, tmp_path, kept, capsys):
     """To a server whose tasks share a process."""
     settings = served(tmp_path, 60)
     web_fuzz.furnish(tmp_path)
-    with running(settings, worker_pool) as url:
+    with running(settings, kept) as url:
         seed = web_fuzz.FIRST + 1 + batch
         done = web_fuzz.run(url, BATCH, seed, seconds=PATIENCE, threads=2)
     with capsys.disabled():
-        print(f"\n{done}, {worker_pool.slowest:.1f} s of computing, {worker_pool.largest >> 20} MB")
+        print(f"\n{done}, {kept.slowest:.1f} s of computing, {kept.largest >> 20} MB")
     sound(done, BATCH)
-    assert worker_pool.largest < LARGEST and worker_pool.slowest < SLOWEST
+    assert kept.largest < LARGEST and kept.slowest < SLOWEST
     assert {200, 409, 422} <= done.statuses.keys()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +20,7 @@ import postgres
 from amounts import cases
 from open_files import many_files
 from web_faults import appears, failing_system, waiting_scan, with_fault
-from web_server import ONE, SCENARIO, program, served
+from web_server import ONE, SCENARIO, program, run_script, served
 from whosin.app.web import scenarios
 from whosin.app.web.access import Visitor
 from whosin.app.web.bodies import ScenarioBody
@@ -83,8 +81,7 @@ def test_the_whole_round(server, hospital, tmp_path, database):
     assert "postgresql://whosin:" in toml
     assert not any(postgres.PASSWORD in text for text in (report, toml, script))
     (tmp_path / "again.py").write_text(script)
-    run = [sys.executable, str(tmp_path / "again.py"), str(settings.folder), database.url]
-    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    printed = run_script(tmp_path / "again.py", settings.folder, database.url)
     assert "\t".join(map(str, made["answers"][0]["rows"][0])) in printed
     shown = server.get("/api/ledger").json()["datasets"]
     assert [each["budget_state"]["debits"] for each in shown if each["dataset"] == name] == [3]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import subprocess
-import sys
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,7 @@ from pyarrow import csv, parquet
 
 import whosin as wi
 from web_faults import second_scan_failing, with_fault
-from web_server import ONE, SCENARIO, problem, program, served
+from web_server import ONE, SCENARIO, problem, program, run_script, served
 from whosin.app.web import folder
 from whosin.app.web.bodies import ScenarioBody
 from whosin.app.web.server import running
@@ -162,8 +160,7 @@ def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_
     toml = tomllib.loads(server.post("/api/scenario/toml", json=SYNTHETIC).text)
     assert toml["queries"][1] == COPY
     (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
-    run = [sys.executable, str(tmp_path / "again.py"), str(hospital.folder)]
-    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    printed = run_script(tmp_path / "again.py", hospital.folder)
     assert f"copy.parquet\t{rows}\t{digest}" in printed
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 2
@@ -255,8 +252,7 @@ def test_a_table_of_a_database(server, hospital, database, tmp_path):
     toml = server.post("/api/scenario/toml", json=scenario).text
     assert server.post("/api/scenario/read", json={"text": toml}).json()["scenario"] == scenario
     (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
-    run = [sys.executable, str(tmp_path / "again.py"), str(hospital.folder)]
-    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    printed = run_script(tmp_path / "again.py", hospital.folder)
     assert f"\n{made['answers'][0]['rows'][0][0]}\t" in printed
 
 

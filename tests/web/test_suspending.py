@@ -21,6 +21,7 @@ from whosin.release.scenario import read_scenario
 from whosin.release.table import register_table
 
 SECRET = "patient 4711 is Ann"
+pytestmark = pytest.mark.usefixtures("own_processes")
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from whosin.audit.distinguishers import MIN_SHARE, TAIL_LEVELS, Distinguisher, count_tokens
 from whosin.audit.sampling import VECTORS, Outputs, one_thread
 from whosin.audit.snapshots import Place, Token
+from whosin.errors import spell
 from whosin.exact import Array
 
 # The parts of outputs that differ most between two inputs, as a matrix for classifiers. Every place
@@ -443,7 +444,7 @@ class ByClassifier(Distinguisher):
             return np.asarray(self.model.decision_function(read(outputs)), dtype=float)
 
     def about(self, threshold: float, above: bool) -> str:
-        return f"{self.name} score of the output {'≥' if above else '≤'} {threshold:.6g}"
+        return f"{self.name} score of the output {'≥' if above else '≤'} {spell(threshold)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from whosin.audit.snapshots import (
     place_words,
     token_words,
 )
+from whosin.errors import spell
 from whosin.exact import Array
 
 # Distinguishers order outputs from "without" to "with", each learnt from samples. An ordering gives
@@ -112,7 +113,7 @@ class ByValue(Distinguisher):
     def about(self, threshold: float, above: bool) -> str:
         symbol, _key, limit = self._half_line(threshold, above)
         where = f"output{place_words(self.place)}" if self.place else "the output"
-        return f"{'output' if self.kind == NUMBERS else where} {symbol} {limit:.6g}"
+        return f"{'output' if self.kind == NUMBERS else where} {symbol} {spell(limit)}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         _symbol, key, limit = self._half_line(threshold, above)
@@ -215,7 +216,7 @@ class ByTellingPart(Distinguisher):
     def about(self, threshold: float, above: bool) -> str:
         if not threshold or above != (self.sign > 0):
             sign = "≥" if above else "≤"
-            return f"output without a telling {self.part} (score {sign} {threshold:.6g})"
+            return f"output without a telling {self.part} (score {sign} {spell(threshold)})"
         words = self._words(abs(threshold))
         return self.lead + join_words(words, len(words))
 
@@ -266,7 +267,8 @@ class ByBin(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         result = self._intervals(threshold, above)
-        return f"output in {join_words((f'[{a:.6g}, {b:.6g})' for a, b in result), len(result))}"
+        words = [f"[{spell(low)}, {spell(high)})" for low, high in result]
+        return f"output in {join_words(words, len(words))}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         result = [list(each) for each in self._intervals(threshold, above)]

@@ -56,9 +56,9 @@ from whosin.audit.sampling import (
     vectorise,
 )
 from whosin.audit.snapshots import MAX_PARTS, Description, Raised, Token
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational
-from whosin.validation import read_whole
+from whosin.validation import read_whole, shorten_value
 
 # Two neighbouring inputs: how well can one tell from its output which of two inputs a mechanism
 # had? The event is chosen on one set of samples and counted on fresh ones, by an exact test
@@ -150,8 +150,8 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
     claim, size = read_epsilon(epsilon), read_samples(samples)
     if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
         needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
-        message = f"{size:,} samples could not refute ε = {claim:g}, whatever leaks"
-        hint = f"draw at least {needed:,}"
+        message = f"{spell(size)} samples could not refute ε = {spell(claim)}, whatever leaks"
+        hint = f"draw at least {spell(needed)}"
         raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
@@ -297,9 +297,10 @@ def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
         yield BLIND_WARNING
     draws = sum(len(part) for part in parts)
     for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
-        yield f"{count:,} of {draws:,} draws raised {name}, which counts as an output"
+        yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
     if any(_is_cut(part) for part in parts):
-        yield f"of outputs with more than {MAX_PARTS:,} parts the others were compared as a whole"
+        most = spell(MAX_PARTS)
+        yield f"of outputs with more than {most} parts the others were compared as a whole"
 
 
 def is_blind(parts: Sequence[Outputs]) -> bool:
@@ -511,7 +512,8 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
     if share // max(len(entrants), NEARBY_PAIRS if climbs else 1) < MIN_DRAWS // 4:
         needed = math.ceil(MIN_DRAWS // 4 * len(entrants) * (rounds + climbs) / COMPETING_SHARE)
-        raise invalid_value("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
+        accepted = f"at least {spell(needed)} for {len(entrants)} pairs"
+        raise invalid_value("samples", accepted, samples)
     quiet = replace(terms, tell=lambda _count: None)
 
     def enter(pair: InputPair) -> Entrant:
@@ -577,11 +579,10 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
         elif isinstance(item, tuple | list) and len(item) == 2:
             result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
-            raise invalid_value("pairs", "(with, without) pairs of inputs", f"{item!r:.60}")
+            raise invalid_value("pairs", "(with, without) pairs of inputs", shorten_value(item))
     if not 1 <= len(result) <= MAX_PAIRS:
-        message = f"search takes up to {MAX_PAIRS} pairs, and there are more"
-        if not result:
-            message = "there are no pairs to search"
+        many = f"search takes up to {MAX_PAIRS} pairs, and there are more"
+        message = many if result else "there are no pairs to search"
         raise InvalidInput(message, field="pairs", value=len(result))
     return result
 

@@ -33,7 +33,7 @@ from whosin.audit.sampling import (
 )
 from whosin.audit.snapshots import Record
 from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
 
 # Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
@@ -174,7 +174,7 @@ def samples(
     inputs = []
     for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
         order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
-        label = str(given) if isinstance(given, str | Path) else f"{len(outputs):,} draws"
+        label = str(given) if isinstance(given, str | Path) else f"{spell(len(outputs))} draws"
         mixed = Outputs(outputs.kind, outputs.values[order])
         inputs.append(RecordedSamples(mixed, label, f"“{name}”"))
     pair: Any = tuple(inputs)
@@ -346,7 +346,7 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
         return
     values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
     if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
-        got = f"{share:.0%} are unrounded numbers that come again (a bootstrap?)"
+        got = f"{spell(100 * share, 2)}% are unrounded numbers that come again (a bootstrap?)"
         hint = "say repeats=True where the mechanism has few outputs"
         raise _refuse_dependence(name, got, hint)
 

@@ -22,7 +22,7 @@ from whosin.audit.bounds import (
     read_delta,
     upper_bound,
 )
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, read_ranged
 
 # Which guesses one run allows: whole groups of equal scores, the surest first. A guess says "in" of
@@ -511,7 +511,7 @@ def check_rate(inside: Array, rate: object, known: object, error: float) -> tupl
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
-        message = f"{heads} of {len(inside)} canaries were in, not a share of {float(declared):g}"
+        message = f"{heads} of {len(inside)} canaries were in, not a share of {spell(declared)}"
         hint = "declare the true rate of inclusion" if declared == 0.5 else ""
         raise InvalidInput(message, field="included", value=heads, hint=hint)
     return float(declared), (float(declared), float(declared)) if known else rates

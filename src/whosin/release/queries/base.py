@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value, spell
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Charge, describe_promise
 from whosin.release.column_expressions import base_column, root_column
@@ -409,7 +409,8 @@ class Numeric(Linear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
-            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or the negative of such a number"
+            most = spell(MAX_FACTOR)
+            accepted = f"from 1/{most} to {most}, or the negative of such a number"
             raise invalid_value("factor", accepted, self.factor)
         if abs(rational(self.offset, "offset")) > MAX_BOUND:
             raise invalid_value("offset", "between -1e100 and 1e100", self.offset)
