@@ -9,8 +9,10 @@ STAMP := .venv/.installed
 PROCESSES ?= 3
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
+# mkdocs-material announces its successor on each run.
+export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test coverage mutate soak system bench scoreboard bridges docs reference format clean
+.PHONY: demo test coverage mutate soak system bench scoreboard bridges docs schema format clean
 
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
@@ -21,7 +23,7 @@ test: $(STAMP)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@{ $(BIN)/mypy >.venv/types 2>&1 || { cat .venv/types >&2; false; }; } & types=$$!; \
-	$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site && \
+	$(BIN)/mkdocs build --strict --site-dir .venv/site && \
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) $(PYTEST); tests=$$?; \
 	wait $$types && exit $$tests
 
@@ -56,8 +58,7 @@ bridges: $(STAMP)
 docs: $(STAMP)
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
 
-reference: $(STAMP)
-	@$(BIN)/python -m whosin.app.reference > docs/reference.md
+schema: $(STAMP)
 	@$(BIN)/python -m whosin.app.scenario_schema > schema/scenario.json
 
 format: $(STAMP)
@@ -72,7 +73,7 @@ $(SHOWN): EXTRAS := release,charts
 $(STAMP): EXTRAS := test,docs
 $(SHOWN) $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "whosin needs Python 3.11 or newer: make PYTHON=/path/to/python" >&2; exit 1; }
-	@echo "Setting up .venv (first run only) …" >&2
+	@echo "Setting up .venv, which takes some minutes the first time …" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from whosin.errors import invalid_value
-from whosin.exact import Number, Rounding, format_decimals, format_figures, rational, typed_decimal
-from whosin.validation import check_numbers, check_range, read_real
+from whosin.exact import Number
+from whosin.validation import check_numbers, check_range
 
 NEIGHBOUR_RELATIONS = ("add-remove", "replace")
 """Which worlds a likelihood ratio compares: with and without someone, or one for another."""
 CLOSE_TO_CERTAIN = Fraction(1, 10**6)
-TENTH_PERCENT = Decimal("0.1")
-MAX_PERCENT_DECIMALS = 12
-"""Digits after the point, in per cent."""
 
 
 @check_numbers
@@ -184,46 +180,3 @@ def ratio_for_gain(most: Number, low: Number, high: Number) -> Number:
 def identified(epsilon: float, values: int) -> float:
     """F18: ε-identifiability gives Pr[x_i = v | y, the rest] ≤ 1/(1 + (m−1) e^−ε)."""
     return 1 / (1 + (values - 1) * math.exp(-epsilon))
-
-
-def format_percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
-    """A belief in per cent, never rounded to a certainty that it is not.
-
-    Args:
-        rounded: "up" after "at most", "down" after "at least".
-    """
-    belief = read_real(belief, "belief")
-    if not 0 <= belief <= 1:
-        raise invalid_value("belief", "from 0 to 1", belief)
-    belief = belief if isinstance(belief, float) else rational(belief)
-    if belief in (0, 1):
-        return f"{float(belief) * 100:.0f}%"
-    value = belief * 100
-    text = format_decimals(value, 1, rounded)
-    # One digit is enough unless it makes half as much again, or half, of a small rest.
-    moved = abs(Fraction(text) - Fraction(value))
-    if 2 * moved <= min(value, 100 - value) and text not in ("0.0", "100.0"):
-        return f"{text}%"
-    near = 100 - float(value) if value > 50 else float(value)
-    if near == 0:
-        return "almost 100%" if value > 50 else "almost 0%"
-    digits = 2 - math.floor(math.log10(near))
-    if digits > MAX_PERCENT_DECIMALS and value < 50:
-        return f"{format_figures(value, 3, rounded)}%"
-    text = format_decimals(value, min(MAX_PERCENT_DECIMALS, digits), rounded)
-    if Fraction(text) in (0, 100):
-        return "almost 100%" if value > 50 else "almost 0%"
-    return f"{text}%"
-
-
-def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:
-    """A share that somebody chose, in per cent with all digits that it was given."""
-    known = typed_decimal(rational(share))
-    if known is None or share in (0, 1):
-        return format_percent(share, rounded)
-    value = (known * 100).normalize()
-    return (
-        f"{value:f}%"
-        if value != value.quantize(TENTH_PERCENT)
-        else f"{value.quantize(TENTH_PERCENT):f}%"
-    )

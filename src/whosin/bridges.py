@@ -13,7 +13,7 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
@@ -101,10 +101,10 @@ class Guarantee:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
-            raise invalid_value("delta", f"above the tool's own δ, {float(self.delta):g}", delta)
+            raise invalid_value("delta", f"above the tool's own δ, {spell(self.delta)}", delta)
         rho = float(self.rho)
         epsilon = (rho + 2 * math.sqrt(rho * -math.log(failing))) * (1 + 2**-45)
-        says = f"{self.says}; ρ = {rho:g} at this δ"
+        says = f"{self.says}; ρ = {spell(rho)} at this δ"
         return Guarantee(
             self.tool, self.version, Fraction(epsilon), Fraction(delta), self.relation, None, says
         )

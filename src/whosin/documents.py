@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #
@@ -58,7 +58,7 @@ def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise InvalidInput(f"{what} is longer than {most:,} bytes", field=what)
+        raise InvalidInput(f"{what} is longer than {spell(most)} bytes", field=what)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -103,7 +103,7 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
     )
     if crowded:
         raise InvalidInput(
-            f"{what} has too many lists, objects or entries (at most {MAX_JSON_ENTRIES:,})",
+            f"{what} has too many lists, objects or entries (at most {spell(MAX_JSON_ENTRIES)})",
             field=what,
         )
     try:
@@ -149,7 +149,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 def parse_toml(text: str, what: str) -> dict[str, Any]:
     """The tables of a TOML text."""
     if len(text) > MAX_TOML_LENGTH:
-        raise InvalidInput(f"{what} is longer than {MAX_TOML_LENGTH:,} characters", field=what)
+        raise InvalidInput(f"{what} is longer than {spell(MAX_TOML_LENGTH)} characters", field=what)
     _check_length(text, what)
     depth = dots = 0
     for mark in _toml_marks(text):
@@ -437,7 +437,8 @@ def parse_records(text: str, name: str) -> Records:
             f"{name} is not CSV from line {last + 1} on",
             field=name,
             value=last + 1,
-            hint=f"put quotes around whole cells, of at most {csv.field_size_limit():,} characters",
+            hint="put quotes around whole cells, of at most "
+            f"{spell(csv.field_size_limit())} characters",
         ) from None
     return lines, rows, mark
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
 
 
 class WhosinError(Exception):
@@ -82,6 +84,16 @@ def shorten(value: object) -> str:
         return f"something too long to show ({type(value).__name__})"
     text = "".join(each if each.isprintable() else " " for each in text[: MAX_VALUE_LENGTH + 1])
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
+
+
+def spell(number: Any, digits: int = 6) -> str:
+    """A number in a message: a whole one with commas, any other with a few digits."""
+    return f"{number:,}" if isinstance(number, Integral) else f"{float(number):.{digits}g}"
+
+
+def spell_excess(total: Any) -> str:
+    """By how much a sum is not 1, with its sign."""
+    return f"{float(total - 1):+.3g}"
 
 
 class InvalidInput(WhosinError, ValueError):

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput, invalid_value
-from whosin.validation import RANGE_CHECKS, shorten_value
+from whosin.validation import RANGE_CHECKS, read_real, shorten_value
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -380,3 +380,51 @@ def format_typed(value: Number, rounded: Rounding) -> str:
         return format_figures(value, 6, rounded)
     text = f"{float(known):g}"
     return text if Decimal(text) == known else f"{known.normalize():f}"
+
+
+TENTH_PERCENT = Decimal("0.1")
+MAX_PERCENT_DECIMALS = 12
+"""Digits after the point, in per cent."""
+
+
+def format_percent(belief: float | Fraction, rounded: Rounding = "nearest") -> str:
+    """A belief in per cent, never rounded to a certainty that it is not.
+
+    Args:
+        rounded: "up" after "at most", "down" after "at least".
+    """
+    belief = read_real(belief, "belief")
+    if not 0 <= belief <= 1:
+        raise invalid_value("belief", "from 0 to 1", belief)
+    belief = belief if isinstance(belief, float) else rational(belief)
+    if belief in (0, 1):
+        return f"{float(belief) * 100:.0f}%"
+    value = belief * 100
+    text = format_decimals(value, 1, rounded)
+    # One digit is enough unless it makes half as much again, or half, of a small rest.
+    moved = abs(Fraction(text) - Fraction(value))
+    if 2 * moved <= min(value, 100 - value) and text not in ("0.0", "100.0"):
+        return f"{text}%"
+    near = 100 - float(value) if value > 50 else float(value)
+    if near == 0:
+        return "almost 100%" if value > 50 else "almost 0%"
+    digits = 2 - math.floor(math.log10(near))
+    if digits > MAX_PERCENT_DECIMALS and value < 50:
+        return f"{format_figures(value, 3, rounded)}%"
+    text = format_decimals(value, min(MAX_PERCENT_DECIMALS, digits), rounded)
+    if Fraction(text) in (0, 100):
+        return "almost 100%" if value > 50 else "almost 0%"
+    return f"{text}%"
+
+
+def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:
+    """A share that somebody chose, in per cent with all digits that it was given."""
+    known = typed_decimal(rational(share))
+    if known is None or share in (0, 1):
+        return format_percent(share, rounded)
+    value = (known * 100).normalize()
+    return (
+        f"{value:f}%"
+        if value != value.quantize(TENTH_PERCENT)
+        else f"{value.quantize(TENTH_PERCENT):f}%"
+    )

@@ -45,7 +45,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from whosin import errors
-from whosin.errors import Crashed, OutOfMemory, TookTooLong
+from whosin.errors import Crashed, OutOfMemory, TookTooLong, spell
 from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = [
@@ -199,12 +199,12 @@ class TaskLimits:
     def too_long(self) -> TookTooLong:
         """The error at the deadline."""
         most = self.seconds if self.processor is None else self.processor
-        message = f"this takes longer than {most:g} seconds"
+        message = f"this takes longer than {spell(most)} seconds"
         return TookTooLong(message, field="seconds", value=most, hint=self.hint)
 
     def too_large(self) -> OutOfMemory:
         """The error at the limit of memory."""
-        message = f"this needs more memory than {self.memory / (1 << 30):.2g} GiB"
+        message = f"this needs more memory than {spell(self.memory / (1 << 30), 2)} GiB"
         return OutOfMemory(message, field="memory", value=self.memory, hint=self.hint)
 
 

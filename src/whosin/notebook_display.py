@@ -16,4 +16,4 @@ class Displayed:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return str(import_module("whosin.report.notebook").html(self))
+        return str(import_module("whosin.report.html").notebook_html(self))

@@ -17,12 +17,12 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO, Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, invalid_value
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
@@ -276,3 +276,15 @@ def _remove_folder(folder: Path, lock: int | None) -> None:
     if lock is not None:
         with contextlib.suppress(OSError):
             os.close(lock)
+
+
+def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
+    """Refuse a file that could not be written, before any work is done or anything is spent."""
+    if path.suffix.lower() not in endings:
+        *first, last = endings
+        raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
+        )
+    check_output(path, option)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, spell
 from whosin.exact import Array, flint_rational, rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -115,7 +115,7 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
     if rows * inner * columns > MAX_SIMULATION_COEFFICIENTS:
         raise Unsupported(
             f"the linear program of this simulation has {rows} × {inner} × {columns} "
-            f"coefficients, more than {MAX_SIMULATION_COEFFICIENTS:,}",
+            f"coefficients, more than {spell(MAX_SIMULATION_COEFFICIENTS)}",
             hint="compare channels with fewer worlds or outputs",
         )
     model = highspy.HighsLp()

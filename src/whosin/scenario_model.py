@@ -8,9 +8,9 @@ Design:
 3. `Section.read` is the one reader of files, options and requests, with one set of refusals: an
    unknown key names the nearest one, and a path says where the error is. Numbers stay exact.
 4. `Section.json_schema` is the one schema, of `schema/scenario.json` and of OpenAPI.
-5. Pydantic takes sections as they are in the bodies of requests: its hooks call these two. A
-   section is no model of its own, since options come from sections: pydantic's import alone is a
-   quarter of the processor time of `whosin --help`, and a tenth of that of a small release.
+5. Pydantic takes sections as they are into the bodies of requests: its hooks call these two. They
+   are no pydantic models themselves, since every command's options come from them: its import and
+   the models took 0.2 s of processor time, half of that of `whosin plan --help`.
 6. What nobody but the owner of a machine may say (engines, folders, files) is in a subclass that no
    request has.
 """
@@ -36,7 +36,15 @@ from typing import (
     get_type_hints,
 )
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, at, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    WhosinError,
+    at,
+    invalid_value,
+    spell,
+)
 from whosin.validation import shorten_value
 
 MAX_REQUEST_LETTERS = 200
@@ -67,8 +75,15 @@ class Kind:
     section: type[Section] | None = None
 
 
-def _read_as_written(value: Any, name: str) -> Any:
-    return value
+def _take(accepted: str, *kinds: type) -> Callable[[Any, str], Any]:
+    """Read what is of one of these kinds as it is; true and false are no numbers."""
+
+    def read(value: Any, name: str) -> Any:
+        if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
+            return value
+        raise invalid_value(name, accepted, shorten_value(value))
+
+    return read
 
 
 def _read_number(value: object, name: str) -> Fraction:
@@ -90,16 +105,7 @@ def _read_range(value: object, name: str) -> tuple[Fraction, Fraction]:
     return _read_number(value, name), _read_number(value, name)
 
 
-def _read_whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise invalid_value(name, "a whole number", shorten_value(value))
-    return int(value)
-
-
-def _read_text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise invalid_value(name, "text", shorten_value(value))
-    return value
+_read_text = _take("text", str)
 
 
 def _read_source(value: object, name: str) -> object:
@@ -108,40 +114,35 @@ def _read_source(value: object, name: str) -> object:
     return _read_text(value, name) if plain else value
 
 
-def _read_flag(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise invalid_value(name, "true or false", shorten_value(value))
-    return value
-
-
-def _read_domains(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise invalid_value(name, f"a table of columns ([{name}])", shorten_value(value))
-    return value
-
-
 DOMAIN_SCHEMA = {
     "description": "The values of a column, or the range of its numbers; public knowledge.",
     "type": ["array", "object", "string"],
 }
-TEXT_SCHEMA = {"type": "string"}
 
 Number = Annotated[Fraction, Kind("number", _read_number, {"type": ["number", "string"]})]
 """An exact number: 0.6, "0.6", "3/5" or "60%"."""
 Range = Annotated[
     tuple[Fraction, Fraction], Kind("range", _read_range, {"type": ["number", "string", "array"]})
 ]
-Profile = Annotated[object, Kind("profile", _read_as_written, {"type": ["string", "object"]})]
-Whole = Annotated[int, Kind("whole", _read_whole, {"type": "integer"}, int | None)]
-Text = Annotated[str, Kind("text", _read_text, TEXT_SCHEMA)]
-Source = Annotated[Any, Kind("text", _read_source, TEXT_SCHEMA)]
-Flag = Annotated[bool, Kind("flag", _read_flag, {"type": "boolean"}, bool)]
-FilePath = Annotated[object, Kind("file", _read_as_written, TEXT_SCHEMA, Path | None)]
+Profile = Annotated[
+    object, Kind("profile", _take("a curve", object), {"type": ["string", "object"]})
+]
+Whole = Annotated[
+    int, Kind("whole", _take("a whole number", Integral), {"type": "integer"}, int | None)
+]
+Text = Annotated[str, Kind("text", _read_text, {"type": "string"})]
+Source = Annotated[Any, Kind("text", _read_source, {"type": "string"})]
+Flag = Annotated[bool, Kind("flag", _take("true or false", bool), {"type": "boolean"}, bool)]
+FilePath = Annotated[object, Kind("file", _take("a file", object), {"type": "string"}, Path | None)]
 Domains = Annotated[
     Mapping[str, Any],
-    Kind("domains", _read_domains, {"type": "object", "additionalProperties": DOMAIN_SCHEMA}),
+    Kind(
+        "domains",
+        _take("a table of columns ([domains])", Mapping),
+        {"type": "object", "additionalProperties": DOMAIN_SCHEMA},
+    ),
 ]
-Queries = Annotated[Any, Kind("queries", _read_as_written, {"type": "array", "minItems": 1})]
+Queries = Annotated[Any, Kind("queries", _take("a list", object), {"type": "array", "minItems": 1})]
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,10 @@ class Key:
     def check_request(self, value: object) -> None:
         """Refuse what is too long or too large for a request."""
         if isinstance(value, str) and len(value) > self.most:
-            accepted = f"a text of at most {self.most:,} letters"
-            raise invalid_value(self.name, accepted, f"one of {len(value):,}")
+            accepted = f"a text of at most {spell(self.most)} letters"
+            raise invalid_value(self.name, accepted, f"one of {spell(len(value))}")
         if isinstance(value, int) and abs(value) > MAX_REQUEST_WHOLE:
-            raise invalid_value(self.name, f"at most {MAX_REQUEST_WHOLE:,}", "more")
+            raise invalid_value(self.name, f"at most {spell(MAX_REQUEST_WHOLE)}", "more")
 
 
 def say(
@@ -517,26 +518,19 @@ def describe_object(
         raise Unsupported(
             f"{name} cannot be described by options", field=name, hint="make it in Python"
         )
-    for each, value in given.items():
-        if each not in taken:
-            with at(each):
-                raise InvalidInput(
-                    f"{each} has no meaning with {name}",
-                    field=each,
-                    value=value,
-                    hint="leave it out",
-                )
-    values = {}
+    for each in (each for each in given if each not in taken):
+        with at(each):
+            message = f"{each} has no meaning with {name}"
+            raise InvalidInput(message, field=each, value=given[each], hint="leave it out")
+    keys = section.known_keys()
+    implied = {each: keys[each].implied for each in taken if keys[each].implied}
+    values = {taken[each].name: value for each, value in (implied | dict(given)).items()}
     for each, its_field in taken.items():
-        value = given.get(each, section.known_keys()[each].implied or None)
-        if value is not None:
-            values[its_field.name] = value
-        elif _is_required(its_field):
+        if _is_required(its_field) and its_field.name not in values:
             with at(each):
                 raise InvalidInput(f"{name} needs {each}", field=each)
-    return locate_errors(
-        lambda: kind(**values), {its.name: each for each, its in taken.items()} | {"": ""}
-    )
+    places = {its_field.name: each for each, its_field in taken.items()}
+    return locate_errors(lambda: kind(**values), places | {"": ""})
 
 
 def locate_errors(make: Callable[[], Described], names: Mapping[str, str]) -> Described:

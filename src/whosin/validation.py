@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from whosin.errors import InvalidInput, invalid_value, shorten
+from whosin.errors import InvalidInput, invalid_value, shorten, spell, spell_excess
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ def shorten_result(value: object, *names: str) -> str:
 def _shorten_field(value: object) -> str:
     """A number as it is shown, and anything else cut off."""
     if isinstance(value, Fraction) and value.denominator > MAX_SHOWN_DENOMINATOR:
-        return f"{float(value):.6g}" if abs(value) < 10**300 else "above 1e300"
+        return f"{spell(value)}" if abs(value) < 10**300 else "above 1e300"
     if isinstance(value, tuple) and len(value) > MAX_SHOWN_ENTRIES:
         return (
             f"({', '.join(map(shorten_value, value[:MAX_SHOWN_ENTRIES]))}, … {len(value)} in all)"
@@ -104,7 +104,7 @@ def read_whole(
             return number
     accepted = f"a whole number of at least {least}"
     if most is not None:
-        accepted += f" and at most {most:,}"
+        accepted += f" and at most {spell(most)}"
     raise invalid_value(field, accepted + what, shorten_value(value))
 
 
@@ -134,8 +134,8 @@ def require_exactly_one(**given: object) -> None:
 
 def wrong_sum(field: str, total: Any, what: str = "") -> InvalidInput:
     """The error for probabilities or weights that do not add up to 1; `what` says whose."""
-    off = float(total - 1)
-    message = f"{what or field} must add up to 1, not {float(total):.12g} (off by {off:+.3g})"
+    off = spell_excess(total)
+    message = f"{what or field} must add up to 1, not {spell(total, 12)} (off by {off})"
     return InvalidInput(message, field=field, value=total)
 
 

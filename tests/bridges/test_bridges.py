@@ -311,15 +311,15 @@ def test_explain_from_another_tool(run, refused_at, tmp_path):
 
 
 def test_the_same_numbers_for_three_audiences():
-    from whosin.report import card
-    from whosin.report.explanation import explain_epsilon
-    from whosin.report.terminal import Marks, per_thousand
+    from whosin.report.document import Marks
+    from whosin.report.explanation import AUDIENCE_NAMES, audience_lines, explain_epsilon
+    from whosin.report.numbers import per_thousand
 
     meaning = explain_epsilon(Fraction(1), Fraction(1, 10**6))
     after = meaning.posterior(meaning.readings[0], Fraction(1, 10))
     shown = math.ceil(after * 1000)
-    for audience in card.AUDIENCE_NAMES:
-        text = " ".join(card.audience_paragraphs(meaning, audience))
+    for audience in AUDIENCE_NAMES:
+        text = " ".join(audience_lines(meaning, audience))
         assert f"{shown} of" in text and "fail" in text
     marks = Marks.of(0.1, 0.231)
     drawn = "".join(marks.lines())

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from refusals import refused
-from whosin import beliefs
+from whosin import beliefs, exact
 
 F = Fraction
 
@@ -228,13 +228,13 @@ def test_negative_membership_has_the_beliefs_in_the_opposite():
     ],
 )
 def test_a_belief_is_never_written_as_a_certainty_that_it_is_not(belief, rounded, text):
-    assert beliefs.format_percent(belief, rounded) == text
+    assert exact.format_percent(belief, rounded) == text
 
 
 def test_only_beliefs_are_written_as_such():
     for wrong in (F(-1, 10**9), 1 + F(1, 10**9), 2.0):
         with refused("belief"):
-            beliefs.format_percent(wrong)
+            exact.format_percent(wrong)
 
 
 @pytest.mark.parametrize(
@@ -249,4 +249,4 @@ def test_only_beliefs_are_written_as_such():
     ],
 )
 def test_a_chosen_share_keeps_its_digits(share, rounded, text):
-    assert beliefs.chosen_percent(share, rounded) == text
+    assert exact.chosen_percent(share, rounded) == text

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
+from documents_shown import section_text
 from refusals import refused
 from web_server import ONE, problem, program, served
 from whosin import families as f
@@ -232,7 +233,7 @@ def test_little_noise_is_least_as_well(epsilon):
 def test_the_card_says_what_is_promised_and_what_a_ledger_draws(tmp_path):
     """The σ that the card names for a ledger is the one that a release draws."""
     plan = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count")
-    words = " ".join(line for section in plan_card(plan) for line in section.lines)
+    words = " ".join(section_text(plan_card(plan)).splitlines())
     assert (
         "(ε, δ)-differential privacy with δ = 1e-05" in words and "factor of at most" not in words
     )

@@ -56,6 +56,7 @@ NEEDLESS = {
     "whosin.release.queries.quantile",
     "whosin.release.queries.synthetic",
     "whosin.release.sql",
+    "jinja2",
     "whosin.report.charts",
     "whosin.report.html",
 }

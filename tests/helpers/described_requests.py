@@ -1,7 +1,7 @@
 """Requests made from the description of the routes, right ones and wrong ones, route by route.
 
-schemathesis' own way to make tests gives all routes one name, so that several processes run one
-of them only, and makes all requests of its coverage while tests are collected.
+schemathesis' own way to make tests makes all requests of its coverage, and the description, while
+tests are collected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,11 +32,11 @@ def _schema() -> Any:
     return schemathesis.openapi.from_dict(description())
 
 
-def each_route() -> pytest.MarkDecorator:
-    """The test as one for each `route`."""
-    paths = description()["paths"]
-    routes = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
-    return pytest.mark.parametrize("route", routes)
+def send_all(count: int, check: Callable[[Any], None]) -> None:
+    """Call `check` with so many requests for each route."""
+    for path, methods in description()["paths"].items():
+        for method in methods:
+            send(f"{method.upper()} {path}", count, check)
 
 
 def send(route: str, count: int, check: Callable[[Any], None]) -> None:

@@ -62,8 +62,8 @@ ADDED = {
                 ),
                 ("        AtMostKnown,\n", "        EvenOdds,\n"),
             ],
-            "README.md": [
-                ("^| `AtMostKnown(", "| `EvenOdds(apart)` | `even-odds=0.1` | unsure |\n")
+            "docs/theory/li13.md": [
+                ("^| `AtMostKnown(", "| `EvenOdds(apart)` | D_E | `even-odds=0.1` | unsure | |\n")
             ],
         },
     ),
@@ -287,17 +287,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, copy / name)
     for kind in ADDED:
         add(copy, kind)
-    run(copy, "-c", MADE)
+    made = run(copy, "-m", "whosin.app.scenario_schema").stdout  # make schema
+    (copy / "schema" / "scenario.json").write_text(made, encoding="utf-8")
     return copy
-
-
-MADE = """
-from pathlib import Path
-from whosin.app import reference, scenario_schema
-Path("docs/reference.md").write_text(reference.reference_markdown(), encoding="utf-8")
-Path("schema/scenario.json").write_text(scenario_schema.schema_text(), encoding="utf-8")
-"""
-"""As `make reference`."""
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

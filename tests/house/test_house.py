@@ -35,6 +35,14 @@ TERSE_NAMES = {
 }
 """Functions whose names begin or end with a preposition, and why."""
 
+NUMBER_FORMATS = {
+    "whosin.errors": "numbers in messages, by `spell`",
+    "whosin.exact": "where exact numbers become digits, rounded in a named direction",
+    "whosin.audit.sampling": "floats that were rounded, recognised by their digits",
+    "whosin.audit.snapshots": "the bits of a NaN",
+}
+"""Modules outside `report` and `app` that format numbers, and why."""
+
 
 @cache
 def modules() -> dict[str, tuple[Path, ast.Module, str]]:
@@ -139,6 +147,17 @@ def test_constants_have_a_noun_and_a_unit():
         if isinstance(target, ast.Name) and target.id.isupper()
     ]
     assert sum("_" not in name.strip("_") for name in names) <= 10
+
+
+def test_numbers_are_formatted_where_people_are_told_of_them():
+    found = {
+        name
+        for name, (_, tree, _) in modules().items()
+        if not name.startswith(("whosin.report", "whosin.app"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None
+    }
+    assert found == set(NUMBER_FORMATS)
 
 
 PUBLIC_ROOMS = (

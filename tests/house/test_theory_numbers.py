@@ -1,4 +1,4 @@
-"""Every number of a fact, theorem or erratum that the code mentions is explained on one page."""
+"""Every number of a fact, theorem or erratum that the code mentions is explained in docs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import whosin
 from whosin.references import THEOREMS
 
 ROOT = Path(whosin.__file__).parent
-PAGE = Path(__file__).parents[2] / "docs" / "theory" / "numbers.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, ERRATA = DOCS / "theory" / "numbers.md", DOCS / "errata.md"
 NUMBER = re.compile(r"\b[TFE]\d{1,2}\b")
 
 
 def entries() -> dict[str, str]:
-    """The text of each number on the page."""
-    return dict(re.findall(r"^- \*\*([TFE]\d+)\*\* (.+)$", PAGE.read_text("utf-8"), re.MULTILINE))
+    """The text of each number: of facts and theorems on their page, of errata on theirs."""
+    facts = re.findall(r"^- \*\*([TF]\d+)\*\* (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    errata = re.findall(r"^## (E\d+): (.+)$", ERRATA.read_text("utf-8"), re.MULTILINE)
+    return dict(facts + errata)
 
 
 def test_the_page_explains_every_number_that_the_code_mentions():

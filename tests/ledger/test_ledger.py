@@ -25,7 +25,7 @@ from whosin.ledger import Cost, Spend, encoding, verify
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger.budget import Budget, best_accounting, describe_promise
 from whosin.ledger.store import format_moment
-from whosin.report import budget as report_budget
+from whosin.report import card
 
 ONE = encoding.EPSILON_UNITS
 PLAIN = wi.calibrate(wi.Epsilon(1))
@@ -360,11 +360,11 @@ def test_pure_answers_under_a_failing_plan_do_not_fail(ledger):
     ledger.register("d", FAILING)
     ledger.debit("d", "first", pure("0.001"))
     assert ledger.budget_state("d").certain
-    assert not any("fail" in line for line in report_budget.belief_lines(ledger.budget_state("d")))
+    assert not any("fail" in line for line in card.belief_lines(ledger.budget_state("d")))
     ledger.debit("d", "second", pure("0.001", "1e-9"))
     budget_state = ledger.budget_state("d")
     assert not budget_state.certain and budget_state.ratio > math.exp(0.002)
-    assert any("fail" in line for line in report_budget.belief_lines(budget_state))
+    assert any("fail" in line for line in card.belief_lines(budget_state))
 
 
 def test_an_epsilon_with_a_delta_says_what_it_allows(ledger):
@@ -374,7 +374,7 @@ def test_an_epsilon_with_a_delta_says_what_it_allows(ledger):
     budget_state = ledger.budget_state("d")
     assert not budget_state.certain
     assert budget_state.ratio == pytest.approx(math.exp(budget_state.epsilon) * 10 / 9)
-    told = " ".join(report_budget.belief_lines(budget_state))
+    told = " ".join(card.belief_lines(budget_state))
     assert "from 50.0% to at most" in told and "fail with probability 1e-05" in told
     ledger.register("all", wi.calibrate(wi.Epsilon(1), delta=0.2))
     ledger.debit("all", "first", pure("0.5", "1e-7"))
@@ -383,10 +383,10 @@ def test_an_epsilon_with_a_delta_says_what_it_allows(ledger):
 
 def test_the_words_say_what_all_answers_allow(ledger):
     ledger.register("d", BOUNDED)
-    assert "learned nothing" in " ".join(report_budget.belief_lines(ledger.budget_state("d")))
+    assert "learned nothing" in " ".join(card.belief_lines(ledger.budget_state("d")))
     for number in range(4):
         ledger.debit("d", f"{number}", pure("0.1"))
-    text = " ".join(report_budget.belief_lines(ledger.budget_state("d")))
+    text = " ".join(card.belief_lines(ledger.budget_state("d")))
     assert "from 5.0% to at most 7.3%" in text and "from 50.0% to at most 59.9%" in text
 
 
@@ -449,14 +449,14 @@ def test_a_release_of_its_own_comes_first_and_last(ledger):
     assert ledger.answer("after", alone, lambda: "cat", "only") == "cat"
     budget_state = ledger.budget_state("after")
     assert (budget_state.state, budget_state.remaining) == ("complete", 0)
-    assert "becomes at most 60.0% sure" in " ".join(report_budget.belief_lines(budget_state))
+    assert "becomes at most 60.0% sure" in " ".join(card.belief_lines(budget_state))
     assert math.isinf(budget_state.ratio) and not budget_state.certain
     with refused("dataset", kind=BudgetRefused):
         ledger.debit("after", "second", pure("0.001"))
     assert ledger.answer("after", alone, lambda: "dog", "only") == "cat"
     verify(ledger, "after")
     closed = ledger.close("after")
-    assert "becomes at most 60.0% sure" in " ".join(report_budget.belief_lines(closed))
+    assert "becomes at most 60.0% sure" in " ".join(card.belief_lines(closed))
     verify(ledger, "after")
     # With a cost under the dataset's relation it has to fit like any other.
     ledger.register("costly", BOUNDED)
@@ -470,7 +470,7 @@ def test_a_plan_that_does_not_add_allows_one_answer(ledger):
     ledger.debit("d", "first", pure("0.01"))
     with refused("dataset", kind=BudgetRefused):
         ledger.debit("d", "second", pure("0.01"))
-    assert report_budget.budget_state_card(ledger.budget_state("d"))
+    assert card.budget_state_card(ledger.budget_state("d"))
 
 
 def test_a_closed_dataset_answers_nothing_new(ledger):
@@ -1033,7 +1033,7 @@ def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
     budget_state = ledger.budget_state("d")
     assert (budget_state.left, budget_state.spendable_units, budget_state.spendable) == (2, 0, 0.0)
     assert budget_state.to_dict()["remaining_epsilon"] == pytest.approx(2e-12)
-    assert "Left: ε = 0." in report_budget.budget_state_card(budget_state)[0].lines
+    assert "Left: ε = 0." in card.budget_state_card(budget_state)[0].lines
     with pytest.raises(BudgetRefused, match=r"needs ε = 0.3, and dataset 'd' has 0 left of"):
         ledger.debit("d", "more", pure("0.3"))
     with refused("share", kind=BudgetRefused):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import whosin as wi
-from whosin import beliefs, families, mechanisms, notions, rules
+from whosin import exact, families, mechanisms, notions, rules
 
 
 def test_results_have_short_forms():
@@ -33,7 +33,7 @@ def test_results_have_short_forms():
 @pytest.mark.parametrize("rounded", ["up", "down", "nearest"])
 def test_percentages_are_never_rounded_to_twice_what_they_are(share, rounded):
     truth = Fraction(share) * 100
-    shown = Fraction(beliefs.format_percent(Fraction(share), rounded).rstrip("%"))
+    shown = Fraction(exact.format_percent(Fraction(share), rounded).rstrip("%"))
     small, near = min(truth, 100 - truth), min(shown, 100 - shown)
     assert small / 2 <= near <= small * 3 / 2
     assert {"up": shown >= truth, "down": shown <= truth}.get(rounded, True)

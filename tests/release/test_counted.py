@@ -22,8 +22,9 @@ from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import Share
 from whosin.release.inspection import check_table
-from whosin.report import html, notebook, table_views
-from whosin.report.releases import print_estimates
+from whosin.report import html, table_views
+from whosin.report.releases import describe_estimates
+from whosin.report.terminal import print_document
 
 ROWS = {
     "who": ["a", "a", "a", "b", "b", "c", None],
@@ -74,9 +75,9 @@ def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:
     assert counted["privacy_unit"] == "who" and counted["ranges"] == {"x": ["0", "10"]}
     assert (counted["max_rows_per_group"], counted["max_groups"]) == (3, 2)
     assert json.loads(json.dumps(made.to_dict()))["answers"][0]["statement"] == wanted
-    assert wanted.replace('"', "&quot;") in notebook.html(answer)
+    assert wanted.replace('"', "&#34;") in html.notebook_html(answer)
     report = html.release_report("Days", oracle.PLANS["add-remove"], made)
-    assert wanted.replace('"', "&quot;") in report
+    assert wanted.replace('"', "&#34;") in report
     assert answer.to_pandas().attrs["whosin"]["statement"] == wanted
     for path in table_views.save_answers(made, tmp_path / "x.parquet"):
         kept = json.loads(parquet.read_schema(path).metadata[b"whosin"])
@@ -176,11 +177,8 @@ def test_warnings_of_one_kind_are_one(capsys) -> None:
     data = oracle.table(ROWS, {"ward": ["A", "B"], "sex": ["f", "m"], "x": Range(0, 10)})
     asked: list[Any] = [release.Count(by=name, name=name) for name in ("ward", "sex")]
     asked += [release.Sum(column="x", by="ward", name="x"), release.Rows(name="all")]
-    print_estimates(
-        "t",
-        oracle.PLANS["add-remove"],
-        estimate_batch_cost(data, oracle.PLANS["add-remove"], asked),
-    )
+    plan = oracle.PLANS["add-remove"]
+    print_document(describe_estimates("t", plan, estimate_batch_cost(data, plan, asked)))
     said = " ".join(capsys.readouterr().out.split()).split("Warning, ")[1:]
     assert said[0].startswith(
         "ward, sex, x: ward and sex may differ between the rows of one person"
@@ -193,7 +191,7 @@ def test_the_dry_run_says_what_top_is_within(capsys) -> None:
     """It said: 95% within ±7, of no number at all."""
     data, plan = oracle.table(ROWS, DOMAINS), oracle.PLANS["add-remove"]
     estimates = estimate_batch_cost(data, plan, release.Top(by="ward", k=1))
-    print_estimates("t", plan, estimates)
+    print_document(describe_estimates("t", plan, estimates))
     out = " ".join(capsys.readouterr().out.split())
     assert estimates[0].within is not None
     more = format_figures(estimates[0].within, 3, "up")
@@ -221,7 +219,7 @@ def test_a_delta_that_nothing_uses_is_said(noise, capsys) -> None:
         )
         about = [[each.about for each in estimate.cautions] for estimate in estimates]
         assert all(("delta" in each) == unused for each in about)
-        print_estimates("t", plan, estimates)
+        print_document(describe_estimates("t", plan, estimates))
         out = " ".join(capsys.readouterr().out.split())
         words = (
             "Warning: no answer uses delta: without it the plan would allow ε = 0.4054 instead of"

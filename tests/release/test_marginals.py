@@ -28,7 +28,7 @@ from whosin.marginals import (
     estimate_tables,
 )
 from whosin.noise.distributions import make_noise
-from whosin.release import Count, Marginals, Range
+from whosin.release import Count, Marginals, Range, Table
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -339,73 +339,70 @@ def test_weights_goals_and_magnitudes_move_the_errors() -> None:
     assert priced(data, columns).tables[2]["standard_error"] < 3 * 2**0.5
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        (Marginals(), "columns"),
-        (Marginals(columns=["sex", "who"]), "column"),
-        (Marginals(columns=["sex", "wart"]), "column"),
-        (Marginals(columns=["sex", "dose"]), "domain of dose"),
-        (Marginals(columns=["sex"], order=2), "order"),
-        (Marginals(columns=["sex"], order=0), "order"),
-        (Marginals(columns=["sex", "sex"]), "columns"),
-        (Marginals(columns="sex"), "columns"),
-        (Marginals(sets=[["sex"], ["sex"]]), "sets"),
-        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "sets"),
-        (Marginals(sets=[]), "sets"),
-        (Marginals(sets=[[]]), "sets"),
-        (Marginals(sets=[["sex"]], columns=["sex"]), "sets"),
-        (Marginals(sets=[["sex"]], weights=[1, 2]), "weights"),
-        (Marginals(sets=[["sex"]], weights=[0]), "weights"),
-        (Marginals(sets=[["sex"]], magnitudes=[-1]), "magnitudes"),
-        (Marginals(sets=[["sex"]], goal="best"), "goal"),
-        (Marginals(columns=["long", "longer"]), "columns"),
-        (
-            Marginals(columns=["sex"], max_rows_per_group=0),
-            "max_rows_per_group",
-        ),
-        (Marginals(columns=["sex"], where="nothing > 1"), "column in where"),
-    ],
-)
-def test_refusals(tmp_path, query, field: str) -> None:
+REFUSED_QUERIES: list[tuple[Marginals, str]] = [
+    (Marginals(), "columns"),
+    (Marginals(columns=["sex", "who"]), "column"),
+    (Marginals(columns=["sex", "wart"]), "column"),
+    (Marginals(columns=["sex", "dose"]), "domain of dose"),
+    (Marginals(columns=["sex"], order=2), "order"),
+    (Marginals(columns=["sex"], order=0), "order"),
+    (Marginals(columns=["sex", "sex"]), "columns"),
+    (Marginals(columns="sex"), "columns"),
+    (Marginals(sets=[["sex"], ["sex"]]), "sets"),
+    (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "sets"),
+    (Marginals(sets=[]), "sets"),
+    (Marginals(sets=[[]]), "sets"),
+    (Marginals(sets=[["sex"]], columns=["sex"]), "sets"),
+    (Marginals(sets=[["sex"]], weights=[1, 2]), "weights"),
+    (Marginals(sets=[["sex"]], weights=[0]), "weights"),
+    (Marginals(sets=[["sex"]], magnitudes=[-1]), "magnitudes"),
+    (Marginals(sets=[["sex"]], goal="best"), "goal"),
+    (Marginals(columns=["long", "longer"]), "columns"),
+    (
+        Marginals(columns=["sex"], max_rows_per_group=0),
+        "max_rows_per_group",
+    ),
+    (Marginals(columns=["sex"], where="nothing > 1"), "column in where"),
+]
+
+
+def with_long_columns() -> Table:
     long = list(range(5000))
-    domains = DOMAINS | {"dose": Range(0, 1), "long": long, "longer": long}
     source = people(3)
     for name in ("dose", "long", "longer"):
         source = source.append_column(name, pa.array([1, 2, 3]))
-    data = oracle.table(source, domains)
+    return oracle.table(source, DOMAINS | {"dose": Range(0, 1), "long": long, "longer": long})
+
+
+def test_refusals(tmp_path) -> None:
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
-        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with refused(field):
-            session.ask(query)
+        session = wi.Session(with_long_columns(), oracle.PLANS["add-remove"], ledger, share=1)
+        for query, field in REFUSED_QUERIES:
+            with refused(field):
+                session.ask(query)
         assert not session.budget_state.debits
 
 
-@pytest.mark.parametrize(
-    ("query", "path"),
-    [
-        (Marginals(columns=["sex", "who"]), "queries[0].columns"),
-        (Marginals(sets=[["sex"], ["who"]]), "queries[0].sets"),
-        (Marginals(columns=["long", "longer"]), "queries[0].columns"),
-        (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "queries[0].sets"),
-        (Marginals(columns=["sex"], order=2), "queries[0].order"),
-        (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].max_rows_per_group"),
-        (Marginals(columns=["sex"], weight="1e-15"), "queries[0].weight"),
-    ],
-)
-def test_refusals_are_one_sentence_with_a_path(tmp_path, query, path: str) -> None:
+REFUSED_BATCHES: list[tuple[Marginals, str]] = [
+    (Marginals(columns=["sex", "who"]), "queries[0].columns"),
+    (Marginals(sets=[["sex"], ["who"]]), "queries[0].sets"),
+    (Marginals(columns=["long", "longer"]), "queries[0].columns"),
+    (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "queries[0].sets"),
+    (Marginals(columns=["sex"], order=2), "queries[0].order"),
+    (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].max_rows_per_group"),
+    (Marginals(columns=["sex"], weight="1e-15"), "queries[0].weight"),
+]
+
+
+def test_refusals_are_one_sentence_with_a_path(tmp_path) -> None:
     """Of a session that is told of its queries, as a scenario's is, or not; nothing is spent."""
-    long = list(range(5000))
-    source = people(3)
-    for name in ("long", "longer"):
-        source = source.append_column(name, pa.array([1, 2, 3]))
-    data = oracle.table(source, DOMAINS | {"long": long, "longer": long})
-    batch = [query, Count()]
-    plan = oracle.PLANS["add-remove"]
-    for number, told in enumerate(([], batch)):
-        with pytest.raises(WhosinError) as caught:
-            wi.Session(data, plan, tmp_path / f"{number}.db", queries=told).release(batch, share=1)
-        assert caught.value.path == path and "\n" not in str(caught.value)
+    data, plan = with_long_columns(), oracle.PLANS["add-remove"]
+    for query, path in REFUSED_BATCHES:
+        batch = [query, Count()]
+        for told in ([], batch):
+            with pytest.raises(WhosinError) as caught:
+                wi.Session(data, plan, tmp_path / "x.db", queries=told).release(batch, share=1)
+            assert caught.value.path == path and "\n" not in str(caught.value)
 
 
 def test_gaussian_noise_needs_a_delta(tmp_path) -> None:

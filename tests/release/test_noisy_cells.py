@@ -15,7 +15,8 @@ import release_oracle as oracle
 import whosin as wi
 from whosin.release import Count, Keys, Marginals, Mean, Range, Top
 from whosin.release.answer import NOISY_LEVEL, Answer, too_noisy
-from whosin.report import html, notebook, releases
+from whosin.report import html, releases
+from whosin.report.terminal import print_table
 
 ROWS = {
     "who": [f"p{each}" for each in range(400)],
@@ -82,17 +83,17 @@ def test_every_showing_marks_them(tmp_path) -> None:
     assert data["noisy"] == [False, True, True, True] and data["noisy_note"] == note
     assert data["rows"][1] == ["B", 20, 5, 35], "numbers stay numbers"
     shown = io.StringIO()
-    Console(file=shown, width=120).print(releases.answer_table(answer))
+    print_table(Console(file=shown, width=120), releases.answer_table(answer))
     text = shown.getvalue()
     assert " *20 " in text and " 380 " in text and "*380" not in text
     for page in (
-        notebook.html(answer),
+        html.notebook_html(answer),
         html.release_report("t", oracle.PLANS["add-remove"], release),
     ):
         assert note in page and ">*20<" in page and ">380<" in page and ">*B<" not in page
     quiet = replace(answer, rows=rows[:1])
     assert quiet.noisy == (False,) and quiet.noisy_note == ""
-    assert "Too noisy" not in notebook.html(quiet)
+    assert "Too noisy" not in html.notebook_html(quiet)
 
 
 @pytest.mark.parametrize(

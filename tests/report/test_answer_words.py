@@ -11,9 +11,9 @@ import whosin as wi
 from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.html import release_report
-from whosin.report.releases import cell_words
-from whosin.report.table_views import column_scales, save_answers
-from whosin.report.terminal import point_words
+from whosin.report.numbers import format_point
+from whosin.report.table_views import column_scales, format_cell, save_answers
+from whosin.report.terminal import print_document
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")
 WARDS = ["north", "other"]
@@ -45,9 +45,9 @@ def made(tmp_path_factory):
 
 
 def test_labels_have_no_thousands_separator(made, run, capsys):
-    from whosin.report.releases import print_release
+    from whosin.report.releases import describe_release
 
-    print_release("it", PLAN, made)
+    print_document(describe_release("it", made))
     told = [capsys.readouterr().out, made._repr_html_(), release_report("it", PLAN, made)]
     for text in told:
         assert "2024" in text and "10115" in text
@@ -56,14 +56,16 @@ def test_labels_have_no_thousands_separator(made, run, capsys):
 
 def test_points_have_separators_from_five_digits_on(made):
     """As typesetters do it, so that the median of years is no number of people."""
-    assert [point_words(each) for each in (0, 2024, -2024, 9999, 10000, -1234567)] == [
+    assert [format_point(each) for each in (0, 2024, -2024, 9999, 10000, -1234567)] == [
         *("0", "2024", "-2024", "9999", "10,000", "-1,234,567")
     ]
-    assert point_words(2024.5, ".1f") == "2024.5" and point_words(12024.5, ".1f") == "12,024.5"
-    assert point_words(9999.96, ".1f") == "10,000.0" and point_words(-9999.96, ".1f") == "-10,000.0"
-    assert cell_words(2024.0, POINT) == "2024" and cell_words(1234567.25, POINT) == "1,234,567.2"
-    assert cell_words(2024) == "2,024" and cell_words(20240, NAME) == "20240"
-    assert cell_words(None) == "–" and cell_words(True) == "True"
+    assert format_point(2024.5, ".1f") == "2024.5" and format_point(12024.5, ".1f") == "12,024.5"
+    assert (
+        format_point(9999.96, ".1f") == "10,000.0" and format_point(-9999.96, ".1f") == "-10,000.0"
+    )
+    assert format_cell(2024.0, POINT) == "2024" and format_cell(1234567.25, POINT) == "1,234,567.2"
+    assert format_cell(2024) == "2,024" and format_cell(20240, NAME) == "20240"
+    assert format_cell(None) == "–" and format_cell(True) == "True"
     assert set(column_scales(made[3]).values()) == {POINT}
     assert column_scales(made[0]) | {"year": NAME, "value": AMOUNT} == column_scales(made[0])
 
@@ -81,7 +83,7 @@ def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
     with (tmp_path / "x-2-by-ward.csv").open(encoding="utf-8") as file:
         assert [row["ward"] for row in csv.DictReader(file)] == labels
     for text in (made._repr_html_(), release_report("it", PLAN, made)):
-        assert "other_" in text and said.replace('"', "&quot;") in text
+        assert "other_" in text and said.replace('"', "&#34;") in text
 
 
 def test_stored_answers_of_older_ledgers_still_say_what_they_said():

@@ -10,19 +10,30 @@ from fractions import Fraction
 import pytest
 
 import whosin as wi
-from whosin.beliefs import chosen_percent, format_percent
+from documents_shown import section_text
 from whosin.calibration.planning import ChainPlan
 from whosin.errors import InvalidInput
-from whosin.exact import format_decimals, format_figures, format_typed
+from whosin.exact import (
+    chosen_percent,
+    format_decimals,
+    format_figures,
+    format_percent,
+    format_typed,
+)
 from whosin.gwas.simulation import Experiment, Outcome
 from whosin.ledger import encoding
 from whosin.ledger.budget import Cost, Spend
 from whosin.release.answer import Answer
-from whosin.report import card, charts, gwas
-from whosin.report.budget import budget_state_card
-from whosin.report.explanation import check_sufficiency, explain_epsilon
-from whosin.report.terminal import format_short, per_thousand
-from whosin.report.text import print_explanation
+from whosin.report import charts, gwas
+from whosin.report.card import budget_state_card, entry_row, plan_card
+from whosin.report.explanation import (
+    audience_lines,
+    check_sufficiency,
+    describe_explanation,
+    explain_epsilon,
+)
+from whosin.report.numbers import format_short, per_thousand
+from whosin.report.terminal import print_document
 
 
 def test_numbers_are_rounded_in_the_direction_that_is_named():
@@ -99,7 +110,7 @@ def test_beliefs_that_are_assumed_are_said_with_their_digits():
 
 def test_cards_round_up_what_is_promised():
     plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.4"))
-    text = card.card_text(card.plan_card(plan))
+    text = section_text(plan_card(plan))
     for shown in re.findall(r"γ = (\d+(?:\.\d+)?)", text):
         assert any(
             0 <= Fraction(shown) - Fraction(value) < Fraction(1, 10**4)
@@ -117,10 +128,7 @@ def test_explanations_round_up():
         meaning = explain_epsilon(level, Fraction(0))
         reading = meaning.readings[0]
         assert reading.ratio >= math.exp(level)
-        text = " ".join(
-            card.audience_paragraphs(meaning, "analyst")
-            + card.audience_paragraphs(meaning, "officer")
-        )
+        text = " ".join(audience_lines(meaning, "analyst") + audience_lines(meaning, "officer"))
         after = meaning.posterior(reading, Fraction(1, 10))
         for shown in re.findall(r"at most ([\d.]+)%", text):
             assert 0 <= float(shown) / 100 - after < 0.001
@@ -130,11 +138,11 @@ def test_explanations_round_up():
 def test_dp_under_replace_promises_nothing_to_those_who_do_not_know_the_size():
     target = wi.Detection("0.1", "0.01")
     sized = wi.calibrate(target, wi.families.FixedSize(), delta=1e-6)
-    text = " ".join(card.card_text(card.plan_card(sized)).split())
+    text = " ".join(section_text(plan_card(sized)).split())
     assert "does not rest on" not in text and "the exact number costs nothing here" in text
     assert "takes the number of people as known" in text and "(D_U)" in text
     anyone = wi.calibrate(target, wi.families.Independent(), delta=1e-6)
-    text = " ".join(card.card_text(card.plan_card(anyone)).split())
+    text = " ".join(section_text(plan_card(anyone)).split())
     assert "does not rest on what anyone knows or believes of each person" in text
     assert "Not covered: someone who believes that people come and go together (D_U)." in text
 
@@ -191,13 +199,11 @@ def test_margins_of_error_are_rounded_up():
     """95% of answers are within what is said, and not within a little more."""
     for scale in ("0.1003", "0.2001", "0.3007", "0.70117"):
         plan = wi.calibrate(wi.Gamma(1 + Fraction(scale)), query="count")
-        (within,) = numbers_after("within ±", card.card_text(card.plan_card(plan)))
+        (within,) = numbers_after("within ±", section_text(plan_card(plan)))
         assert within >= Fraction(plan.noise.within) * (1 - Fraction(1, 2**50))
 
 
 def test_the_ledger_rounds_what_is_left_down(tmp_path):
-    from whosin.report.budget import budget_state_card
-
     (tmp_path / "t.csv").write_text("who\na\nb\n", encoding="utf-8")
     for place, gamma in enumerate(("1.641", "1.889")):
         plan = wi.calibrate(wi.Gamma(gamma), query="count")
@@ -205,14 +211,12 @@ def test_the_ledger_rounds_what_is_left_down(tmp_path):
         with wi.Ledger(tmp_path / f"{place}.db") as ledger:
             session = wi.Session(table, plan, ledger)
             budget_state = session.release(wi.queries.Count(), share="1/7").budget_state
-            text = card.card_text(budget_state_card(budget_state))
+            text = section_text(budget_state_card(budget_state))
             (left,) = numbers_after("Left: ε =", text)
             assert left <= Fraction(budget_state.spendable) * (1 + Fraction(1, 2**50))
 
 
 def test_the_history_says_a_budget_rounded_up(tmp_path):
-    from whosin.report.budget import entry_row
-
     (tmp_path / "t.csv").write_text("who\na\n", encoding="utf-8")
     plan = wi.calibrate(wi.Gamma("1.7"), query="count")
     with wi.Ledger(tmp_path / "l.db") as ledger:
@@ -252,7 +256,8 @@ def test_the_epsilon_of_a_plan_is_rounded_down_in_titles_and_tables(capsys):
     assert title.endswith("for ε = 0.105")
     (relation, privacy), *_others = gwas.SETTING_NAMES
     outcome = Outcome(1000, 1.5, 3, "distance", relation, privacy, 0.4057, 0.5, 0.01)
-    gwas.print_experiment([outcome], Experiment(people=(1000,), gammas=("1.5",), tops=(3,)))
+    asked = Experiment(people=(1000,), gammas=("1.5",), tops=(3,))
+    print_document(gwas.describe_experiment([outcome], asked))
     assert "0.405" in (text := capsys.readouterr().out) and "0.406" not in text
 
 
@@ -265,7 +270,7 @@ def test_posteriors_are_at_most_so_from_the_priors_that_are_printed(capsys, monk
         high = low + Fraction(rng.randint(1, 400), 1000)
         epsilon = Fraction(rng.randint(1, 3000), 1000)
         meaning = explain_epsilon(epsilon, band=(low, high))
-        print_explanation(meaning)
+        print_document(describe_explanation(meaning))
         lines = capsys.readouterr().out.splitlines()
         head = next(line for line in lines if line.strip().startswith("someone who"))
         row = next(line for line in lines if "(D_I)" in line)
@@ -284,7 +289,7 @@ def test_what_was_spent_is_not_printed_above_a_budget_that_is_not_overdrawn(tmp_
     ledger.register("d", wi.calibrate(wi.Posterior("0.7"), wi.families.Independent("0.05", "0.5")))
     whole = Fraction(ledger.budget_state("d").budget.epsilon, encoding.EPSILON_UNITS)
     ledger.debit("d", "all", Spend({"query": "count"}, {"add-remove": Cost.pure(whole)}))
-    lines = [line for part in budget_state_card(ledger.budget_state("d")) for line in part.lines]
+    lines = section_text(budget_state_card(ledger.budget_state("d"))).splitlines()
     spent, total = (
         re.search(r"ε = ([0-9.]+[0-9])", next(line for line in lines if line.startswith(word)))
         for word in ("Spent", "Budget")

@@ -10,8 +10,9 @@ from pathlib import Path
 import altair
 
 from whosin.app.example_data import write_hospital
-from whosin.report.charts import data_block, save_chart
-from whosin.report.html import html_page
+from whosin.report.charts import save_chart
+from whosin.report.document import Document, make_document
+from whosin.report.html import escape_data, render_chart, render_page
 
 TAKE = "document.title='taken'"
 EVIL = f'</script><script>{TAKE}</script><img src=x onerror="{TAKE}">'
@@ -29,7 +30,7 @@ def test_every_report_states_a_policy(tmp_path, run):
     folder = tmp_path / "data"
     scenario = write_hospital(folder, 50)
     assert run("release", scenario, "--report", folder / "report.html")[0] == 0
-    (folder / "page.html").write_text(html_page(EVIL, []), encoding="utf-8")
+    (folder / "page.html").write_text(render_page(make_document(EVIL, EVIL)), encoding="utf-8")
     save_chart(chart(), folder / "chart.html")
     files = sorted(folder.glob("*.html"))
     assert len(files) == 3
@@ -48,9 +49,9 @@ def test_every_report_states_a_policy(tmp_path, run):
 
 
 def test_nothing_ends_a_block_of_data():
-    block = data_block("names", [EVIL, "<!--", "]]>", "\u2028", "&lt;"])
-    inside = block.removeprefix('<script type="application/json" id="names">')
-    assert "<" not in inside.removesuffix("</script>") and inside.endswith("</script>")
+    names = [EVIL, "<!--", "]]>", "\u2028", "&lt;"]
+    assert "<" not in escape_data(names) and "&" not in escape_data(names)
+    assert escape_data(names) in render_chart(names, "names")
 
 
 def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path) -> None:
@@ -71,7 +72,9 @@ def test_a_chart_is_drawn_offline_and_names_stay_names(browser, tmp_path) -> Non
 def test_the_policy_stops_what_it_should(browser, tmp_path):
     """Were a name to get through as an element, it would not run."""
     file = tmp_path / "page.html"
-    file.write_text(html_page("safe", [EVIL]), encoding="utf-8")
+    file.write_text(
+        render_page(Document("safe", ())).replace("</body>", f"{EVIL}</body>"), encoding="utf-8"
+    )
     seen = browser.new_context().new_page()
     seen.goto(Path(file).as_uri())
     seen.wait_for_timeout(200)

@@ -1,13 +1,36 @@
-"""What the tests of the page share: one process that works on the tasks of all their servers."""
+"""What the tests of the page share: servers, and one process that works on the tasks of all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx
 import pytest
 
 from kept_worker_pool import KeptWorkerPool
+from web_server import program, served
+from whosin.app.web.access import Settings
+from whosin.app.web.server import running
 from whosin.app.web.tasks import SHARED_POOL
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Settings:
+    return served(tmp_path)
+
+
+@pytest.fixture
+def server(hospital: Settings) -> Iterator[httpx.Client]:
+    with running(hospital) as url, program(url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A server for tests that change nothing."""
+    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

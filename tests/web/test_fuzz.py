@@ -14,7 +14,7 @@ from schemathesis.checks import not_a_server_error
 
 import isolation_tasks
 import web_fuzz
-from described_requests import description, each_route, send
+from described_requests import description, send_all
 from web_server import served
 from whosin.app.web.server import running
 from whosin.errors import Crashed
@@ -138,10 +138,9 @@ def watched(tmp_path_factory):
 
 
 @pytest.mark.soak
-@each_route()
-def test_described_requests(watched, route):
+def test_described_requests(watched):
     def check(case):
         answer = case.call(base_url=watched, headers={"X-Whosin": "fuzz"}, timeout=PATIENCE)
         case.validate_response(answer, checks=[not_a_server_error])
 
-    send(route, DESCRIBED, check)
+    send_all(DESCRIBED, check)

@@ -8,9 +8,8 @@ import socket
 import httpx
 import pytest
 
-from web_server import ONE, PLAN, program, served
+from web_server import ONE, PLAN
 from whosin.app.cli.main import main
-from whosin.app.web.server import running
 
 FOREIGN = re.compile(
     r"constrained|Input should|Field required|Extra inputs|validation|pattern|\^\[|dictionar"
@@ -19,12 +18,6 @@ FOREIGN = re.compile(
 """Words that are the framework's, not ours."""
 GAMMA = {"gamma": 2}
 LONG = "0" * 101
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
-        yield client
 
 
 def refused_field(answer: httpx.Response) -> tuple[int, str | None]:

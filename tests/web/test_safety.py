@@ -21,18 +21,6 @@ from whosin.app.web.server import running
 from whosin.errors import InvalidInput
 
 
-@pytest.fixture
-def hospital(tmp_path):
-    return served(tmp_path, 50)
-
-
-@pytest.fixture(scope="module")
-def still(tmp_path_factory):
-    """A server for tests that change nothing."""
-    with running(served(tmp_path_factory.mktemp("still"), 50)) as url, program(url) as client:
-        yield client
-
-
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 

@@ -17,10 +17,9 @@ from pyarrow import csv, parquet
 
 import whosin as wi
 from web_faults import second_scan_failing, with_fault
-from web_server import ONE, SCENARIO, problem, program, run_script, served
+from web_server import ONE, SCENARIO, problem, run_script
 from whosin.app.web import folder
 from whosin.app.web.bodies import ScenarioBody
-from whosin.app.web.server import running
 from whosin.calibration import read_plan
 from whosin.ledger import Ledger
 from whosin.release.scenario import load_scenario
@@ -28,17 +27,6 @@ from whosin.release.scenario import load_scenario
 SIZED = {"adversary": {"prior": "0.05..0.5", "size-known": True}}
 COPY = {"kind": "synthetic", "name": "a copy", "columns": ["ward"], "path": "copy.parquet"}
 SYNTHETIC = SCENARIO | SIZED | {"queries": [{"kind": "count"}, COPY]}
-
-
-@pytest.fixture
-def hospital(tmp_path):
-    return served(tmp_path)
-
-
-@pytest.fixture
-def server(hospital):
-    with running(hospital) as url, program(url) as client:
-        yield client
 
 
 PLANS: list[tuple[dict[str, object], dict[str, object], list[float]]] = [
@@ -52,21 +40,21 @@ PLANS: list[tuple[dict[str, object], dict[str, object], list[float]]] = [
 ]
 
 
-def test_every_adversary_and_target(server, tmp_path) -> None:
+def test_every_adversary_and_target(still, tmp_path) -> None:
     """Displayed, priced, saved as TOML and as a script: always the same plan."""
     for adversary, target, band in PLANS:
         body = ONE | {"adversary": adversary, "target": target}
-        view = server.post("/api/plan", json={"adversary": adversary, "target": target}).json()
+        view = still.post("/api/plan", json={"adversary": adversary, "target": target}).json()
         plan = read_plan(adversary, target)
         assert view["plan"]["epsilon"] == plan.epsilon and view["band"] == band
-        assert server.post("/api/estimate", json=body).json()["epsilon"] == plan.epsilon
-        toml = server.post("/api/scenario/toml", json=body).text
+        assert still.post("/api/estimate", json=body).json()["epsilon"] == plan.epsilon
+        toml = still.post("/api/scenario/toml", json=body).text
         (tmp_path / "again.toml").write_text(toml, encoding="utf-8")
         assert load_scenario(tmp_path / "again.toml").plan.to_dict() == plan.to_dict()
-        read = server.post("/api/scenario/read", json={"text": toml}).json()["scenario"]
+        read = still.post("/api/scenario/read", json={"text": toml}).json()["scenario"]
         assert {"adversary": {}} | read == body
         asked = {"scenario": body, "request": "not-made-yet"}
-        script = server.post("/api/scenario/script", json=asked).text
+        script = still.post("/api/scenario/script", json=asked).text
         names: dict[str, Any] = {"wi": wi}
         lines = [line for line in script.splitlines() if line.startswith(("target", "adv", "plan"))]
         exec("\n".join(lines), names)
@@ -91,9 +79,9 @@ def test_every_adversary_and_target(server, tmp_path) -> None:
         ({"linked": 2}, {"rho": "0.1", "candidates": 20}, "target.rho"),
     ],
 )  # fmt: skip
-def test_a_wrong_adversary_or_target_names_its_field(server, adversary, target, field):
+def test_a_wrong_adversary_or_target_names_its_field(still, adversary, target, field):
     body = {"adversary": adversary, "target": target}
-    problem(server.post("/api/plan", json=body), 422, field)
+    problem(still.post("/api/plan", json=body), 422, field)
 
 
 def test_someone_who_knows_few_sees_one_answer(server):
@@ -175,14 +163,12 @@ def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_
 @pytest.mark.parametrize(
     "path", ["../out.parquet", "/out.parquet", ".hidden.parquet", "a/b.parquet", "x.csv", 3, ""]
 )
-def test_a_synthetic_table_stays_in_the_folder(server, hospital, path):
+def test_a_synthetic_table_stays_in_the_folder(still, path):
     body = SYNTHETIC | {"queries": [COPY | {"path": path}]}
-    problem(server.post("/api/estimate", json=body), 422, "queries.0.path")
-    made = server.post("/api/release", json={"scenario": body, "request": "outside-of-it"})
+    problem(still.post("/api/estimate", json=body), 422, "queries.0.path")
+    made = still.post("/api/release", json={"scenario": body, "request": "outside-of-it"})
     problem(made, 422, "queries.0.path")
-    script = server.post(
-        "/api/scenario/script", json={"scenario": body, "request": "outside-of-it"}
-    )
+    script = still.post("/api/scenario/script", json={"scenario": body, "request": "outside-of-it"})
     problem(script, 422, "queries.0.path")
 
 
@@ -256,14 +242,14 @@ def test_a_table_of_a_database(server, hospital, database, tmp_path):
     assert f"\n{made['answers'][0]['rows'][0][0]}\t" in printed
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["clinic.duckdb::none", "clinic.duckdb", "none.duckdb::visits", "../x.duckdb::visits",
-     "/etc/passwd::x", "::visits", "hospital.parquet::x", "clinic.duckdb::visits; DROP TABLE x"],
-)  # fmt: skip
-def test_tables_that_are_none(server, database, source):
-    scenario = ONE | {"table": ONE["table"] | {"source": source}}
-    problem(server.post("/api/estimate", json=scenario), 422, "table.source")
+def test_tables_that_are_none(server, database):
+    for source in (
+        *("clinic.duckdb::none", "clinic.duckdb", "none.duckdb::visits", "../x.duckdb::visits"),
+        *("/etc/passwd::x", "::visits", "hospital.parquet::x"),
+        "clinic.duckdb::visits; DROP TABLE x",
+    ):
+        scenario = ONE | {"table": ONE["table"] | {"source": source}}
+        problem(server.post("/api/estimate", json=scenario), 422, "table.source")
     problem(server.get("/api/columns", params={"file": source}), 422, "table.source")
 
 

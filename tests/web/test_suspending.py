@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from web_faults import crashing_scan, failing_scan, waiting_scan, with_fault
-from web_server import ONE, problem, program, served
+from web_server import ONE, problem, program
 from whosin import isolation
 from whosin.app.web.access import Settings, Visitor, add_user
 from whosin.app.web.bodies import RequestRefused
@@ -23,17 +23,6 @@ from whosin.release.table import register_table
 SECRET = "patient 4711 is Ann"
 pytestmark = pytest.mark.usefixtures("own_processes")
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
-
-
-@pytest.fixture
-def hospital(tmp_path):
-    return served(tmp_path)
-
-
-@pytest.fixture
-def server(hospital):
-    with running(hospital) as url, program(url) as client:
-        yield client
 
 
 def is_suspended(client: httpx.Client, hospital: Settings) -> None:

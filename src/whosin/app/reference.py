@@ -1,81 +1,71 @@
-"""The reference page, made from docstrings and commands: `python -m whosin.app.reference`."""
+"""The reference page, made from docstrings and commands when the documentation is built."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import typer
 
+import whosin
 from whosin import (
     audit,
+    bridges,
     calibration,
+    curves,
     distortion,
     errors,
+    families,
     gwas,
     ledger,
+    marginals,
+    mechanisms,
     noise,
+    notions,
     priors,
+    refinement,
     release,
+    rules,
+    spaces,
     theorems,
 )
 from whosin.app.cli.main import make_app
-from whosin.families import FAMILY_KINDS
-from whosin.mechanisms import MECHANISM_KINDS
-from whosin.notions import NOTION_KINDS
-from whosin.release.engines import ENGINE_KINDS
-from whosin.release.queries import QUERIES
+from whosin.release import engines, queries
 from whosin.scenario_model import ScenarioModel
 
-AUDIT_FUNCTIONS = (
-    audit.two_worlds,
-    audit.search,
-    audit.neighbouring_vectors,
-    audit.one_draw,
-    audit.one_run,
-    audit.curve_run,
-    audit.training,
-    audit.score_loss,
-    audit.score_text_loss,
-    audit.synthetic_score,
-    audit.gradient_step,
-    audit.synthetic,
-    audit.scores,
-    audit.Audit,
-    audit.Scores,
-    audit.OneRun,
-    audit.CurveRun,
-    audit.GaussianCurve,
-    audit.ApproximateCurve,
-    audit.TrainingAudit,
-    audit.StepAudit,
-    audit.SyntheticAudit,
-    audit.Event,
+# (title, the name that users write, where its public names are)
+ROOMS = (
+    ("Families", "wi.families", families),
+    ("Priors", "wi.priors", priors),
+    ("Spaces and statistics", "wi.spaces", spaces),
+    ("Mechanisms", "wi.mechanisms", mechanisms),
+    ("Notions", "wi.notions", notions),
+    ("Refinement", "wi.refinement", refinement),
+    ("Theorems", "wi.theorems", theorems),
+    ("Plans", "wi.calibration", calibration),
+    ("Trade-off curves", "wi.curves", curves),
+    ("Rules", "wi.rules", rules),
+    ("Best mechanisms", "wi.distortion", distortion),
+    ("Noise", "wi.noise", noise),
+    ("Releases", "wi.release", release),
+    ("Questions to a table", "wi.queries", queries),
+    ("Engines", "wi.release", engines),
+    ("Marginals", "wi.marginals", marginals),
+    ("Ledgers", "wi.ledger", ledger),
+    ("Audits", "wi.audit", audit),
+    ("Association studies", "wi.gwas", gwas),
+    ("Other tools", "wi.bridges", bridges),
 )
 
 
 def reference_markdown() -> str:
     """Return the reference page as Markdown."""
-    named = [getattr(priors, name) for name in priors.__all__ if name != "Prior"]
-    studies = [getattr(gwas, name) for name in gwas.__all__ if not name.isupper()]
     parts = [
         "# Reference",
-        "Made from docstrings and commands by `make reference`.",
-        _reference_section("Families", "wi.families", FAMILY_KINDS.values()),
-        _reference_section("Priors", "wi.priors", named),
-        _reference_section("Mechanisms", "wi.mechanisms", MECHANISM_KINDS.values()),
-        _reference_section("Notions", "wi.notions", NOTION_KINDS.values()),
-        _reference_section("Targets", "wi", calibration.TARGET_KINDS.values()),
-        _reference_section("Audits", "wi.audit", AUDIT_FUNCTIONS),
-        _reference_section("Noise", "wi.noise", [*noise.SAMPLERS, *noise.SELECTIONS, noise.Grid]),
-        _reference_section("Association studies", "wi.gwas", studies),
-        _reference_section("Releases", "wi", [release.Table, release.Session, ledger.Ledger]),
-        _reference_section("Questions to a table", "wi.queries", QUERIES.values()),
-        _reference_section("Engines", "wi.release", ENGINE_KINDS.values()),
-        _reference_section("Plans", "wi", [calibration.calibrate, calibration.Plan]),
-        _reference_section("Best mechanisms", "wi.distortion", [distortion.best]),
-        _reference_section("Theorems", "wi.theorems", [theorems.convert]),
+        "Made from docstrings and commands when the documentation is built.",
+        *(_room_section(title, where, room) for title, where, room in ROOMS),
         _error_section(),
         _scenario_section(),
         _command_section(),
@@ -83,17 +73,30 @@ def reference_markdown() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _reference_section(title: str, where: str, kinds: Iterable[Callable[..., object]]) -> str:
+def _room_section(title: str, where: str, room: ModuleType) -> str:
+    """What the room shows and what it has registered, by name."""
+    shown = [getattr(room, name) for name in room.__all__]
+    registered = [kind for item in shown if isinstance(item, Mapping) for kind in item.values()]
+    kinds = {
+        item.__name__: item
+        for item in (*shown, *registered)
+        if callable(item) and hasattr(item, "__name__")
+    }
     blocks = [f"## {title}"]
-    for kind in kinds:
-        fields = [
-            name
-            for name, parameter in inspect.signature(kind).parameters.items()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != "source"
-        ]
-        text = inspect.getdoc(kind) or ""
-        blocks.append(f"### `{where}.{kind.__name__}({', '.join(fields)})`\n\n```text\n{text}\n```")
+    for name in sorted(kinds, key=str.lower):
+        prefix = "wi" if getattr(whosin, name, None) is kinds[name] else where
+        heading = f"### `{prefix}.{name}({', '.join(_list_fields(kinds[name]))})`"
+        blocks.append(f"{heading}\n\n```text\n{inspect.getdoc(kinds[name]) or ''}\n```")
     return "\n\n".join(blocks)
+
+
+def _list_fields(item: Callable[..., object]) -> list[str]:
+    parameters = inspect.signature(item).parameters.items()
+    return [
+        name
+        for name, parameter in parameters
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != "source"
+    ]
 
 
 def _error_section() -> str:
@@ -136,7 +139,3 @@ def _flatten_commands(prefix: str, commands: dict[str, Any]) -> Iterator[tuple[s
             yield from _flatten_commands(f"{prefix}{name} ", command.commands)
         else:
             yield f"{prefix}{name}", command
-
-
-if __name__ == "__main__":
-    print(reference_markdown(), end="")

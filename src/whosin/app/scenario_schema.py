@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from inspect import getdoc
 from typing import Any
@@ -41,17 +41,19 @@ QUERY_KEY_TYPES: dict[str, tuple[str, dict[str, Any]]] = {
 class QueryKey:
     """A key of a kind of query, from its attribute and the docstring.
 
-    Attributes:
-        takes: what a page asks for: "whole", "number", "text", "flag", …
-        default: as a text; empty where there is none.
+    `takes` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns), "ranges"
+    (pairs of ends by column), or what a page asks for in its own way; with `choices` it is one of
+    them, or for a flag true as well. With `only_with` it belongs to one word of another key.
     """
 
-    name: str
+    key: str
     takes: str
-    schema: dict[str, Any]
-    required: bool
+    choices: Sequence[str]
     default: str
+    only_with: Sequence[str]
     help: str
+    required: bool
+    type: dict[str, Any]
 
 
 def query_keys(kind: type[Query]) -> Iterator[QueryKey]:
@@ -59,13 +61,20 @@ def query_keys(kind: type[Query]) -> Iterator[QueryKey]:
     described = _argument_words(kind)
     for each in fields(kind):
         takes, schema = QUERY_KEY_TYPES[str(each.type)]
-        if each.name in kind.choices:
+        choices = kind.choices.get(each.name, ())
+        if choices:
             flags = [True, False] if isinstance(each.default, bool) else []
-            schema = {"enum": [*flags, *kind.choices[each.name]]}
-        help = described.get(each.name, "")
-        default = "" if each.default in (None, MISSING, False) else str(each.default)
-        required = each.default is MISSING
-        yield QueryKey(each.name, takes, {**schema, "description": help}, required, default, help)
+            schema = {"enum": [*flags, *choices]}
+        yield QueryKey(
+            each.name,
+            takes,
+            choices,
+            "" if each.default in (None, MISSING, False) else str(each.default),
+            (),
+            described.get(each.name, ""),
+            each.default is MISSING,
+            schema,
+        )
 
 
 def _argument_words(kind: type[Query]) -> dict[str, str]:
@@ -101,8 +110,11 @@ def _query_schema(kind: type[Query]) -> dict[str, Any]:
         "title": kind.kind,
         "description": (getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "),
         "additionalProperties": False,
-        "required": ["kind", *(key.name for key in keys if key.required)],
-        "properties": {"kind": {"const": kind.kind}, **{key.name: key.schema for key in keys}},
+        "required": ["kind", *(key.key for key in keys if key.required)],
+        "properties": {
+            "kind": {"const": kind.kind},
+            **{key.key: {**key.type, "description": key.help} for key in keys},
+        },
     }
 
 

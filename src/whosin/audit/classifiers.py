@@ -22,6 +22,7 @@ from whosin.audit.distinguishers import Distinguisher
 from whosin.audit.output_features import OutputColumns, measure_separation
 from whosin.audit.outputs import Outputs
 from whosin.audit.sampling import one_thread
+from whosin.errors import spell
 from whosin.exact import Array
 
 # A logistic regression on pieces of each coordinate, learnt on two halves of a sample. Both halves
@@ -431,7 +432,7 @@ class ByClassifier(Distinguisher):
             return np.asarray(self.model.decision_function(read(outputs)), dtype=float)
 
     def about(self, threshold: float, above: bool) -> str:
-        return f"{self.name} score of the output {'≥' if above else '≤'} {threshold:.6g}"
+        return f"{self.name} score of the output {'≥' if above else '≤'} {spell(threshold)}"
 
 
 @dataclass(frozen=True, eq=False)

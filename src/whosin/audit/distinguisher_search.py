@@ -38,7 +38,7 @@ from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Token, align_
 from whosin.audit.outputs import MAX_PARTS as DESCRIBED
 from whosin.audit.sampling import count_exceptions, is_constant, one_thread
 from whosin.audit.snapshots import Raised
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 
 if TYPE_CHECKING:
@@ -363,9 +363,10 @@ def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
         yield BLIND_WARNING
     draws = sum(len(part) for part in parts)
     for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
-        yield f"{count:,} of {draws:,} draws raised {name}, which counts as an output"
+        yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
     if any(_is_cut(part) for part in parts):
-        yield f"of outputs with more than {DESCRIBED:,} parts the others were compared as a whole"
+        most = spell(DESCRIBED)
+        yield f"of outputs with more than {most} parts the others were compared as a whole"
 
 
 def is_blind(parts: Sequence[Outputs]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Place, place_words
+from whosin.errors import spell
 from whosin.exact import Array
 
 # Distinguishers order outputs from "without" to "with", each learnt from samples. An ordering gives
@@ -89,7 +90,7 @@ class ByValue(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         symbol, _key, limit = _half_line(threshold, above, self.sign)
-        return f"output {symbol} {limit:.6g}"
+        return f"output {symbol} {spell(limit)}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         _symbol, key, limit = _half_line(threshold, above, self.sign)
@@ -115,7 +116,7 @@ class ByPart(Distinguisher):
     def about(self, threshold: float, above: bool) -> str:
         symbol, _key, limit = _half_line(threshold, above, self.sign)
         where = "the output" if not self.place else f"output{place_words(self.place)}"
-        return f"{where} {symbol} {limit:.6g}"
+        return f"{where} {symbol} {spell(limit)}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         _symbol, key, limit = _half_line(threshold, above, self.sign)
@@ -247,7 +248,9 @@ class ByBin(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         result = self._intervals(threshold, above)
-        return f"output in {join_words((f'[{a:.6g}, {b:.6g})' for a, b in result), len(result))}"
+        return (
+            f"output in {join_words((f'[{spell(a)}, {spell(b)})' for a, b in result), len(result))}"
+        )
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         result = [list(each) for each in self._intervals(threshold, above)]
@@ -369,7 +372,9 @@ class ByBits(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         if not threshold or above != (self.sign > 0):
-            return f"output without a telling bit (score {'≥' if above else '≤'} {threshold:.6g})"
+            return (
+                f"output without a telling bit (score {'≥' if above else '≤'} {spell(threshold)})"
+            )
         told = {
             (table.place, table.grain): np.flatnonzero(self.sign * table.scores >= abs(threshold))
             for table in self.tables

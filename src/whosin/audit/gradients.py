@@ -13,7 +13,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import binomial_tail
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
 from whosin.exact import Array, format_figures, read_ranged
 from whosin.validation import read_whole
 
@@ -118,7 +118,8 @@ def _batch_mask(batch: Any, examples: int) -> Array:
 
 def _check_rate(masks: Array, rate: float) -> StepFinding:
     hits = int(masks.sum())
-    said = f"an example is in a batch with probability {hits / masks.size:.3g}, not {rate:g}"
+    share = spell(hits / masks.size, 3)
+    said = f"an example is in a batch with probability {share}, not {spell(rate)}"
     return StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
 
 
@@ -127,7 +128,10 @@ def _check_each_example(masks: Array, rate: float) -> StepFinding:
     calls, examples = masks.shape
     hits = masks.sum(axis=0)
     example = int(np.argmax(hits))
-    said = f"example {example} is in {hits[example] / calls:.3g} of the batches, not {rate:g}"
+    said = (
+        f"example {example} is in {spell(hits[example] / calls, 3)} of the batches, not "
+        f"{spell(rate)}"
+    )
     p_value = min(1.0, binomial_tail(int(hits[example]), calls, rate) * examples)
     return StepFinding(SAMPLING, said, p_value)
 
@@ -197,9 +201,9 @@ def _check_reach(
         return StepFinding(CLIPPING, f"a large gradient {words} gives no finite sum", 0.0)
     moved = float(along.mean() - usual.mean())
     said = (
-        f"a gradient of norm {GRADIENT_FACTOR * clip:g} {words} moves the sum by about "
-        f"{moved:.3g}, "
-        f"not by {clip:g} at most"
+        f"a gradient of norm {spell(GRADIENT_FACTOR * clip)} {words} moves the sum by about "
+        f"{spell(moved, 3)}, "
+        f"not by {spell(clip)} at most"
     )
     test = _student_p_value if independent else _rank_p_value
     return StepFinding(CLIPPING, said, test(along - clip, usual))
@@ -243,8 +247,8 @@ def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> Ste
     expected = claims.rate * claims.examples * claims.clip * CLOSE_SHARE
     mean = float(along.mean())
     said = (
-        f"{claims.examples} gradients at the limit add up to about {mean:.3g} instead of "
-        f"{expected:.3g}: their sum is clipped, not each of them"
+        f"{claims.examples} gradients at the limit add up to about {spell(mean, 3)} instead of "
+        f"{spell(expected, 3)}: their sum is clipped, not each of them"
     )
     if claims.rate == 1:
         return StepFinding(CLIPPING, said, _student_p_value(expected - along, -usual))
@@ -270,7 +274,10 @@ def check_seed(sums: Array) -> Iterator[StepFinding]:
         return  # no noise at all
     repeated = calls - len(np.unique(sums, axis=0))
     if repeated:
-        said = f"{repeated:,} of {calls:,} calls had exactly the noise of another: a seed is reused"
+        said = (
+            f"{spell(repeated)} of {spell(calls)} calls had exactly the noise of another: a seed "
+            "is reused"
+        )
         yield StepFinding(SEED, said, 0.0)
         return
     first, second = sums[0 : calls // 2 * 2 : 2], sums[1::2]
@@ -292,7 +299,7 @@ def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
 def _check_variance(scaled: Array, deviation: float) -> StepFinding:
     squares = float((scaled**2).sum())
     seen = math.sqrt(squares / scaled.size) * deviation
-    said = f"its standard deviation is about {seen:.3g}, not {deviation:g}"
+    said = f"its standard deviation is about {spell(seen, 3)}, not {spell(deviation)}"
     return StepFinding(NOISE, said, _chi_square_cdf(squares, scaled.size))
 
 
@@ -302,7 +309,8 @@ def _check_least_noise(scaled: Array, deviation: float) -> StepFinding:
     coordinate = int(np.argmin(squares))
     seen = math.sqrt(float(squares[coordinate]) / len(scaled)) * deviation
     said = (
-        f"coordinate {coordinate} has a standard deviation of about {seen:.3g}, not {deviation:g}"
+        f"coordinate {coordinate} has a standard deviation of about {spell(seen, 3)}, not "
+        f"{spell(deviation)}"
     )
     p_value = min(1.0, _chi_square_cdf(float(squares[coordinate]), len(scaled)) * scaled.shape[1])
     return StepFinding(NOISE, said, p_value)
@@ -468,5 +476,5 @@ def _audit_whole_step(
     run = curve_run(included.reshape(-1), scores, 1 - part, known_rate=True)
     if not run.refutes(GaussianCurve(1 / claims.noise)):
         return run, None
-    said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {1 / claims.noise:.3g}"
+    said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {spell(1 / claims.noise, 3)}"
     return run, StepFinding(WHOLE, said, part)

@@ -21,9 +21,9 @@ from whosin.audit.sampling import (
     Progress,
     vectorise,
 )
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational
-from whosin.validation import read_whole
+from whosin.validation import read_whole, shorten_value
 
 # Pairs of neighbouring inputs to try: what one person can change in a vector of queries.
 #
@@ -159,7 +159,9 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
     if share // max(len(entrants), NEARBY_PAIRS if climbs else 1) < MIN_DRAWS // 4:
         needed = math.ceil(MIN_DRAWS // 4 * len(entrants) * (rounds + climbs) / COMPETING_SHARE)
-        raise invalid_value("samples", f"at least {needed:,} for {len(entrants)} pairs", samples)
+        raise invalid_value(
+            "samples", f"at least {spell(needed)} for {len(entrants)} pairs", samples
+        )
     seeds = terms.seeds.spawn(2 * len(entrants))
     quiet = replace(terms, tell=lambda _count: None)
     left: list[tuple[InputPair, tuple[MechanismInput, MechanismInput], SearchDraws | None]] = []
@@ -223,7 +225,7 @@ def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
         elif isinstance(item, tuple | list) and len(item) == 2:
             result.append(InputPair(f"pair {index}", item[0], item[1]))
         else:
-            raise invalid_value("pairs", "(with, without) pairs of inputs", f"{item!r:.60}")
+            raise invalid_value("pairs", "(with, without) pairs of inputs", shorten_value(item))
     if not 1 <= len(result) <= MAX_PAIRS:
         message = f"search takes up to {MAX_PAIRS} pairs, and there are more"
         if not result:

@@ -18,7 +18,7 @@ from whosin.audit.distinguishers import ByValue
 from whosin.audit.events import WITH, WITHOUT, AuditBounds, Event, EventCount, log_ratio
 from whosin.audit.sampling import read_delta, read_seed
 from whosin.audit.single_run import BOTH, IN, OUT, make_guesses
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, read_ranged
 
 # How well a model knows each row: adapters, by what models offer and never by what they are. A
@@ -163,11 +163,11 @@ def read_answer(values: Any, count: int) -> Array:
         array = array[:, 0]
     if array.shape != (count,):
         got = "one number" if array.shape == () else f"an array of shape {array.shape}"
-        message = f"the score returned {got} for {count:,} rows"
+        message = f"the score returned {got} for {spell(count)} rows"
         raise InvalidInput(message, field="score", value=array.shape)
     missing = int(np.isnan(array).sum())
     if missing:
-        words = "one row" if missing == 1 else f"{missing:,} rows"
+        words = "one row" if missing == 1 else f"{spell(missing)} rows"
         message = f"the score returned NaN for {words}"
         raise InvalidInput(message, field="score", value=missing)
     return array
@@ -502,8 +502,10 @@ class Scores(AuditBounds):
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))
             count = len(self.non_members)
-            message = f"{count:,} non-members cannot show a false positive rate of {float(most):g}"
-            hint = f"give at least {needed:,}"
+            message = (
+                f"{spell(count)} non-members cannot show a false positive rate of {spell(most)}"
+            )
+            hint = f"give at least {spell(needed)}"
             raise InvalidInput(message, field="non_members", value=count, hint=hint)
         threshold = float(np.sort(self.non_members)[::-1][allowed])
         hits, count = int((self.members > threshold).sum()), len(self.members)

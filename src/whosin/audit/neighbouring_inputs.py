@@ -63,7 +63,7 @@ from whosin.audit.sampling import (
 )
 from whosin.audit.snapshots import Record
 from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 
 # Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
 # Only where a caller asks. Each draw is a call of its own, and an output becomes a record of the
@@ -241,8 +241,8 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
     claim, size = read_epsilon(epsilon), read_samples(samples)
     if most_that_can_show(max(1, round(size * share)), error, granted) < claim:
         needed = round(trials_to_show(claim, error, granted) * 1.05 / share)
-        message = f"{size:,} samples could not refute ε = {claim:g}, whatever leaks"
-        hint = f"draw at least {needed:,}"
+        message = f"{spell(size)} samples could not refute ε = {spell(claim)}, whatever leaks"
+        hint = f"draw at least {spell(needed)}"
         raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
@@ -421,7 +421,7 @@ def samples(
     inputs = []
     for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
         order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
-        label = str(given) if isinstance(given, str | Path) else f"{len(outputs):,} draws"
+        label = str(given) if isinstance(given, str | Path) else f"{spell(len(outputs))} draws"
         mixed = Outputs(outputs.kind, outputs.values[order])
         inputs.append(RecordedSamples(mixed, label, f"“{name}”"))
     pair: Any = tuple(inputs)

@@ -25,6 +25,7 @@ from whosin.audit.outputs import (
     TokenAt,
     token_words,
 )
+from whosin.errors import spell
 from whosin.exact import Array
 
 # Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is
@@ -144,7 +145,9 @@ class ByToken(Distinguisher):
     def about(self, threshold: float, above: bool) -> str:
         least, telling = abs(threshold), above == (self.sign == WITH) and threshold
         if not telling:
-            return f"output without a telling part (score {'≥' if above else '≤'} {threshold:.6g})"
+            return (
+                f"output without a telling part (score {'≥' if above else '≤'} {spell(threshold)})"
+            )
         parts = [(v, token_words(token)) for token, v in self.present.items() if v >= least]
         parts += [
             (v, token_words(token, absent=True)) for token, v in self.absent.items() if v >= least
@@ -481,7 +484,9 @@ class ByCell(Distinguisher):
     def about(self, threshold: float, above: bool) -> str:
         least = abs(threshold)
         if not threshold or above != (self.sign > 0):
-            return f"output without a telling value (score {'≥' if above else '≤'} {threshold:.6g})"
+            return (
+                f"output without a telling value (score {'≥' if above else '≤'} {spell(threshold)})"
+            )
         parts = [
             (float(score), token_words(TokenAt((column,), float(value))))
             for column, (values, scores) in self.columns.items()
@@ -596,7 +601,9 @@ class ByPair(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         if not threshold or above != (self.sign > 0):
-            return f"output without a telling pair (score {'≥' if above else '≤'} {threshold:.6g})"
+            return (
+                f"output without a telling pair (score {'≥' if above else '≤'} {spell(threshold)})"
+            )
         count = sum(score >= abs(threshold) for score in self.scores)
         return f"output {join_words((self._words(pair) for pair in self.pairs[:count]), count)}"
 

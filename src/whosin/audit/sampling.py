@@ -22,7 +22,7 @@ from whosin.audit.outputs import (
     read_outputs,
 )
 from whosin.audit.snapshots import Raised, freeze_output
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
 from whosin.exact import Array, read_ranged
 from whosin.validation import read_whole
 
@@ -574,7 +574,7 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
         return
     values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
     if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
-        got = f"{share:.0%} are unrounded numbers that come again (a bootstrap?)"
+        got = f"{spell(100 * share, 2)}% are unrounded numbers that come again (a bootstrap?)"
         hint = "say repeats=True where the mechanism has few outputs"
         raise _refuse_dependence(name, got, hint)
 

@@ -17,7 +17,7 @@ from whosin.audit import confidence as audit_confidence
 from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
 from whosin.audit.events import AuditBounds
 from whosin.audit.sampling import read_delta
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, read_ranged
 
 # Which guesses one run allows: whole groups of equal scores, the surest first. A guess says "in" of
@@ -509,7 +509,7 @@ def check_rate(inside: Array, rate: object, known: object, error: float) -> tupl
     rates = possible_rates(inside, CONTRADICTION_P_VALUE if known else error)
     if not rates[0] <= declared <= rates[1]:
         heads = int(inside.sum())
-        message = f"{heads} of {len(inside)} canaries were in, not a share of {float(declared):g}"
+        message = f"{heads} of {len(inside)} canaries were in, not a share of {spell(declared)}"
         hint = "declare the true rate of inclusion" if declared == 0.5 else ""
         raise InvalidInput(message, field="included", value=heads, hint=hint)
     return float(declared), (float(declared), float(declared)) if known else rates

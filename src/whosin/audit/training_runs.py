@@ -30,7 +30,7 @@ from whosin.audit.model_scores import (
 )
 from whosin.audit.sampling import Progress, read_delta
 from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, check_rate
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
 from whosin.exact import Array
 from whosin.plain_files import check_plain, replace_file
 from whosin.validation import read_path, read_whole
@@ -523,9 +523,11 @@ def _make_result(
             len(kept.failures),
         )
         one = f"1 fit failed ({names}) and shows nothing"
-        notes.append(one if failed == 1 else f"{failed:,} fits failed ({names}) and show nothing")
+        notes.append(
+            one if failed == 1 else f"{spell(failed)} fits failed ({names}) and show nothing"
+        )
     if delta and tries > 1:
-        notes.append(f"δ was granted {tries:,} times, once to each try of the target")
+        notes.append(f"δ was granted {spell(tries)} times, once to each try of the target")
     if run.blind:
         notes.append("all scores were the same, so nothing could be learnt")
     return TrainingAudit(

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction, round_down
 from whosin.families import AtMostKnown
 from whosin.spaces.quotients import two_binomials
@@ -285,9 +285,8 @@ def _geometric_weights(scale: float) -> Array:
     if scale == 0:
         return np.ones(1)
     if scale > MAX_GEOMETRIC_SCALE:
-        reason = (
-            f"no geometric noise of a scale of at most {MAX_GEOMETRIC_SCALE:,} was found to keep it"
-        )
+        most = spell(MAX_GEOMETRIC_SCALE)
+        reason = f"no geometric noise of a scale of at most {most} was found to keep it"
         raise out_of_reach(reason)
     alpha = math.exp(-1 / scale)
     reach = math.ceil(40 * scale) + 1

@@ -12,7 +12,7 @@ from typing import Any
 from whosin.calibration.base import Target
 from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten, spell
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
 from whosin.notebook_display import Displayed
@@ -79,7 +79,7 @@ class PlannedQuery:
         most = f"at most {rows} row{'s' if rows > 1 else ''} a person"
         if self.kind == "sum":
             low, high = float(rational(self.lower)), float(rational(self.upper))
-            return f"a sum of values clamped to {low:g}..{high:g}, {most}"
+            return f"a sum of values clamped to {spell(low)}..{spell(high)}, {most}"
         if self.kind == "histogram":
             return f"a histogram, a person in at most {self.max_groups} cells, {most} in each"
         return "a count of people" if self.kind == "count" else f"a count of rows, {most}"

@@ -26,16 +26,17 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target
-from whosin.errors import ImpossibleTarget, invalid_value
+from whosin.errors import ImpossibleTarget, invalid_value, spell
 from whosin.exact import (
     ONE_HALF,
     Array,
     Number,
+    chosen_percent,
     exact_fraction,
     exp_up,
     format_figures,
+    format_percent,
     format_typed,
     log_down,
     read_ranged,
@@ -211,7 +212,7 @@ class Detection(RateTarget):
         tpr, fpr = self.rates
         if tpr <= fpr:
             raise invalid_value(
-                "tpr", f"above fpr, {float(fpr):g}, which guessing alone reaches", float(tpr)
+                "tpr", f"above fpr, {spell(fpr)}, which guessing alone reaches", float(tpr)
             )
 
     @property
@@ -337,7 +338,7 @@ class BayesRisk(RateTarget):
                 hint="use a risk below 0.5",
             )
         if delta:
-            _leaves_room(delta, self.limit, f"1 − risk/{float(guessing):g}")
+            _leaves_room(delta, self.limit, f"1 − risk/{spell(guessing)}")
         _leaves_room(delta, 1 - 2 * risk, "1 − 2 risk")
         return (1 - delta) / risk - 1
 
@@ -345,12 +346,12 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk == guessing:
             raise ImpossibleTarget(
-                f"a risk of {float(guessing):g}, that of guessing, cannot be kept: whoever sees a "
+                f"a risk of {spell(guessing)}, that of guessing, cannot be kept: whoever sees a "
                 "process learns something",
                 nearest=guessing,
                 field="risk",
                 value=risk,
-                hint=f"use a risk below {float(guessing):g}",
+                hint=f"use a risk below {spell(guessing)}",
             )
 
     def reached_by(self, tests: Tests) -> Fraction:
@@ -385,5 +386,5 @@ class BayesRisk(RateTarget):
 
 def _leaves_room(delta: Any, most: Fraction, what: str) -> None:
     if delta >= most * (1 - MIN_DELTA_ROOM):
-        accepted = f"below {what}, {float(most):g}" if most > 0 else "left out, or 0, at this limit"
+        accepted = f"below {what}, {spell(most)}" if most > 0 else "left out, or 0, at this limit"
         raise invalid_value("delta", accepted, float(delta))

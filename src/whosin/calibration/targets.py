@@ -10,17 +10,18 @@ from itertools import pairwise
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.beliefs import chosen_percent, format_percent
 from whosin.calibration.base import NumberTarget, Target, exact_ratio
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
-from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value
+from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value, spell
 from whosin.exact import (
     Number,
     ball,
     ball_end,
     certificate_precision,
+    chosen_percent,
     exact_fraction,
     exp_up,
+    format_percent,
     format_typed,
     probability,
 )
@@ -88,12 +89,12 @@ class Profile(Target):
             ends = (end for piece in pieces for end in (piece.low, piece.high) if 0 < end < 1)
             touching = next((end for end in ends if self.at(end) <= end), Fraction(1, 2))
             raise ImpossibleTarget(
-                f"profile does not let a prior of {float(touching):g} rise, and whoever sees an "
+                f"profile does not let a prior of {spell(touching)} rise, and whoever sees an "
                 "answer learns something",
                 nearest=touching,
                 field="profile",
                 value=touching,
-                hint=f"use a posterior above {float(touching):g} there",
+                hint=f"use a posterior above {spell(touching)} there",
             )
         return result
 
@@ -108,8 +109,8 @@ class Profile(Target):
         low, high = max(known.low, first), min(known.high, last)
         if low > high:
             raise InvalidInput(
-                f"profile is about priors from {float(first):g} to {float(last):g}, and the "
-                f"adversary's are from {float(known.low):g} to {float(known.high):g}",
+                f"profile is about priors from {spell(first)} to {spell(last)}, and the "
+                f"adversary's are from {spell(known.low)} to {spell(known.high)}",
                 field="profile",
                 value=(first, last),
             )
@@ -231,10 +232,10 @@ def _read_points(profile: object) -> Iterator[Point]:
         raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
     if not 0 < len(pairs) <= MAX_PROFILE_POINTS:
         raise InvalidInput(
-            f"profile has {len(pairs):,} priors",
+            f"profile has {spell(len(pairs))} priors",
             field="profile",
             value=len(pairs),
-            hint=f"give 1 to {MAX_PROFILE_POINTS:,}",
+            hint=f"give 1 to {spell(MAX_PROFILE_POINTS)}",
         )
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
@@ -251,19 +252,19 @@ def _check_points(points: list[Point]) -> None:
     for prior, most in points:
         if most < prior:
             raise InvalidInput(
-                f"profile has a posterior of {float(most):g} below its prior, {float(prior):g}",
+                f"profile has a posterior of {spell(most)} below its prior, {spell(prior)}",
                 field="profile",
                 value=most,
             )
     for (before, lower), (prior, most) in pairwise(points):
         if before == prior:
             raise InvalidInput(
-                f"profile has the prior {float(prior):g} twice", field="profile", value=prior
+                f"profile has the prior {spell(prior)} twice", field="profile", value=prior
             )
         if most < lower:
             raise InvalidInput(
-                f"profile falls: the posterior of {float(prior):g} is {float(most):g}, and that "
-                f"of a smaller prior {float(lower):g}",
+                f"profile falls: the posterior of {spell(prior)} is {spell(most)}, and that "
+                f"of a smaller prior {spell(lower)}",
                 field="profile",
                 value=most,
                 hint="posteriors rise with priors",
@@ -272,7 +273,7 @@ def _check_points(points: list[Point]) -> None:
 
 def _spell_number(number: Fraction) -> str:
     """An exact number, as a decimal where that is short."""
-    decimal = f"{float(number):g}"
+    decimal = spell(float(number))
     return decimal if Fraction(decimal) == number else str(number)
 
 
@@ -320,7 +321,7 @@ class Posterior(NumberTarget):
         most = self.number
         if high == 1:
             raise ImpossibleTarget(
-                f"a posterior of {float(most):g} cannot be kept: someone may be certain already",
+                f"a posterior of {spell(most)} cannot be kept: someone may be certain already",
                 nearest=high,
                 field="posterior",
                 value=most,
@@ -328,7 +329,7 @@ class Posterior(NumberTarget):
             )
         if most <= high:
             raise ImpossibleTarget(
-                f"a posterior of {float(most):g} cannot be kept: someone may be {float(high):g} "
+                f"a posterior of {spell(most)} cannot be kept: someone may be {spell(high)} "
                 "sure already",
                 nearest=high,
                 field="posterior",
@@ -344,7 +345,7 @@ class Posterior(NumberTarget):
         return beliefs.posterior(exact_ratio(ratio), high) <= self.number
 
     def words(self) -> str:
-        return f"becomes at most {beliefs.chosen_percent(self.number, 'up')} sure"
+        return f"becomes at most {chosen_percent(self.number, 'up')} sure"
 
 
 @dataclass(frozen=True)
@@ -404,14 +405,13 @@ class Rho(NumberTarget):
         rho, prior = self.number, Fraction(1, self.m)
         if rho <= prior:
             raise ImpossibleTarget(
-                f"a rho of {float(rho):g} cannot be kept: the adversary believes 1/m = "
-                f"{float(prior):.6g} already",
+                f"a rho of {spell(rho)} cannot be kept: the adversary believes 1/m = "
+                f"{spell(prior)} already",
                 nearest=prior,
                 field="rho",
                 value=rho,
                 hint=(
-                    f"use more than {math.floor(1 / rho)} candidates, or a rho above "
-                    f"{float(prior):.6g}"
+                    f"use more than {math.floor(1 / rho)} candidates, or a rho above {spell(prior)}"
                 ),
             )
         return beliefs.ratio_for_posterior(rho, prior)
@@ -435,7 +435,7 @@ class Rho(NumberTarget):
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:
-        most = beliefs.chosen_percent(self.number, "up")
+        most = chosen_percent(self.number, "up")
         return f"becomes at most {most} sure of any of {self.m} equally likely candidates"
 
 

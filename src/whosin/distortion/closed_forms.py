@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
 from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure
-from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported, invalid_value
+from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -196,8 +196,8 @@ def least_threshold(structure: Structure) -> float:
         return log_up(_row_threshold(structure.rows, structure))
     if structure.space.worlds > 1 << 20:
         raise Unsupported(
-            f"ε̃_X of dependent rows needs a table of {structure.space.worlds:,} worlds, more "
-            f"than {1 << 20:,}",
+            f"ε̃_X of dependent rows needs a table of {spell(structure.space.worlds)} worlds, more "
+            f"than {spell(1 << 20)}",
             field="prior",
             hint="for independent rows it has a closed form",
         )
@@ -252,8 +252,8 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
     space, types = structure.space, structure.types
     if space.worlds > MAX_CLOSED_FORM_WORLDS:
         raise Unsupported(
-            f"E_i of dependent rows needs a table of {space.worlds:,} worlds, more than "
-            f"{MAX_CLOSED_FORM_WORLDS:,}",
+            f"E_i of dependent rows needs a table of {spell(space.worlds)} worlds, more than "
+            f"{spell(MAX_CLOSED_FORM_WORLDS)}",
             field="prior",
             hint="for independent rows it is one small matrix for each row",
         )
@@ -273,7 +273,7 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
 def _refuse_below_threshold(structure: Structure, epsilon: float) -> ImpossibleTarget:
     least = least_threshold(structure)
     return ImpossibleTarget(
-        f"E_i exists from ε̃_X = {least:.6g} on, and epsilon is {epsilon:.6g}",
+        f"E_i exists from ε̃_X = {spell(least)} on, and epsilon is {spell(epsilon)}",
         least,
         field="epsilon",
         value=epsilon,

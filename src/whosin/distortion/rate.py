@@ -20,7 +20,7 @@ from whosin.distortion.closed_forms import (
 from whosin.distortion.program import combine_blocks, integer_shares
 from whosin.distortion.row_mechanisms import ByType, Optimum, PerBlock, PerRow, exact_matrix
 from whosin.distortion.symmetry import Block, Structure, Types, independent_blocks
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, spell
 from whosin.exact import Array
 from whosin.mechanisms import Mechanism
 
@@ -444,8 +444,8 @@ def _block_letter(block: Block, cost: Array) -> Letter:
         return row_letter(np.array([float(p) for p in known.rows[0]]), cost, times)
     if len(known.masses) > MAX_COMPONENTS:
         raise Unsupported(
-            f"rate–distortion has {len(known.masses):,} kinds of tables here, more than "
-            f"{MAX_COMPONENTS:,}",
+            f"rate–distortion has {spell(len(known.masses))} kinds of tables here, more than "
+            f"{spell(MAX_COMPONENTS)}",
             field="prior",
             hint="independent rows are solved one by one, exchangeable ones by their counts",
         )

@@ -36,7 +36,7 @@ from whosin.distortion.row_mechanisms import (
     identity_mechanism,
 )
 from whosin.distortion.symmetry import Structure, find_structure
-from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value
+from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, log_up, rational, round_down, round_up
 from whosin.extras import require_extras
 from whosin.mechanisms import Mechanism
@@ -295,12 +295,12 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
     spread = log_up(odds)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability {epsilon:g}: the set of priors alone gives away "
-            f"{spread:.6g}",
+            f"no mechanism has identifiability {spell(epsilon)}: the set of priors alone gives "
+            f"away {spell(spread)}",
             spread,
             field="epsilon",
             value=epsilon,
-            hint=f"use an epsilon of at least {spread:.6g}",
+            hint=f"use an epsilon of at least {spell(spread)}",
         )
     return odds
 
@@ -365,17 +365,17 @@ def best(
     most = rational(known.space.rows) * rational(float(matrix.max()))
     wanted = rational(distortion, "distortion")
     if not 0 <= wanted <= most:
-        raise invalid_value("distortion", f"from 0 to {float(most):g}", f"{float(wanted):g}")
+        raise invalid_value("distortion", f"from 0 to {spell(most)}", spell(wanted))
     return best_at_distortion(known, matrix, notion, wanted)
 
 
 def _read_level(epsilon: object, notion: str) -> float:
     value = math.inf if epsilon in (math.inf, "inf") else float(rational(epsilon, "epsilon"))
     if value < 0:
-        raise invalid_value("epsilon", "at least 0", f"{value:g}")
+        raise invalid_value("epsilon", "at least 0", spell(value))
     if MAX_DISTORTION_EPSILON < value < math.inf and notion != "mutual-information":
         raise invalid_value(
-            "epsilon", f"at most {MAX_DISTORTION_EPSILON:g}, or infinite", f"{value:g}"
+            "epsilon", f"at most {spell(MAX_DISTORTION_EPSILON)}, or infinite", spell(value)
         )
     return value
 
@@ -431,12 +431,12 @@ def check_reachable(known: Structure, epsilon: float) -> None:
         )
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
-            f"no mechanism has identifiability {epsilon:g}: the prior alone gives away ε_X = "
-            f"{spread:.6g}",
+            f"no mechanism has identifiability {spell(epsilon)}: the prior alone gives away ε_X = "
+            f"{spell(spread)}",
             spread,
             field="epsilon",
             value=epsilon,
-            hint=f"use an epsilon of at least {spread:.6g}",
+            hint=f"use an epsilon of at least {spell(spread)}",
         )
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate, combinations, product
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import Array, flint_rational, log_up, rational
 from whosin.priors import Blocks, Exchangeable, Independent, Prior, PriorSet, Table, Uniform
 from whosin.spaces import Records, Space
@@ -240,13 +240,13 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
     alike = number_of_types((n,), m)
     fit = next(k for k in range(n, 0, -1) if k == 1 or number_of_types((k,), m) <= MAX_VARIABLES)
     better = (
-        f"if the prior treated all rows alike (exchangeable) it would be {alike:,}, and "
+        f"if the prior treated all rows alike (exchangeable) it would be {spell(alike)}, and "
         if alike <= MAX_VARIABLES
         else f"with rows that the prior treats alike {fit} rows of {m} values fit, and "
     )
     raise Unsupported(
         f"the best mechanism for {n} rows of {m} values in groups of {', '.join(map(str, sizes))} "
-        f"needs {needed:,} variables, more than {most:,}",
+        f"needs {spell(needed)} variables, more than {spell(most)}",
         field="space",
         value=needed,
         hint=f"{better}independent rows or blocks are solved one by one, however many",
@@ -258,8 +258,8 @@ def need_moves(sizes: tuple[int, ...], values: int) -> None:
     n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
     if moves > MAX_INEQUALITIES:
         raise Unsupported(
-            f"the best mechanism for {n} rows of {m} values has {moves:,} inequalities, more than "
-            f"{MAX_INEQUALITIES:,}",
+            f"the best mechanism for {n} rows of {m} values has {spell(moves)} inequalities, more "
+            f"than {spell(MAX_INEQUALITIES)}",
             field="space",
             value=moves,
             hint=(
@@ -273,8 +273,8 @@ def need_worlds(worlds: int) -> None:
     """Refuse to write out a prior of more worlds."""
     if worlds > MAX_UNSTRUCTURED_WORLDS:
         raise Unsupported(
-            f"a prior without declared structure has at most {MAX_UNSTRUCTURED_WORLDS:,} worlds, "
-            f"not {worlds:,}",
+            f"a prior without declared structure has at most {spell(MAX_UNSTRUCTURED_WORLDS)} "
+            f"worlds, not {spell(worlds)}",
             field="prior",
             value=worlds,
             hint=(

@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, spell
 from whosin.exact import ONE_HALF, Array, number_range
 from whosin.families.base import (
     WHOLE_RANGE,
@@ -210,7 +210,7 @@ class AtMostKnown(Bounded):
         ways = [list(_list_splits(count, known)) for count in others]
         if prod(map(len, ways)) > MAX_TRIED_PRIORS:
             raise Unsupported(
-                f"{self.symbol} would have to try {prod(map(len, ways)):,} priors for this "
+                f"{self.symbol} would have to try {spell(prod(map(len, ways)))} priors for this "
                 "mechanism",
                 field="family",
                 value=self,

@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.beliefs import chosen_percent
-from whosin.errors import InvalidInput, Unsupported, invalid_value
-from whosin.exact import Array, flint_rational, number_range, probability, rational
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.exact import Array, chosen_percent, flint_rational, number_range, probability, rational
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
@@ -362,7 +361,7 @@ class Bounded(Family):
     @property
     def limits(self) -> str:
         low, high = map(float, self.bounds)
-        return "" if self.bounds == WHOLE_RANGE else f", beliefs {low:g} to {high:g}"
+        return "" if self.bounds == WHOLE_RANGE else f", beliefs {spell(low)} to {spell(high)}"
 
     @property
     def argument(self) -> str:
@@ -390,7 +389,7 @@ def is_nested(larger: Range, smaller: Range) -> bool:
 def spelled_number(value: object) -> str:
     """A number as `rational` reads it: a decimal where that is exact, or a ratio."""
     number = rational(value)
-    decimal = f"{float(number):.12g}"
+    decimal = f"{spell(number, 12)}"
     return decimal if Fraction(decimal) == number else str(number)
 
 

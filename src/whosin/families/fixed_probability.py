@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.beliefs import chosen_percent
 from whosin.errors import invalid_value
-from whosin.exact import Array, flint_rational, probability, rational
+from whosin.exact import Array, chosen_percent, flint_rational, probability, rational
 from whosin.families.at_most_known import AtMostKnown, Uninformed
 from whosin.families.base import (
     MAX_COINS,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import ONE_HALF, Array, rational
 from whosin.families.base import (
     WHOLE_RANGE,
@@ -338,7 +338,7 @@ class FixedSize(Bounded):
         if not low <= ONE_HALF <= high:
             raise InvalidInput(
                 "no prior that swaps two people has its beliefs, p and 1 − p, within "
-                f"{float(low):g}..{float(high):g}",
+                f"{spell(low)}..{spell(high)}",
                 field="low and high",
                 value=(low, high),
                 hint="give a range with 1/2 in it",

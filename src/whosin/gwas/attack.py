@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
@@ -150,8 +150,8 @@ def attack_study(
     if len(crowd.outsiders) * rate < 1:
         least = 2 * int(np.ceil(1 / rate))
         raise InvalidInput(
-            f"a false-positive rate of {rate:g} needs at least {least} controls, and the study has "
-            f"{crowd.controls}",
+            f"a false-positive rate of {spell(rate)} needs at least {least} controls, and the "
+            f"study has {crowd.controls}",
             field="controls",
             value=crowd.controls,
         )

@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
 from whosin.validation import read_path, read_whole
@@ -66,7 +66,7 @@ def read_counts(counts: object) -> Array:
     if (whole < 0).any():
         raise InvalidInput("some counts are negative", field="counts")
     if (whole > MAX_COUNT).any():
-        raise InvalidInput(f"some counts are above {MAX_COUNT:,}", field="counts")
+        raise InvalidInput(f"some counts are above {spell(MAX_COUNT)}", field="counts")
     return whole
 
 
@@ -178,7 +178,7 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
         if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
             raise invalid_value(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
         if size > MAX_COUNT:
-            raise invalid_value(f"{name} in {source}", f"at most {MAX_COUNT:,}", size)
+            raise invalid_value(f"{name} in {source}", f"at most {spell(MAX_COUNT)}", size)
 
 
 def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:

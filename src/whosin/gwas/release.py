@@ -30,7 +30,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, rational
 from whosin.gwas.association import (
     STUDY_RELATIONS,
@@ -193,7 +193,7 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
     )
     if total < MIN_RELEASE_EPSILON:
         raise invalid_value(
-            "epsilon of the plan", f"at least {float(MIN_RELEASE_EPSILON):g}", plan.epsilon
+            "epsilon of the plan", f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon
         )
     parts = _split_budget(total, question)
     change = score_sensitivity(question.score, *sizes, question.relation)
@@ -475,7 +475,9 @@ def _named_snps(question: Question, study: Study) -> Array:
     for name in question.named:
         if name not in indices:
             raise InvalidInput(
-                f"the study has no SNP {name!r} among its {len(indices):,}", field="SNP", value=name
+                f"the study has no SNP {name!r} among its {spell(len(indices))}",
+                field="SNP",
+                value=name,
             )
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 

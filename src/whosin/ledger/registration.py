@@ -28,8 +28,8 @@ datasets, never within one."""
 LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 MAX_SHOWN_LENGTH = 60
-LATER_KEYS = ("tables", "features")
-"""Keys that registrations of older ledgers do not have. They are left out where they are empty."""
+OPTIONAL_KEYS = ("tables", "features")
+"""Keys that are left out where they are empty."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Registration:
     features: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("domains", "schema", "source", *LATER_KEYS):
+        for name in ("domains", "schema", "source", *OPTIONAL_KEYS):
             object.__setattr__(self, name, encoding.plain_copy(getattr(self, name), name))
 
     def about(self, columns: frozenset[str], universe: str | None = None) -> Registration:
@@ -71,7 +71,9 @@ class Registration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
-        return {key: value for key, value in vars(self).items() if value or key not in LATER_KEYS}
+        return {
+            key: value for key, value in vars(self).items() if value or key not in OPTIONAL_KEYS
+        }
 
 
 @dataclass(frozen=True)

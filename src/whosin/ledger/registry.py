@@ -29,6 +29,7 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
     invalid_value,
+    spell,
 )
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, entries
@@ -293,7 +294,7 @@ def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
 
 def budget_words(budget: Budget) -> str:
     """A total in a few words."""
-    return f"ε = {budget.epsilon / encoding.EPSILON_UNITS:.6g} ({budget.relation})"
+    return f"ε = {spell(budget.epsilon / encoding.EPSILON_UNITS)} ({budget.relation})"
 
 
 def distinguish_units(
@@ -302,7 +303,7 @@ def distinguish_units(
     """Two numbers of units with as many digits as it takes to tell them apart."""
     first, second, digits = "", "", 6
     while first == second and digits < 18:
-        first, second = (f"{max(0, value) / scale:.{digits}g}" for value in (needed, left))
+        first, second = (spell(max(0, value) / scale, digits) for value in (needed, left))
         digits += 1
     return first, second
 

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.validation import read_whole
 
@@ -134,7 +134,7 @@ class Workload:
                 f"sets has {len(self.sets)} tables",
                 field="sets",
                 value=len(self.sets),
-                hint=f"give 1 to {MAX_MARGINALS:,}",
+                hint=f"give 1 to {spell(MAX_MARGINALS)}",
             )
         self._sort()
         ordered = self.sets
@@ -199,8 +199,8 @@ class Workload:
             )
         if self.cells(each) > MAX_MARGINAL_CELLS:
             raise InvalidInput(
-                f"the table {list(each)} has {self.cells(each):,} cells, more than "
-                f"{MAX_MARGINAL_CELLS:,}",
+                f"the table {list(each)} has {spell(self.cells(each))} cells, more than "
+                f"{spell(MAX_MARGINAL_CELLS)}",
                 field="sets",
                 value=self.cells(each),
             )
@@ -298,7 +298,8 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
         count += result
     if count > MAX_MARGINALS:
         raise InvalidInput(
-            f"tables of up to {order} attributes are {count:,}, more than {MAX_MARGINALS:,}",
+            f"tables of up to {order} attributes are {spell(count)}, more than "
+            f"{spell(MAX_MARGINALS)}",
             field="order",
             value=order,
             hint="use a smaller order",

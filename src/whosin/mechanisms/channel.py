@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
-from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten
+from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten, spell, spell_excess
 from whosin.exact import (
     Array,
     flint_array,
@@ -78,7 +78,7 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     if array.shape[0] != rows:
         wanted = f"{rows} ({why})" if rows < MAX_WRITTEN_WORLDS else why
         raise InvalidInput(
-            f"the channel has {array.shape[0]:,} rows and needs {wanted}",
+            f"the channel has {spell(array.shape[0])} rows and needs {wanted}",
             field="number of rows",
             value=array.shape[0],
         )
@@ -121,7 +121,7 @@ def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) 
             total = rational(sums[off[0]])
             raise InvalidInput(
                 f"the probabilities in {name(int(off[0]))} must add up to 1, not {shorten(total)} "
-                f"(off by {float(total - 1):+.3g})",
+                f"(off by {spell_excess(total)})",
                 field=f"sum of {name(int(off[0]))}",
                 value=total,
             )

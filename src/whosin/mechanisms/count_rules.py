@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, Unsupported, at, invalid_value
+from whosin.errors import InvalidInput, Unsupported, at, invalid_value, spell
 from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
@@ -51,7 +51,7 @@ def read_p_table(path: Path) -> tuple[Table, int]:
                 f"p-table has {len(rows)} lines",
                 field="p-table",
                 value=len(rows),
-                hint=f"give a header and 1 to {MAX_P_TABLE_ROWS:,} rows",
+                hint=f"give a header and 1 to {spell(MAX_P_TABLE_ROWS)} rows",
             )
         columns = {name.lower(): index for index, name in enumerate(rows[0])}
         body = list(zip(lines[1:], rows[1:], strict=True))

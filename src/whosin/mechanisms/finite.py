@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import (
     exp_down,
     flint_array,
@@ -112,7 +112,9 @@ class RandomizedResponse(Mechanism):
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
             if level > MAX_RESPONSE_EPSILON:
-                raise invalid_value("epsilon", f"at most {MAX_RESPONSE_EPSILON:,}", self.epsilon)
+                raise invalid_value(
+                    "epsilon", f"at most {spell(MAX_RESPONSE_EPSILON)}", self.epsilon
+                )
 
     def _odds(self) -> Fraction:
         """How much likelier a row's own value is than each other one: e^ε, rounded down."""

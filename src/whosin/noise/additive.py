@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import Array, ball_exp, exact_fraction, rational
 from whosin.noise.selection import bernoulli_exp, exp_minus
 from whosin.noise.source import (
@@ -424,7 +424,7 @@ class Grid:
         scale = change / read_positive(epsilon, "epsilon", 2**1000)
         if scale > MAX_SCALE_PARAMETER:
             raise InvalidInput(
-                f"epsilon needs noise of a scale of {float(scale):.3g} steps, more than 2^52",
+                f"epsilon needs noise of a scale of {spell(scale, 3)} steps, more than 2^52",
                 field="epsilon",
                 value=epsilon,
                 hint=WIDE_NOISE_HINT,
@@ -443,7 +443,7 @@ class Grid:
         variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
         if variance > MAX_SCALE_PARAMETER**2:
             raise InvalidInput(
-                f"rho needs noise of a variance of {float(variance):.3g} squared steps, more than "
+                f"rho needs noise of a variance of {spell(variance, 3)} squared steps, more than "
                 "2^104",
                 field="rho",
                 value=rho,

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, round_up
 from whosin.noise.additive import discrete_gaussian, discrete_laplace
 from whosin.noise.source import MAX_SCALE_PARAMETER, Shape
@@ -218,7 +218,7 @@ def make_noise(kind: str, width: Fraction) -> Noise:
 def _check_width(width: Fraction, most: int, shown: float, hint: str) -> None:
     if width > most:
         raise InvalidInput(
-            f"the noise would need a scale of {shown:.3g} steps; at most 2^52 is drawn",
+            f"the noise would need a scale of {spell(shown, 3)} steps; at most 2^52 is drawn",
             field="noise",
             hint=hint,
         )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, spell
 from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.notions import certificates
@@ -425,7 +425,7 @@ def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
     if unlikely:
         raise Unsupported(
             "the chain has a step or a start with a probability of less than "
-            f"{MIN_WINDOW_PROBABILITY:g}, too small for its leakage to be computed",
+            f"{spell(MIN_WINDOW_PROBABILITY)}, too small for its leakage to be computed",
             field="prior",
             hint="give it more probability, or none",
         )

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import InvalidInput, UnknownName, Unsupported, spell
 from whosin.exact import (
     ONE_HALF,
     Array,
@@ -402,7 +402,7 @@ def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
         )
     if space.worlds > MAX_METRIC_WORLDS:
         raise Unsupported(
-            f"a matrix of distances is for at most {MAX_METRIC_WORLDS:,} worlds",
+            f"a matrix of distances is for at most {spell(MAX_METRIC_WORLDS)} worlds",
             field="metric",
             value=space.worlds,
         )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import Unsupported, invalid_value, spell
 from whosin.exact import (
     MAX_CURVE_EPSILON,
     Array,
@@ -514,7 +514,9 @@ def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
     if delta < Fraction(MIN_BRACKETED_DELTA) and not (cases.is_small and cases.family.complete):
         raise invalid_value(
-            "delta", f"0, or at least {MIN_BRACKETED_DELTA:g} for this many people", float(delta)
+            "delta",
+            f"0, or at least {spell(MIN_BRACKETED_DELTA)} for this many people",
+            float(delta),
         )
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None

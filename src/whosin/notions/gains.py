@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, spell
 from whosin.exact import Array, flint_array, flint_rational, is_exact, rational, read_ranged
 from whosin.priors.base import read_distribution
 from whosin.spaces import Records, Space
@@ -244,8 +244,8 @@ class SinglingOut(GainFunction):
             raise invalid_value("singling-out", accepted, self.limit)
         if 2**space.values * space.worlds > MAX_PREDICATE_ENTRIES:
             raise Unsupported(
-                f"singling out tries 2^{space.values} predicates on {space.worlds:,} tables, more "
-                f"than {MAX_PREDICATE_ENTRIES:,} together",
+                f"singling out tries 2^{space.values} predicates on {spell(space.worlds)} tables, "
+                f"more than {spell(MAX_PREDICATE_ENTRIES)} together",
                 field="space",
                 value=space,
                 hint="use fewer values or rows",
@@ -305,7 +305,9 @@ class Tries(GainFunction):
 
     def check(self, space: Space) -> None:
         if self.k > space.worlds:
-            raise invalid_value("tries", f"at most {space.worlds:,}, the number of worlds", self.k)
+            raise invalid_value(
+                "tries", f"at most {spell(space.worlds)}, the number of worlds", self.k
+            )
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         k = self.k

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from whosin import beliefs
-from whosin.errors import invalid_value
+from whosin.errors import invalid_value, spell
 from whosin.exact import (
     Number,
     Rational,
@@ -128,7 +128,7 @@ class PositiveMembership(Notion):
         lower: Number = result.lower.gamma
         if lower != math.inf:
             lower = Rational(lower) if exact else round_down(Fraction(lower))
-        note = f"The promise may fail with probability {float(delta):g}."
+        note = f"The promise may fail with probability {spell(delta)}."
         if case.words:
             note += f" The case is someone who {case.words}."
         if result.lower_ratio == math.inf:

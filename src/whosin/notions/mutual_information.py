@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, spell
 from whosin.exact import (
     BALL_BITS,
     Array,
@@ -147,10 +147,10 @@ class Capacity(Notion):
         table = table[:, table.max(axis=0) > 0]
         if table.shape[1] > MAX_CAPACITY_OUTPUTS:
             raise Unsupported(
-                f"the capacity of a channel of {table.shape[1]:,} outputs takes too long",
+                f"the capacity of a channel of {spell(table.shape[1])} outputs takes too long",
                 field="mechanism",
                 value=table.shape[1],
-                hint=f"use at most {MAX_CAPACITY_OUTPUTS:,}",
+                hint=f"use at most {spell(MAX_CAPACITY_OUTPUTS)}",
             )
         chosen, weights = _best_prior(table)
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import Array, is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, RecordPrior, read_distribution
 from whosin.priors.independent import Independent
@@ -235,8 +235,8 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     for value, (least, most) in enumerate(zip(below, above, strict=True)):
         if least > most:
             raise InvalidInput(
-                f"low{where} is above high{where} for value {value}: {float(least):g} > "
-                f"{float(most):g}",
+                f"low{where} is above high{where} for value {value}: {spell(least)} > "
+                f"{spell(most)}",
                 field=f"low{where}",
                 value=least,
             )
@@ -245,7 +245,7 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     if least > 1 + slack or most < 1 - slack:
         raise InvalidInput(
             f"no distribution lies between low{where} and high{where}: they add up to "
-            f"{float(least):.12g} and {float(most):.12g}",
+            f"{spell(least, 12)} and {spell(most, 12)}",
             field=f"low and high{where}",
             value=(least, most),
             hint="low must add up to at most 1 and high to at least 1",

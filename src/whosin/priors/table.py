@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
 from whosin.priors.correlated import Blocks, MarkovChain
@@ -207,7 +207,7 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
         copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
         if people + size * copies > MAX_BLOCK_PEOPLE:
             raise InvalidInput(
-                f"blocks are about more than {MAX_BLOCK_PEOPLE:,} people",
+                f"blocks are about more than {spell(MAX_BLOCK_PEOPLE)} people",
                 field="blocks",
                 value=people + size * copies,
             )

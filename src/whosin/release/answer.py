@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from whosin.errors import UnknownName
+from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Cost
@@ -66,8 +66,8 @@ def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: b
     """What the mark means, where there is one."""
     if not any(marks):
         return ""
-    many = "" if len(marks) == 1 else f" ({sum(marks):,} of {len(marks):,} cells)"
-    why = f"a relative standard error above {level:.0%}"
+    many = "" if len(marks) == 1 else f" ({spell(sum(marks))} of {spell(len(marks))} cells)"
+    why = f"a relative standard error above {spell(100 * level)}%"
     if of_range:
         why = "the interval covers more than a quarter of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
@@ -223,7 +223,7 @@ class Answer(Displayed):
             return f"{said} {SEVERAL_TABLES_NOTE}"
         if self.details and "quality" in self.details:
             quality = dict(self.details["quality"])
-            quality["distance"] = f"{quality['distance']:.1%}"
+            quality["distance"] = f"{format_decimals(100 * quality['distance'], 1)}%"
             quality["within"] = f"{format_decimals(100 * quality['within'], 1, 'up')}%"
             return (
                 f"{said} {SYNTHETIC_NOTE.format(**quality)}{_describe_chosen_tables(self.details)}"

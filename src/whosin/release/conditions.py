@@ -19,7 +19,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, spell
 from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
     comparable_values,
@@ -210,7 +210,8 @@ def parse_condition(text: object, table: Any) -> Any:
         )
     if len(text) > MAX_CONDITION_LENGTH:
         raise refuse_condition(
-            f"where has {len(text):,} characters; at most {MAX_CONDITION_LENGTH:,} are read",
+            f"where has {spell(len(text))} characters; at most {spell(MAX_CONDITION_LENGTH)} are "
+            "read",
             len(text),
         )
     try:
@@ -238,7 +239,9 @@ def parse_condition(text: object, table: Any) -> Any:
         )
     if count_operations(result) > MAX_OPERATIONS:
         raise refuse_condition(
-            f"where takes more than {MAX_OPERATIONS:,} operations for each row", text, "simplify it"
+            f"where takes more than {spell(MAX_OPERATIONS)} operations for each row",
+            text,
+            "simplify it",
         )
     return result.fill_null(False)
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
@@ -228,7 +228,7 @@ def noise_words(part: NoisyAggregate) -> str:
     if not part.noise.spread:
         return "none: the exact number"
     kind = "Gaussian, σ" if part.noise.kind == "gaussian" else "Laplace, scale"
-    return f"{kind} {part.noise.spread * float(part.part.unit):.4g}"
+    return f"{kind} {spell(part.noise.spread * float(part.part.unit), 4)}"
 
 
 def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:

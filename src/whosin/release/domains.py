@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten
+from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten, spell
 from whosin.exact import rational, read_ranged
 from whosin.release.hierarchies import Parents, lowest_values, read_parents
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
@@ -95,7 +95,9 @@ class Values:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
         if len(self.values) > MAX_VALUES:
-            raise invalid_value("values", f"at most {MAX_VALUES:,} values", f"{len(self.values):,}")
+            raise invalid_value(
+                "values", f"at most {spell(MAX_VALUES)} values", spell(len(self.values))
+            )
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
@@ -210,7 +212,7 @@ class Range:
         if edges and (len(edges) < 2 or edges != sorted(set(edges))):
             raise invalid_value("edges", "at least two numbers in rising order", list(self.edges))
         if len(edges) > MAX_VALUES:
-            raise invalid_value("edges", f"at most {MAX_VALUES:,} numbers", f"{len(edges):,}")
+            raise invalid_value("edges", f"at most {spell(MAX_VALUES)} numbers", spell(len(edges)))
         self._check_step()
         if self.outside is not None:
             check_outside(self.outside)
@@ -283,9 +285,9 @@ MAX_DAYS = 100_000
 CALENDAR_UNITS: dict[str, Callable[[date], str]] = {
     "day": lambda day: day.isoformat(),
     "isoweek": lambda day: "{}-W{:02}".format(*day.isocalendar()[:2]),
-    "month": lambda day: f"{day.year:04}-{day.month:02}",
-    "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
-    "year": lambda day: f"{day.year:04}",
+    "month": lambda day: day.isoformat()[:7],
+    "quarter": lambda day: f"{day.isoformat()[:4]}-Q{(day.month + 2) // 3}",
+    "year": lambda day: day.isoformat()[:4],
 }
 """The name of a day's bin: days with the same name are in one bin."""
 CALENDAR_PARTS: dict[str, Callable[[date], int]] = {
@@ -329,7 +331,7 @@ class Dates:
             )
         if (last - first).days >= MAX_DAYS:
             raise InvalidInput(
-                f"upper is {last}, more than {MAX_DAYS:,} days after lower",
+                f"upper is {last}, more than {spell(MAX_DAYS)} days after lower",
                 field="upper",
                 value=str(last),
             )

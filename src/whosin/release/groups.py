@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, at, invalid_value, shorten
+from whosin.errors import InvalidInput, at, invalid_value, shorten, spell
 from whosin.exact import Array, rational
 from whosin.release.column_expressions import (
     FORM_PATTERN,
@@ -60,7 +60,8 @@ class GroupGrid:
         result = cls(tuple(by), domains)
         if result.count > MAX_GROUP_COUNT:
             raise InvalidInput(
-                f"{field} makes {result.count:,} groups; at most {MAX_GROUP_COUNT:,} are answered",
+                f"{field} makes {spell(result.count)} groups; at most {spell(MAX_GROUP_COUNT)} are "
+                "answered",
                 field=field,
                 value=result.count,
                 hint="group by fewer columns, or declare fewer values or bins",
@@ -297,7 +298,7 @@ def _span_label(base: ColumnExpression, first: int, end: int) -> str:
 def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]:
     """Ranges as people write them: [18, 29] or "18..29"."""
     if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MAX_RANGES:
-        accepted = f'a list of 1 to {MAX_RANGES:,} ranges, such as [18, 29] or "18..29"'
+        accepted = f'a list of 1 to {spell(MAX_RANGES)} ranges, such as [18, 29] or "18..29"'
         raise invalid_value(name, accepted, repr(listed)[:80])
     result = [_read_one(base, name, each) for each in listed]
     for index, each in enumerate(result):

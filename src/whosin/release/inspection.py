@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from whosin.errors import spell
 from whosin.exact import rational
 from whosin.release.column_expressions import add_levels
 from whosin.release.conditions import condition_columns, parse_condition
@@ -132,15 +133,15 @@ def _describe_outside(
     edges = [float(rational(edge)) for edge in domain.edges]
     bins = (edges[0], edges[-1]) if edges else ends
     if not in_cells:
-        return {f"outside {low:g}..{high:g}, clamped": ends}
+        return {f"outside {spell(low)}..{spell(high)}, clamped": ends}
     if not as_numbers:
-        return {f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed}": bins}
+        return {f"outside the bins {spell(bins[0])}..{spell(bins[1])}, {placed}": bins}
     numbers = "clamped in sums, means and medians"
     if bins == ends:
-        return {f"outside {low:g}..{high:g}, {placed} in cells, {numbers}": ends}
+        return {f"outside {spell(low)}..{spell(high)}, {placed} in cells, {numbers}": ends}
     return {
-        f"outside {low:g}..{high:g}, {numbers}": ends,
-        f"outside the bins {bins[0]:g}..{bins[1]:g}, {placed} in cells": bins,
+        f"outside {spell(low)}..{spell(high)}, {numbers}": ends,
+        f"outside the bins {spell(bins[0])}..{spell(bins[1])}, {placed} in cells": bins,
     }
 
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.ledger.encoding import EPSILON_UNITS
@@ -130,7 +130,11 @@ def noise_words(noisy: Sequence[NoisyTable]) -> str:
     kind = "Gaussian, σ" if noisy[0].noise.kind == "gaussian" else "Laplace, scale"
     spreads = [each.noise.spread for each in noisy]
     ends = [min(spreads), max(spreads)]
-    about = f"{ends[0]:.4g}" if ends[0] == ends[1] else f"{ends[0]:.4g} to {ends[1]:.4g}"
+    about = (
+        f"{spell(ends[0], 4)}"
+        if ends[0] == ends[1]
+        else f"{spell(ends[0], 4)} to {spell(ends[1], 4)}"
+    )
     count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
     return f"{count} measured, {kind} {about}"
 
@@ -273,8 +277,8 @@ def asked_tables(
         if (cells := prod(sizes[form.root] for form in wanted)) > MAX_MARGINAL_CELLS:
             asked = ", ".join(form.name for form in wanted)
             raise InvalidInput(
-                f"{field} has a table with {cells:,} cells ({asked}); at most "
-                f"{MAX_MARGINAL_CELLS:,} are answered",
+                f"{field} has a table with {spell(cells)} cells ({asked}); at most "
+                f"{spell(MAX_MARGINAL_CELLS)} are answered",
                 field=field,
                 value=cells,
             )

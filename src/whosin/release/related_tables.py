@@ -21,7 +21,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, at, invalid_value
+from whosin.errors import InvalidInput, at, invalid_value, spell
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MAX_VALUES, Domain, Range
@@ -123,7 +123,8 @@ def read_tables(given: object) -> tuple[Further, ...]:
 def _table_from_keys(data: Mapping[str, Any]) -> Further:
     given = FurtherTableSection.read(data, "table").given
     kind = LookupTable if given.pop("public", False) else FurtherTable
-    for key in given.keys() - {each.name for each in fields(kind)}:
+    known = {each.name for each in fields(kind)}
+    for key in (each for each in given if each not in known):
         if kind is FurtherTable:
             raise InvalidInput(
                 f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}",
@@ -185,7 +186,7 @@ class Lookup:
         distinct = self.rows.column(column).unique().drop_null().to_pylist()
         if not distinct or len(distinct) > MAX_VALUES or not isinstance(distinct[0], str | int):
             raise InvalidInput(
-                f"the column {column!r} cannot be a domain, which has 1 to {MAX_VALUES:,} "
+                f"the column {column!r} cannot be a domain, which has 1 to {spell(MAX_VALUES)} "
                 "values: text, "
                 "whole numbers, or true and false",
                 field="values",
@@ -216,7 +217,7 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
         ) from None
     if len(rows) > MAX_LOOKUP_ROWS:
         raise InvalidInput(
-            f"the public table {declared.name!r} has more than {MAX_LOOKUP_ROWS:,} rows",
+            f"the public table {declared.name!r} has more than {spell(MAX_LOOKUP_ROWS)} rows",
             field="source",
         )
     counts = rows.column(key).value_counts()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, spell
 from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Cost, Spend
 from whosin.ledger.encoding import read_name
@@ -314,8 +314,8 @@ class Session:
         if self.share is not None and budget_state.debits:
             part = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
             self._note(
-                f"dataset {self.dataset!r} has ε = {budget_state.spendable:.6g} left, and this "
-                f"session takes {part:.6g} of it"
+                f"dataset {self.dataset!r} has ε = {spell(budget_state.spendable)} left, and this "
+                f"session takes {spell(part)} of it"
             )
 
     def _check_registered(self) -> None:

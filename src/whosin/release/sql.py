@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, at, spell
 from whosin.extras import require_extras
 from whosin.release.conditions import MAX_CONDITION_LENGTH, check_size
 from whosin.release.contribution_bounds import eligible_rows
@@ -126,7 +126,8 @@ def _parse_select(text: object) -> Any:
         )
     if len(text) > MAX_CONDITION_LENGTH:
         raise refuse_statement(
-            f"sql has {len(text):,} characters; at most {MAX_CONDITION_LENGTH:,} are read",
+            f"sql has {spell(len(text))} characters; at most {spell(MAX_CONDITION_LENGTH)} are "
+            "read",
             len(text),
         )
     try:

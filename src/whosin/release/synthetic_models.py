@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from whosin import isolation
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.isolation import TaskLimits
 from whosin.marginals.estimation import Measurement
@@ -320,8 +320,8 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
     cells = model_cells(sizes, sets)
     if cells > MAX_MODEL_CELLS:
         raise InvalidInput(
-            f"the model of these tables would have {cells:,} cells; at most {MAX_MODEL_CELLS:,} "
-            "fit",
+            f"the model of these tables would have {spell(cells)} cells; at most "
+            f"{spell(MAX_MODEL_CELLS)} fit",
             field=field,
             value=cells,
             hint="choose = true keeps it small",

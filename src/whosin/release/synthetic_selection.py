@@ -24,7 +24,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
@@ -240,7 +240,7 @@ class Adaptive:
         """What costs a share."""
         if too_many(workload):
             raise InvalidInput(
-                f'choose = "{cls.name}" would have more than {MAX_CANDIDATES:,} tables to '
+                f'choose = "{cls.name}" would have more than {spell(MAX_CANDIDATES)} tables to '
                 "choose from",
                 field="choose",
                 value=cls.name,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value, shorten
+from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, read_ranged
 from whosin.ledger import Ledger
 from whosin.ledger.budget import Cost, describe_promise
@@ -123,7 +123,7 @@ class SynthesisPlan:
             spreads += self.way.spreads
             tables = f"{len(self.tables)} columns and {self.way.words()}"
         ends = dict.fromkeys((min(spreads), max(spreads)))
-        about = " to ".join(f"{spread:.4g}" for spread in ends)
+        about = " to ".join(f"{spell(spread, 4)}" for spread in ends)
         return f"{tables}, {kind} {about}"
 
     def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
@@ -223,7 +223,7 @@ def plan_learning(
     if length is not None and length * len(columns) > MAX_VALUES:
         most = MAX_VALUES // len(columns)
         raise InvalidInput(
-            f"length is {length:,}; {len(columns)} columns allow at most {most:,} rows",
+            f"length is {spell(length)}; {len(columns)} columns allow at most {spell(most)} rows",
             field="length",
             value=length,
         )

@@ -6,11 +6,9 @@ Contract: a claim is "refuted" or "not refuted", never confirmed; bounds say "at
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from whosin.audit import (
     Audit,
@@ -22,18 +20,26 @@ from whosin.audit import (
     SyntheticAudit,
     TrainingAudit,
 )
-from whosin.beliefs import format_percent, posterior
+from whosin.beliefs import posterior
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
-from whosin.exact import exp_up, format_typed, rational
+from whosin.exact import exp_up, format_percent, format_typed, rational
 from whosin.report.charts import CHART_COLOURS, belief_chart, rows_chart
-from whosin.report.terminal import facts_table
-from whosin.report.text import printable_name
+from whosin.report.document import (
+    Document,
+    Paragraph,
+    Strong,
+    Words,
+    list_facts,
+    make_document,
+)
+from whosin.report.numbers import format_at_least, format_count, format_fixed, format_general
 
 SHOWN_RATES = (0.1, 0.01, 0.001)
+Facts = Iterator[tuple[Words, Words]]
 
 
-def print_audit(
+def describe_audit(
     bounds: AuditBounds,
     name: str,
     claim: float | None,
@@ -43,91 +49,99 @@ def print_audit(
     *,
     exact: dict[str, float] | None = None,
     undecided: str | None = None,
-) -> None:
+) -> Document:
     """The bounds, the witness and what becomes of the claim."""
-    console = Console(highlight=False)
-    console.print(
-        f"[bold]What {printable_name(name)} leaks[/bold], with {bounds.confidence:.6g} confidence",
-        soft_wrap=True,
+    confidence = f", with {format_general(bounds.confidence)} confidence"
+    facts = [*_bound_facts(bounds, exact), _belief_fact(bounds, claim, prior, plan)]
+    notes = [f"Note: {each}." for each in getattr(bounds, "notes", ())]
+    if plan is not None:
+        notes.append(f"The plan: whoever is looking {plan.target.words()}.")
+    return make_document(
+        "",
+        Paragraph((Strong(f"What {name} leaks"), confidence)),
+        list_facts(*facts, *_list_counts(bounds)),
+        *notes,
+        *([] if claim is None else _claim_lines(bounds, claim, refuted, undecided)),
     )
-    table = facts_table()
-    delta = f" (granting δ = {bounds.delta:g})" if bounds.delta else ""
-    table.add_row("ε", f"[bold]at least {_format_down(bounds.epsilon)}[/bold]{delta}")
+
+
+def _bound_facts(bounds: AuditBounds, exact: dict[str, float] | None) -> Facts:
+    delta = f" (granting δ = {format_general(bounds.delta)})" if bounds.delta else ""
+    yield "ε", (Strong(f"at least {format_at_least(bounds.epsilon)}"), delta)
     if exact is not None:
-        table.add_row("", f"{_format_digits(exact['pair'])} by computation, for these inputs")
-        table.add_row(
-            "", f"{_format_digits(exact['epsilon'])} by computation, over all neighbouring inputs"
-        )
+        yield "", f"{format_fixed(exact['pair'], 4)} by computation, for these inputs"
+        most = format_fixed(exact["epsilon"], 4)
+        yield "", f"{most} by computation, over all neighbouring inputs"
     if bounds.epsilon == 0:
-        table.add_row("", "nothing was shown")
-    table.add_row("a small belief", f"grows at least × {_format_down(bounds.gamma)}")
-    after = format_percent(bounds.posterior(prior), "down")
+        yield "", "nothing was shown"
+    yield "a small belief", f"grows at least × {format_at_least(bounds.gamma)}"
+
+
+def _belief_fact(
+    bounds: AuditBounds, claim: float | None, prior: float, plan: Plan | None
+) -> tuple[str, str]:
     promised = ""
     if plan is not None and claim is not None:
         most = format_percent(posterior(exp_up(min(claim, 700.0)), rational(prior)), "up")
-        promised = f" (the plan: to at most {most}, but for δ)" if bounds.delta else ""
-        promised = promised or f" (the plan: to at most {most})"
-    table.add_row(f"from {format_percent(prior, 'up')}", f"to at least {after} sure{promised}")
-    _rows(bounds, table)
-    console.print(table)
-    for note in getattr(bounds, "notes", ()):
-        console.print(f"Note: {note}.")
-    if plan is not None:
-        console.print(f"The plan: whoever is looking {plan.target.words()}.")
-    if claim is not None:
-        claimed = f"ε ≤ {_format_claim(claim, refuted)}" + (
-            f", δ = {bounds.delta:g}" if bounds.delta else ""
+        promised = f" (the plan: to at most {most}{', but for δ' if bounds.delta else ''})"
+    after = format_percent(bounds.posterior(prior), "down")
+    return f"from {format_percent(prior, 'up')}", f"to at least {after} sure{promised}"
+
+
+def _claim_lines(
+    bounds: AuditBounds, claim: float, refuted: bool | None, undecided: str | None
+) -> Iterator[Paragraph]:
+    delta = f", δ = {format_general(bounds.delta)}" if bounds.delta else ""
+    said = f"The claim ε ≤ {_format_claim(claim, refuted)}{delta} is"
+    if refuted:
+        by = "these guesses" if isinstance(bounds, TrainingAudit | OneRun) else "this event"
+        yield Paragraph((f"{said} ", Strong("refuted"), f" by {by}."))
+    elif undecided is not None:
+        yield Paragraph(f"{said} undecided: {undecided}.")
+    else:
+        yield Paragraph(
+            f"{said} not refuted. That is no proof of privacy: other inputs, events or more "
+            "samples may show more."
         )
-        if refuted:
-            by = "these guesses" if isinstance(bounds, TrainingAudit | OneRun) else "this event"
-            console.print(f"The claim {claimed} is [bold]refuted[/bold] by {by}.")
-        elif undecided is not None:
-            console.print(f"The claim {claimed} is undecided: {undecided}.", soft_wrap=True)
-        else:
-            console.print(
-                f"The claim {claimed} is not refuted. That is no proof of privacy: other inputs, "
-                "events or more samples may show more.",
-                soft_wrap=True,
+        needed = bounds.samples_to_refute(claim) if isinstance(bounds, Audit) else None
+        if needed is not None:
+            power = 10 ** (len(str(needed)) - 1)
+            rounded = format_count(math.ceil(needed / power) * power)
+            yield Paragraph(
+                f"The frequencies seen speak against it; about {rounded} samples may tell."
             )
-            needed = bounds.samples_to_refute(claim) if isinstance(bounds, Audit) else None
-            if needed is not None:
-                power = 10 ** (len(str(needed)) - 1)
-                rounded = math.ceil(needed / power) * power
-                console.print(
-                    f"The frequencies seen speak against it; about {rounded:,} samples may tell.",
-                    soft_wrap=True,
-                )
 
 
 @singledispatch
-def _rows(bounds: AuditBounds, table: Table) -> None:
+def _list_counts(bounds: AuditBounds) -> Facts:
     """What this kind of audit counted."""
+    return iter(())
 
 
-@_rows.register
-def _(audit: Audit, table: Table) -> None:
+@_list_counts.register
+def _(audit: Audit) -> Facts:
     if audit.pattern is not None:
-        table.add_row("inputs", printable_name(audit.pattern))
-    table.add_row("with", _format_value(audit.with_))
-    table.add_row("without", _format_value(audit.without))
+        yield "inputs", str(audit.pattern)
+    yield "with", _format_value(audit.with_)
+    yield "without", _format_value(audit.without)
     if audit.epsilon > 0:
-        _rows_of_counts(table, audit.counts)
+        yield from _event_facts(audit.counts)
     if not audit.float_bits:
-        table.add_row("floats", "apart from their bits")
+        yield "floats", "apart from their bits"
     if audit.timing:
-        table.add_row("time", "counts as a part of each output: so long did its call take")
-    table.add_row("samples", f"{audit.samples:,} of each input, all stages together")
+        yield "time", "counts as a part of each output: so long did its call take"
+    yield "samples", f"{audit.samples:,} of each input, all stages together"
 
 
-def _rows_of_counts(table: Table, counts: tuple[EventCount, ...]) -> None:
+def _event_facts(counts: tuple[EventCount, ...]) -> Facts:
     for index, count in enumerate(counts):
-        table.add_row(_event_label(index, count, len(counts)), printable_name(count.event))
+        yield _event_label(index, count, len(counts)), str(count.event)
         for side, hits, trials in (
             ("with", count.with_hits, count.trials),
             ("without", count.without_hits, count.others),
         ):
             seen = f"{hits:,} of {trials:,} fresh draws {side} ({hits / trials:.4g})"
-            table.add_row("", seen)
+            yield "", seen
 
 
 def _event_label(index: int, count: EventCount, of: int) -> str:
@@ -144,128 +158,119 @@ REPLACED_SENTENCE = (
 )
 
 
-@_rows.register
-def _(scores: Scores, table: Table) -> None:
-    table.add_row("neighbours", REPLACED_SENTENCE)
+@_list_counts.register
+def _(scores: Scores) -> Facts:
+    yield "neighbours", REPLACED_SENTENCE
     if scores.epsilon > 0:
-        _rows_of_counts(table, scores.counts)
+        yield from _event_facts(scores.counts)
     for fpr in SHOWN_RATES:
         try:
             rate = scores.tpr_at(fpr)
         except InvalidInput:
-            table.add_row(f"TPR at {fpr:g} FPR", "too few non-members to tell")
+            yield f"TPR at {fpr:g} FPR", "too few non-members to tell"
             continue
         words = f"{rate.tpr:.4f} (between {rate.low:.4f} and {rate.high:.4f})"
-        table.add_row(f"TPR at {fpr:g} FPR", words)
+        yield f"TPR at {fpr:g} FPR", words
 
 
-@_rows.register
-def _(audit: SyntheticAudit, table: Table) -> None:
+@_list_counts.register
+def _(audit: SyntheticAudit) -> Facts:
     rows = len(audit.membership.members), len(audit.membership.non_members)
-    table.add_row("rows", f"{rows[0]:,} behind the table, {rows[1]:,} others")
-    table.add_row("neighbours", REPLACED_SENTENCE)
-    table.add_row("columns", f"{audit.numbers} of numbers, {audit.words} of words")
-    table.add_row("score", f"{audit.score}, the best of several, which is paid for")
+    yield "rows", f"{rows[0]:,} behind the table, {rows[1]:,} others"
+    yield "neighbours", REPLACED_SENTENCE
+    yield "columns", f"{audit.numbers} of numbers, {audit.words} of words"
+    yield "score", f"{audit.score}, the best of several, which is paid for"
     for risk in audit.risks:
         if not risk.trials:
-            table.add_row(risk.name, "nothing to guess by")
+            yield risk.name, "nothing to guess by"
             continue
         words = f"{risk.hits} of {risk.trials} guesses, {risk.control_hits} on others"
-        of = "" if risk.column is None else f" of {printable_name(risk.column)}"
-        table.add_row(
-            risk.name + of, f"{words}: a risk of at least {format_percent(risk.low, 'down')}"
-        )
+        of = "" if risk.column is None else f" of {risk.column}"
+        yield risk.name + of, f"{words}: a risk of at least {format_percent(risk.low, 'down')}"
     verdict = "would pass" if audit.closest_passes else "would not pass"
     words = f"{audit.closest[0]:.4g}, of others {audit.closest[1]:.4g}: {verdict}"
-    table.add_row("closest record", f"{words}, which proves nothing")
+    yield "closest record", f"{words}, which proves nothing"
 
 
-@_rows.register
-def _(audit: TrainingAudit, table: Table) -> None:
+@_list_counts.register
+def _(audit: TrainingAudit) -> Facts:
     kind = "" if audit.kind == "rows" else f" ({audit.kind})"
-    table.add_row("canaries", f"{audit.canaries:,}{kind}, each in with probability 1/2")
+    yield "canaries", f"{audit.canaries:,}{kind}, each in with probability 1/2"
     failed = f"; {audit.failed} fits failed" if audit.failed else ""
-    table.add_row("trainings", f"{audit.runs} attacked, {audit.shadows} shadows{failed}")
-    table.add_row("attack", f"{audit.attack}, chosen on the shadows" if audit.shadows else "plain")
-    _guess_rows(audit.run, table)
+    yield "trainings", f"{audit.runs} attacked, {audit.shadows} shadows{failed}"
+    yield "attack", f"{audit.attack}, chosen on the shadows" if audit.shadows else "plain"
+    yield from _guess_facts(audit.run)
     for fpr, tpr in audit.seen:
-        table.add_row(f"TPR at {fpr:g} FPR", f"{tpr:.4f} as seen")
+        yield f"TPR at {fpr:g} FPR", f"{tpr:.4f} as seen"
 
 
-@_rows.register
-def _(run: OneRun, table: Table) -> None:
+@_list_counts.register
+def _(run: OneRun) -> Facts:
     low, high = run.rates
-    table.add_row("canaries", f"{run.canaries:,}")
-    rates = f"declared {run.rate:.6g}; the inclusion bits leave {low:.3g} to {high:.3g}"
+    yield "canaries", f"{run.canaries:,}"
+    rates = f"declared {run.rate:g}; the inclusion bits leave {low:.3g} to {high:.3g}"
     if low < high:
-        table.add_row("rate of inclusion", rates)
+        yield "rate of inclusion", rates
     else:
-        table.add_row("rate of inclusion", f"{run.rate:.6g}, known")
-    _guess_rows(run, table)
+        yield "rate of inclusion", f"{run.rate:g}, known"
+    yield from _guess_facts(run)
 
 
-def _guess_rows(run: OneRun, table: Table) -> None:
+def _guess_facts(run: OneRun) -> Facts:
     sides = ("guesses", run.both), ("in guesses", run.inside), ("out guesses", run.outside)
     for label, guesses in sides:
         if not guesses.tried:
-            table.add_row(label, "none: no scores stand apart from the others")
+            yield label, "none: no scores stand apart from the others"
             continue
         most = max(
             zip(guesses.tried, guesses.right, strict=True),
             key=lambda pair: (pair[1] - pair[0] / 2) / math.sqrt(pair[0]),
         )
-        table.add_row(label, f"of the {most[0]:,} surest {most[1]:,} were right")
+        yield label, f"of the {most[0]:,} surest {most[1]:,} were right"
 
 
-def print_curve_run(
+def describe_curve_run(
     run: CurveRun, claim: float | None, refuted: bool | None, undecided: str | None
-) -> None:
+) -> Document:
     """A bound on μ, and what becomes of a claim."""
-    console = Console(highlight=False)
-    console.print(f"[bold]What the run leaks[/bold], with {run.confidence:.6g} confidence")
-    table = facts_table()
-    table.add_row("μ", f"[bold]at least {_format_down(run.mu)}[/bold]")
-    for delta in (1e-5, 1e-6):
-        table.add_row(
-            "", f"ε at least {_format_down(run.epsilon(delta))} at δ = {delta:g}, if Gaussian"
-        )
-    table.add_row("canaries", f"{run.canaries:,}, of which {run.chosen_on:,} chose the guesses")
-    sides = {"both": "in or out", "in": "in", "out": "out"}
-    words = (
-        f"of the {run.test.tried:,} surest ({sides[run.test.side]}) {run.test.right:,} were right"
-    )
-    table.add_row("guesses", words)
-    console.print(table)
-    if claim is None:
-        return
-    said = f"The claim μ ≤ {_format_claim(claim, refuted)} is"
+    said: Words = f"The claim μ ≤ {_format_claim(claim or 0.0, refuted)} is"
     if refuted:
-        console.print(f"{said} [bold]refuted[/bold].")
+        said = (f"{said} ", Strong("refuted"), ".")
     elif undecided is not None:
-        console.print(f"{said} undecided: {undecided}.", soft_wrap=True)
+        said = f"{said} undecided: {undecided}."
     else:
-        console.print(f"{said} not refuted, which is no proof of privacy.")
+        said = f"{said} not refuted, which is no proof of privacy."
+    confidence = f", with {run.confidence:.6g} confidence"
+    return make_document(
+        "",
+        Paragraph((Strong("What the run leaks"), confidence)),
+        list_facts(*_curve_facts(run)),
+        *([] if claim is None else [Paragraph(said)]),
+    )
+
+
+def _curve_facts(run: CurveRun) -> Facts:
+    yield "μ", (Strong(f"at least {format_at_least(run.mu)}"),)
+    for delta in (1e-5, 1e-6):
+        least = format_at_least(run.epsilon(delta))
+        yield "", f"ε at least {least} at δ = {delta:g}, if Gaussian"
+    chosen = format_count(run.chosen_on)
+    yield "canaries", f"{run.canaries:,}, of which {chosen} chose the guesses"
+    side = {"both": "in or out", "in": "in", "out": "out"}[run.test.side]
+    tried, right = format_count(run.test.tried), format_count(run.test.right)
+    yield "guesses", f"of the {tried} surest ({side}) {right} were right"
 
 
 def _format_value(value: object) -> str:
     if isinstance(value, frozenset):
-        return ", ".join(sorted(printable_name(who) for who in value)) or "nobody"
-    text = printable_name(value)
+        return ", ".join(sorted(str(who) for who in value)) or "nobody"
+    text = str(value)
     return text if len(text) <= 200 else text[:197] + "…"
 
 
 def _format_claim(claim: float, refuted: bool | None) -> str:
     """A claim with the digits that it was given; what is refuted is not said larger."""
     return format_typed(claim, "down" if refuted else "up")
-
-
-def _format_down(value: float) -> str:
-    """Four digits after the point, rounded down."""
-    return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
-
-
-def _format_digits(value: float) -> str:
-    return "∞" if value == math.inf else f"{value:.4f}"
 
 
 def audit_chart(bounds: AuditBounds, claim: float | None) -> Any:
@@ -278,7 +283,7 @@ def audit_chart(bounds: AuditBounds, claim: float | None) -> Any:
         name = f"what the claim ε = {claim:.4g} allows"
         curves.append(("+", name, lambda p: float(posterior(allowed, p))))
     curves.append(("·", "before", lambda p: p))
-    label = f"shown by the audit, at {bounds.confidence:.0%} confidence: at least"
+    label = f"shown by the audit, at {format_percent(bounds.confidence)} confidence: at least"
     curves.append(("●", label, lambda p: bounds.posterior(p)))
     return belief_chart(curves, (0.0, 1.0), "How sure someone can become")
 
@@ -309,7 +314,8 @@ def rate_chart(scores: Scores) -> Any:
         x=x, y=altair.Y("tpr:Q", scale=scale, title=y_title)
     )
     title = f"An attack on {len(scores.members):,} members and {len(scores.non_members):,} others"
-    subtitle = f"bounds hold together with {scores.confidence:.0%} confidence; dashed: guessing"
+    sure = format_percent(scores.confidence)
+    subtitle = f"bounds hold together with {sure} confidence; dashed: guessing"
     return altair.layer(band, guess, line).properties(
         title=altair.Title(title, subtitle=subtitle), width=460, height=360
     )

@@ -1,74 +1,96 @@
-"""A plan in plain words, for three audiences, with its pictures."""
+"""Cards: a plan in plain words with its pictures, and a dataset's budget state and history."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs, families
-from whosin.beliefs import format_percent
-from whosin.calibration import Plan, Process, ProcessPlan, Profile
+from whosin.calibration import Plan, ProcessPlan, Profile
 from whosin.calibration.base import Target
 from whosin.calibration.plan import FAILURE_FACTOR
-from whosin.errors import UnknownName
 from whosin.exact import (
     Number,
     exact_fraction,
     exp_up,
     format_decimals,
     format_figures,
+    format_percent,
     format_typed,
     log_up,
     rational,
 )
-from whosin.ledger.budget import Budget
-from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.report.terminal import AFTER, BEFORE, NEVER, Curve, Marks, format_short, per_thousand
+from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
+from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
+from whosin.report.document import (
+    Chart,
+    Document,
+    Marks,
+    Paragraph,
+    Strong,
+    TextSection,
+    Theorems,
+    Words,
+    make_document,
+    make_section,
+    make_table,
+    note,
+)
+from whosin.report.numbers import (
+    format_epsilon,
+    format_fixed,
+    format_general,
+    format_plural,
+    format_short,
+    per_thousand,
+    rounding_side,
+)
 
 if TYPE_CHECKING:
-    from whosin.report.explanation import Explanation, Reading, Sufficiency
+    from whosin.calibration.planning import ChainPlan
+    from whosin.report.terminal import Curve
 
-EXAMPLE, ACCUSED, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
+EXAMPLE_PRIOR, EXAMPLE_FPR, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
 """How sure someone was, and how many a test accuses by mistake, where nobody says."""
+PEOPLE_HEADING, FALLBACK_HEADING = "Out of 1,000 people", "If they know more than assumed"
 NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of a card: a heading with its sentences."""
-
-    title: str
-    lines: tuple[str, ...]
-    marks: Marks | None = None
-    """A picture of people, ten to a mark."""
+def describe_plan(plan: Plan) -> Document:
+    """A plan's card, its pictures and its theorems."""
+    reasons = make_section("", *plan_charts(plan), Theorems(plan.theorems))
+    return Document("", (*plan_card(plan), reasons))
 
 
-def plan_card(plan: Plan) -> list[Section]:
+def plan_card(plan: Plan) -> list[TextSection]:
     """The sections of a plan's card."""
     sections = [
-        Section("Who is looking", (describe_adversary(plan.family),)),
-        Section("What is promised", _promise_lines(plan)),
-        Section("What that takes", tuple(_cost_lines(plan))),
+        make_section("Who is looking", describe_adversary(plan.family)),
+        make_section("What is promised", *_promise_lines(plan)),
+        make_section("What that takes", *_cost_lines(plan)),
         _thousand_people(plan),
-        Section("Compared with plain differential privacy", (_baseline_text(plan),)),
-        Section("If they know more than assumed", tuple(_fallback_lines(plan))),
+        make_section("Compared with plain differential privacy", _baseline_text(plan)),
+        make_section(FALLBACK_HEADING, *_fallback_lines(plan)),
     ]
+    shared = ""
     if plan.composes and plan.delta:
         shared = (
             "Several releases may share this promise when together they are within that (ε, δ), "
             "which is what a ledger sees to."
         )
-        sections.append(Section("More than one release", (shared,)))
-    if not plan.composes:
-        reason = (
+    elif not plan.composes:
+        shared = (
             "This promise is for one release: levels of this kind do not add up. A second release "
             "needs a plan of its own for both together."
         )
-        sections.append(Section("More than one release", (reason,)))
-    return sections
+    return [*sections, make_section("More than one release", shared)] if shared else sections
 
 
 def describe_adversary(family: families.Family) -> str:
@@ -87,11 +109,12 @@ def _promise_lines(plan: Plan) -> tuple[str, ...]:
 def describe_delta(plan: Plan) -> list[str]:
     """What a δ means in a plan, in a sentence; none without a δ."""
     if is_dp(plan) and plan.target.averages:
-        return [f"It does not fail: δ = {plan.delta:g} is counted in."]
+        return [f"It does not fail: δ = {format_general(plan.delta)} is counted in."]
     if is_dp(plan):
-        return [f"That is (ε, δ)-differential privacy with δ = {plan.delta:g}."]
+        return [f"That is (ε, δ)-differential privacy with δ = {format_general(plan.delta)}."]
     if plan.delta:
-        may = f"It may fail with probability {plan.delta:g}, given that the person is in."
+        chance = format_general(plan.delta)
+        may = f"It may fail with probability {chance}, given that the person is in."
         return [may, *known_size(plan)]
     return []
 
@@ -112,10 +135,10 @@ def known_size(plan: Plan) -> list[str]:
 
 def budget_words(plan: Plan) -> str:
     """What a plan allows in all, as differential privacy; that its δ is not the plan's."""
-    delta = f", δ = {plan.dp_delta:.3g}" if plan.dp_delta else ""
+    delta = f", δ = {format_general(plan.dp_delta, 3)}" if plan.dp_delta else ""
     of_promise = ""
     if plan.dp_delta and plan.dp_delta != plan.delta:
-        of_promise = f"; the promise itself may fail with {plan.delta:g}"
+        of_promise = f"; the promise itself may fail with {format_general(plan.delta)}"
     return f"ε = {format_figures(plan.epsilon, 6, 'down')}{delta} ({plan.relation}{of_promise})"
 
 
@@ -130,11 +153,12 @@ def _cost_lines(plan: Plan) -> list[str]:
         lines = [f"An ({level}) release ({plan.relation})."]
         if plan.dp_delta != plan.delta:
             lines.append(
-                f"Its δ is smaller than {plan.delta:g}, with which the promise may fail: a promise "
-                "about beliefs fails more often than differential privacy does (T18)."
+                f"Its δ is smaller than {format_general(plan.delta)}, with which the promise may "
+                "fail: a promise about beliefs fails more often than differential privacy does "
+                "(T18)."
             )
     else:
-        level = format_decimals(plan.epsilon, 4, "down")
+        level = format_epsilon(plan.epsilon)
         lines = [f"ε = {level} between neighbouring data ({plan.relation})."]
     if is_dp(plan):
         lines.append("It bounds no belief by itself: for that ask for a posterior or a γ (T18).")
@@ -157,12 +181,12 @@ def _cost_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def _thousand_people(plan: Plan) -> Section:
+def _thousand_people(plan: Plan) -> TextSection:
     """The promise as people out of 1,000: a belief, unless only tests are bounded, and a test."""
     from whosin.curves import tradeoff
 
     rates = promised_rates(plan.target)
-    accused = ACCUSED if rates is None else rates[0]
+    accused = EXAMPLE_FPR if rates is None else rates[0]
     reached = float(tradeoff(plan).tpr(accused))
     test = (
         f"A test that accuses {per_thousand(float(accused))} of 1,000 people who are not in "
@@ -170,18 +194,18 @@ def _thousand_people(plan: Plan) -> Section:
     )
     if is_dp(plan) and plan.target.averages:
         marks = Marks.of(float(accused), reached, "by guessing", "by the best test")
-        return Section("Out of 1,000 people", (test,), marks)
+        return make_section(PEOPLE_HEADING, test, marks)
     low, high = plan.beliefs
-    prior = min(max(EXAMPLE, low), high)
+    prior = min(max(EXAMPLE_PRIOR, low), high)
     after = plan_curves(plan)[-1][2](float(prior))
     fails = float(plan.failure if is_dp(plan) else plan.delta)
-    but = f", but for a probability of {fails:g}" if fails else ""
+    but = f", but for a probability of {format_general(fails)}" if fails else ""
     belief = (
         f"Of 1,000 people about whom someone was {format_percent(prior, 'down')} sure, "
         f"{per_thousand(float(prior))} are in. Afterwards that someone can be as sure as if "
         f"{per_thousand(after)} were, and no surer{but}."
     )
-    return Section("Out of 1,000 people", (belief, test), Marks.of(float(prior), after))
+    return make_section(PEOPLE_HEADING, belief, test, Marks.of(float(prior), after))
 
 
 def promised_rates(target: Target) -> tuple[Fraction, Fraction] | None:
@@ -217,18 +241,19 @@ def _through_a_ledger(plan: Plan) -> str:
 def _baseline_text(plan: Plan) -> str:
     base = plan.baseline_epsilon
     if base is None:
-        gamma = format_decimals(math.log(plan.gamma), 4, "down")
+        gamma = format_epsilon(math.log(plan.gamma))
         return (
             "No ε at all keeps this promise against every prior: bounding beliefs is what makes it "
             f"possible. The same γ = {format_short(plan.gamma, 'up')} would need ε = {gamma}."
         )
-    plain = f"ε = {format_decimals(base, 4, 'down')}"
+    plain = f"ε = {format_epsilon(base)}"
     if plan.delta:
         return f"Without bounds on beliefs or a failure probability: {plain}."
     ratio = plan.epsilon / base
     if abs(ratio - 1) < 1e-9:
         return f"The same: {plain}."
-    words = f"{ratio:.2f} times less noise" if ratio > 1 else f"{1 / ratio:.2f} times more noise"
+    times, which = (ratio, "less") if ratio > 1 else (1 / ratio, "more")
+    words = f"{format_fixed(times, 2)} times {which} noise"
     return f"Plain DP needs {plain} for the same target; this plan has {words}."
 
 
@@ -253,7 +278,7 @@ def _fallback_lines(plan: Plan) -> list[str]:
             lines.append(f"{each.family} ({each.words}): nothing is promised.")
         else:
             half = format_percent(beliefs.posterior(exact_fraction(each.gamma), HALF), "up")
-            but = f", but for the same {plan.delta:g}" if plan.delta else ""
+            but = f", but for the same {format_general(plan.delta)}" if plan.delta else ""
             lines.append(
                 f"{each.family} ({each.words}): γ = {format_short(each.gamma, 'up')}; "
                 f"from 50% to at most {half}{but}."
@@ -269,14 +294,14 @@ def plan_curves(plan: Plan) -> list[Curve]:
         ratio = exp_up(plan.epsilon)
         name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
-        name = f"{name}, but for a probability of {float(plan.failure):g}"
+        name = f"{name}, but for a probability of {format_general(float(plan.failure))}"
         ratio = ratio / (1 - 1 / FAILURE_FACTOR)
     result: list[Curve] = [("●", name, lambda p: _posterior_belief(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):
         plain = math.exp(plan.baseline_epsilon)
-        name = f"with plain DP for the same target (ε = {plan.baseline_epsilon:.3g})"
+        name = f"with plain DP for the same target (ε = {format_general(plan.baseline_epsilon, 3)})"
         result.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
     result.append(("·", "with no protection", lambda p: float(p > 0)))
     return result[::-1]
@@ -293,119 +318,7 @@ def _posterior_belief(ratio: Number, prior: float) -> float:
     return float(beliefs.posterior(ratio, rational(prior)))
 
 
-def draw_section(section: Section) -> list[str]:
-    """The picture of a section as lines of text, and what its marks mean."""
-    return [] if section.marks is None else [*section.marks.lines(), section.marks.words()]
-
-
-def card_text(sections: Sequence[Section]) -> str:
-    """A card as lines of text."""
-    blocks = [
-        "\n".join(
-            [section.title, *(f"  {line}" for line in (*section.lines, *draw_section(section)))]
-        )
-        for section in sections
-    ]
-    return "\n\n".join(blocks)
-
-
-# The same numbers for three audiences: a resident, an analyst, a data protection officer. Odds are
-# given as people out of 1,000.
-
-
-AUDIENCE_NAMES = ("resident", "analyst", "officer")
-AUDIENCES_EXAMPLE = Fraction(1, 10)
-"""How sure someone is before, where nobody says."""
-
-
-def check_audience(audience: str) -> str:
-    """The audience, if it is one."""
-    if audience not in AUDIENCE_NAMES:
-        raise UnknownName("--for", audience, AUDIENCE_NAMES)
-    return audience
-
-
-def audience_paragraphs(meaning: Explanation, audience: str) -> list[str]:
-    """What an ε allows, for an audience; a paragraph each."""
-    check_audience(audience)
-    reading = meaning.readings[0]
-    prior = AUDIENCES_EXAMPLE if AUDIENCES_EXAMPLE in meaning.priors else meaning.priors[0]
-    after = meaning.posterior(reading, prior)
-    said = {
-        "resident": _resident_paragraphs,
-        "analyst": _analyst_paragraphs,
-        "officer": _officer_paragraphs,
-    }[audience]
-    result = said(meaning, reading, prior, after)
-    if meaning.delta:
-        failing = per_thousand(meaning.failure)
-        chance = f"at most {failing} in 1,000"
-        if audience != "resident":
-            chance = format_typed(meaning.failure, "up")
-        result.append(f"This may fail with a probability of {chance}.")
-    return result
-
-
-def _resident_paragraphs(
-    meaning: Explanation, reading: Reading, prior: Fraction, after: float
-) -> list[str]:
-    before, most = per_thousand(float(prior)), per_thousand(after)
-    return [
-        f"Think of 1,000 people about whom someone is {format_percent(prior, 'down')} sure that "
-        "they are "
-        f"in the data: for {before} of them that is true.",
-        f"After the publication that someone can be as sure as if it were true for {most} of the "
-        f"1,000, and no surer. This holds for someone who {reading.words}.",
-        *(marks := Marks.of(float(prior), after)).lines(),
-        marks.words(),
-    ]
-
-
-def _analyst_paragraphs(
-    meaning: Explanation, reading: Reading, prior: Fraction, after: float
-) -> list[str]:
-    ratio, most = "without limit", format_percent(after, "up")
-    if reading.ratio < math.inf:
-        ratio = f"at most {format_figures(reading.ratio, 6, 'up')}"
-    return [
-        f"ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, {meaning.relation}: the likelihood "
-        f"ratio of any output is {ratio} for someone who {reading.words} ({reading.theorem}).",
-        f"A belief of {format_percent(prior, 'down')} becomes at most {most}: "
-        f"{per_thousand(after)} of "
-        f"1,000 instead of {per_thousand(float(prior))}.",
-        "Budgets add: two releases of this kind allow the square of the ratio.",
-    ]
-
-
-def _officer_paragraphs(
-    meaning: Explanation, reading: Reading, prior: Fraction, after: float
-) -> list[str]:
-    outside = [other for other in meaning.readings if other.ratio == math.inf]
-    return [
-        f"Risk: someone who {reading.words} and was {format_percent(prior, 'down')} sure that a "
-        "person is "
-        f"in the data becomes at most {format_percent(after, 'up')} sure ({per_thousand(after)} "
-        "of 1,000, "
-        f"before {per_thousand(float(prior))}).",
-        f"Measure: differential privacy, ε = {meaning.epsilon:g}, δ = {meaning.delta:g}, "
-        f"neighbours by {meaning.relation}. Ground: {reading.theorem}.",
-        "Not covered: someone who " + ", or who ".join(other.words for other in outside) + ".",
-        "Keep the ledger's history, and the list of everything that was published before.",
-    ]
-
-
-def print_words(meaning: Explanation, audience: str, verdict: Sufficiency | None = None) -> None:
-    """The words for an audience, in a terminal; then whether it is enough for a target."""
-    from textwrap import fill
-
-    for paragraph in [
-        *audience_paragraphs(meaning, audience),
-        *([] if verdict is None else verdict.words()),
-    ]:
-        print(paragraph if paragraph[0] in (BEFORE, AFTER, NEVER) else fill(paragraph, 88))
-
-
-# The two pictures of a plan or an ε: how sure anyone can become, and what the best test reaches.
+# The two pictures of a plan: how sure anyone can become, and what the best test reaches.
 # Which one comes first depends on the target: a target about rates is a point of the second.
 
 
@@ -413,17 +326,26 @@ BELIEFS_TITLE = "How sure anyone can become"
 RATES_TITLE = "How many of those who are in the best test recognises"
 
 
-def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Any]:
-    """Both pictures of a plan, the target's own first."""
+def plan_charts(plan: Plan, title: str = BELIEFS_TITLE) -> list[Chart]:
+    """Both pictures of a plan, the target's own first, which a terminal shows."""
     from whosin.curves import tradeoff
     from whosin.report.charts import belief_chart, rates_chart
+    from whosin.report.terminal import belief_plot, rates_plot
 
     allowed = plan.target.points if isinstance(plan.target, Profile) else ()
+    curves, band, promise = plan_curves(plan), belief_band(plan), promised_rates(plan.target)
+    rates_first = plan.target.averages
     pictures = [
-        belief_chart(plan_curves(plan), belief_band(plan), title, allowed),
-        rates_chart(tradeoff(plan), RATES_TITLE, promised_rates(plan.target)),
+        Chart(
+            lambda: belief_chart(curves, band, title, allowed),
+            None if rates_first else lambda width: belief_plot(curves, band, width),
+        ),
+        Chart(
+            lambda: rates_chart(tradeoff(plan), RATES_TITLE, promise),
+            (lambda width: rates_plot(tradeoff(plan), promise, width)) if rates_first else None,
+        ),
     ]
-    return pictures[::-1] if plan.target.averages else pictures
+    return pictures[::-1] if rates_first else pictures
 
 
 def process_chart(plan: ProcessPlan) -> Any:
@@ -431,25 +353,278 @@ def process_chart(plan: ProcessPlan) -> Any:
     from whosin.curves import tradeoff
     from whosin.report.charts import rates_chart
 
-    title = f"What the best test reaches after {describe_runs(plan.process)}"
+    title = f"What the best test reaches after {format_plural(plan.process.steps, 'step')}"
     return rates_chart(tradeoff(plan), title, promised_rates(plan.target))
 
 
-def describe_runs(process: Process) -> str:
-    """How often a process runs, in words."""
-    return "one step" if process.steps == 1 else f"{process.steps:,} steps"
+def describe_process(plan: ProcessPlan, delta: float) -> Document:
+    """The noise of a repeated process."""
+    process, target = plan.process, plan.target
+    fails = delta and not target.averages
+    but = f", but for a probability of {format_general(delta)}" if fails else ""
+    where = f" on a grid of {format_general(plan.grid)}" if plan.grid else ""
+    certified = (
+        f"certified: {target.measured_as} at most {format_figures(plan.bound, 6, 'up')}{where}"
+    )
+    return make_document(
+        "",
+        f"{process.steps} steps of {process.noise} noise, each seeing a person with probability "
+        f"{format_general(process.sample_rate)}",
+        Paragraph(("Noise multiplier: ", Strong(format_decimals(plan.multiplier, 4, "up")))),
+        f"An adversary {target.words()}{but}.",
+        note(certified),
+        Theorems(plan.theorems),
+    )
 
 
-def explanation_chart(
-    meaning: Explanation,
-    verdict: Sufficiency | None = None,
-    band: tuple[Fraction, Fraction] | None = None,
-) -> Any:
-    """An ε in beliefs; in rates, where it is held against a target about them."""
-    from whosin.report.charts import belief_chart, rates_chart
+def describe_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> Document:
+    """Noise for a series beside what plain DP and group privacy would add."""
+    most, rounded = "" if plan.exact else "at most ", rounding_side(plan.exact)
+    lines: list[tuple[Words, float, str]] = [
+        (
+            "differential privacy",
+            plan.plain_scale,
+            f"{most}{format_decimals(plan.plain_leakage, 4, rounded)}",
+        ),
+        (
+            (Strong("this plan"),),
+            plan.scale,
+            f"{most}{format_decimals(plan.leakage, 4, rounded)}",
+        ),
+        ("group privacy", plan.group_scale, f"at most {format_decimals(plan.epsilon, 4, 'up')}"),
+    ]
+    cells = [
+        (name, format_figures(scale, 4, "up"), leaks, f"±{format_general(scale * math.log(20), 4)}")
+        for name, scale, leaks in lines
+    ]
+    numbers = ("Laplace scale", "what a row leaks", "95% of answers within")
+    return make_document(
+        f"A {query} over {rows} rows that depend on each other",
+        f"Whoever is looking {promise}: ε = {format_epsilon(plan.epsilon)}.",
+        make_table(("noise", *numbers), cells, right=numbers),
+        Theorems(("T14",)),
+    )
 
-    title = f"What {meaning.numbers} means"
-    if verdict is not None and verdict.target.averages:
-        return rates_chart(meaning.tests(), title, promised_rates(verdict.target))
-    low, high = (float(end) for end in band or (0, 1))
-    return belief_chart(meaning.curves(), (low, high), title)
+
+# What a dataset's ledger says of it.
+
+
+STATE_SENTENCES = {
+    "open": "open",
+    "closed": "closed: no further answers",
+    "complete": "complete: it had a release that allows no other",
+}
+NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
+"""Kinds of entries that say what they are."""
+
+
+def describe_budget_state(budget_state: BudgetState) -> Document:
+    """Where a dataset stands."""
+    return Document("", tuple(budget_state_card(budget_state)))
+
+
+def describe_budget_states(
+    records: Sequence[tuple[BudgetState, Sequence[Entry]]], entries: bool = False
+) -> Document:
+    """Where datasets stand, with their histories if asked for."""
+    if not records:
+        return make_document("", "The ledger has no datasets.")
+    sections = []
+    for budget_state, history in records:
+        first, *others, last = budget_state_card(budget_state)
+        if entries:
+            rows = [entry_row(entry, budget_state.budget.relation) for entry in history]
+            table = make_table(("", "when", "who", "what", "cost"), rows)
+            last = replace(last, parts=(*last.parts, table))
+        sections += [replace(first, level=2), *others, last]
+    return Document("", tuple(sections))
+
+
+def budget_state_card(budget_state: BudgetState) -> list[TextSection]:
+    """The sections of a dataset's page."""
+    return [
+        make_section(budget_state.dataset, *_budget_lines(budget_state)),
+        make_section("What all answers together allow", *belief_lines(budget_state)),
+        make_section("History", history_line(budget_state)),
+    ]
+
+
+def _budget_lines(budget_state: BudgetState) -> list[str]:
+    lines = [f"Budget: {budget_words(budget_state.plan)}.", *_unit_lines(budget_state)]
+    if not budget_state.debits:
+        lines.append("Nothing has been spent.")
+    elif budget_state.epsilon == math.inf:
+        lines.append("Spent: all of it, on a release of its own.")
+    else:
+        read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
+        count = format_plural(budget_state.debits, "debit")
+        lines.append(f"Spent: ε = {_spent_text(budget_state)} in {count}{read}.")
+    if budget_state.state == "open":
+        alone = " It allows one answer only." if budget_state.budget.alone else ""
+        gaussian = (
+            f"; or ρ = {format_figures(budget_state.spendable_rho, 6, 'down')} of Gaussian noise"
+        )
+        rho = gaussian if budget_state.budget.rho else ""
+        lines.append(f"Left: ε = {format_figures(budget_state.spendable, 6, 'down')}{rho}.{alone}")
+    lines.append(f"State: {STATE_SENTENCES[budget_state.state]}.")
+    return [*lines, *_suspension_lines(budget_state)]
+
+
+def _spent_text(budget_state: BudgetState) -> str:
+    """What was spent; never more than the budget, which is printed rounded down, if it is not."""
+    text, whole = (
+        format_short(budget_state.epsilon),
+        format_figures(budget_state.plan.epsilon, 6, "down"),
+    )
+    return (
+        whole
+        if budget_state.epsilon <= budget_state.plan.epsilon and _is_above(text, whole)
+        else text
+    )
+
+
+def _is_above(text: str, other: str) -> bool:
+    return Fraction(text.rpartition("≈")[2].strip()) > Fraction(other)
+
+
+def _suspension_lines(budget_state: BudgetState) -> list[str]:
+    """That an engine failed, where one did, and what follows."""
+    if not budget_state.suspensions and not budget_state.suspended:
+        return []
+    times = "once" if budget_state.suspensions == 1 else f"{budget_state.suspensions} times"
+    now = (
+        ": nothing is answered until its curator has looked, and lets it go on with whosin "
+        "ledger resume."
+        if budget_state.suspended
+        else "; its curator let it go on."
+    )
+    word = "Suspended" if budget_state.suspended else "It was suspended"
+    return [f"{word}{now} An engine failed after a debit {times}."]
+
+
+def _unit_lines(budget_state: BudgetState) -> list[str]:
+    """Whose rows the budget is for, where that was said."""
+    if budget_state.registered is None:
+        return []
+    kept = budget_state.registered.registration
+    rows = format_plural(kept.max_rows_per_group, "row")
+    groups = format_plural(kept.max_groups, "group")
+    verb = "counts" if kept.max_rows_per_group == 1 else "count"
+    return [f"Privacy unit: {kept.privacy_unit!r}; at most {rows} in {groups} {verb}."]
+
+
+def belief_lines(budget_state: BudgetState) -> list[str]:
+    """How sure the plan's adversary can have become from all answers so far."""
+    plan = budget_state.plan
+    lines = [describe_adversary(plan.family)]
+    if not budget_state.debits:
+        return [*lines, "So far they have learned nothing from here."]
+    if budget_state.by_itself:
+        return [*lines, f"Whoever that is {plan.target.words()}.", *_failure_lines(budget_state)]
+    if math.isinf(budget_state.ratio):
+        return [*lines, "Nothing is promised."]
+    low, high = plan.beliefs
+    priors = [p for p in (low, (low + high) / 2, high) if 0 < p < 1]
+    moves = [
+        f"from {format_percent(p, 'down')} to at most "
+        f"{format_percent(beliefs.posterior(budget_state.ratio, p), 'up')}"
+        for p in priors
+    ]
+    lines.append(f"All answers so far can have moved them {', '.join(dict.fromkeys(moves))}.")
+    return [*lines, *_failure_lines(budget_state)]
+
+
+def _failure_lines(budget_state: BudgetState) -> list[str]:
+    if not budget_state.plan.delta or budget_state.certain:
+        return []
+    failure = format_typed(budget_state.plan.failure, "up")
+    may = f"That may fail with probability {failure}, given that a person is in."
+    return [may, *known_size(budget_state.plan)]
+
+
+def history_line(budget_state: BudgetState) -> str:
+    """The head of the history, for a report."""
+    count = "1 entry" if budget_state.entries == 1 else f"{budget_state.entries} entries"
+    return f"{count}, the last of {budget_state.last[:19]}Z; head {budget_state.head}"
+
+
+def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
+    """(number, when, who, what, cost) of an entry."""
+    what = entry.kind if entry.kind in NAMED_ENTRIES else ""
+    cost = ""
+    if entry.kind == "debit":
+        what = _question_text(entry)
+        paid = entry.body["costs"].get(relation)
+        cost = cost_words(Cost(**paid), 6) if paid else "∞"
+    elif entry.kind == "answer":
+        what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
+    elif entry.kind == "registered":
+        plan = entry.body["plan"]
+        cost = f"ε ≤ {format_figures(float(plan['epsilon']), 6, 'up')}"
+    return (
+        str(entry.number),
+        entry.body["when"][:19].replace("T", " "),
+        entry.body["who"],
+        what,
+        cost,
+    )
+
+
+def _question_text(entry: Entry) -> str:
+    asked = entry.body["what"]
+    what = {key: asked[key] for key in ("query",) if key in asked} | asked
+    parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
+    return " ".join(parts)[:80] or str(entry.request)
+
+
+def cost_words(cost: Cost, digits: int = 4) -> str:
+    """A cost in a few letters."""
+    if cost.rho >= encoding.INFINITE_UNITS:
+        return "a promise of its own"
+    pure = cost.epsilon < encoding.INFINITE_UNITS
+    symbol, amount = ("ε", cost.epsilon) if pure else ("ρ", cost.rho)
+    failing = format_general(cost.delta / encoding.DELTA_UNITS, digits // 2)
+    text = f"{symbol} = {format_general(amount / EPSILON_UNITS, digits)}"
+    return f"{text}, δ = {failing}" if cost.delta else text
+
+
+def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:
+    """What a verification of a ledger found, a line for each dataset."""
+    lines = []
+    for check in checks:
+        line = f"{check.dataset}: whole; entries: {check.entries}, debits: {check.debits}"
+        if check.unanswered:
+            line += f"; {len(check.unanswered)} paid for and not answered"
+        lines += [line, f"  head {check.head}"]
+    return lines
+
+
+Records = Sequence[tuple[BudgetState, Sequence[Entry]]]
+HISTORY_COLUMNS = ("dataset", "number", "kind", "request", "who", "when", "body", "head")
+
+
+def datasets_data(records: Records, *, entries: bool = True) -> dict[str, list[dict[str, Any]]]:
+    """All datasets as plain data, with all their entries if asked for."""
+    datasets = []
+    for budget_state, history in records:
+        past = {"history": [entry.to_dict() for entry in history]} if entries else {}
+        datasets.append(budget_state.to_dict() | past)
+    return {"datasets": datasets}
+
+
+def json_text(records: Records) -> str:
+    """The same as a file."""
+    return json.dumps(datasets_data(records), ensure_ascii=False, indent=2) + "\n"
+
+
+def csv_text(records: Records) -> str:
+    """One line per entry; `body` is JSON, from which the digests can be recomputed."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HISTORY_COLUMNS)
+    for _, entries in records:
+        for entry in entries:
+            named = [entry.dataset, entry.number, entry.kind, entry.request]
+            said = [entry.body["who"], entry.body["when"], canonical_json(entry.body), entry.head]
+            writer.writerow([*named, *said])
+    return out.getvalue()

@@ -5,19 +5,42 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs
 from whosin.calibration.base import Target
 from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
-from whosin.exact import Number, exact_fraction, exp_up, log_down, rational, round_down, round_up
+from whosin.exact import (
+    Number,
+    exact_fraction,
+    exp_up,
+    format_figures,
+    format_percent,
+    format_typed,
+    log_down,
+    rational,
+    round_down,
+    round_up,
+)
 from whosin.families import Adversary, Family
-from whosin.report.terminal import Curve, format_short
+from whosin.report.card import EXAMPLE_PRIOR, promised_rates
+from whosin.report.document import (
+    Chart,
+    Document,
+    Marks,
+    TextTable,
+    Theorems,
+    make_document,
+    make_section,
+    make_table,
+)
+from whosin.report.numbers import format_general, format_short, per_thousand
 
 if TYPE_CHECKING:
     from whosin.curves import TradeOff
+    from whosin.report.terminal import Curve
 
 
 SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
@@ -52,8 +75,8 @@ class Explanation:
     @property
     def numbers(self) -> str:
         """ε, δ if there is one, and between whom."""
-        delta = f", δ = {self.delta:g}" if self.delta else ""
-        return f"ε = {self.epsilon:g}{delta} ({self.relation})"
+        delta = f", δ = {format_general(self.delta)}" if self.delta else ""
+        return f"ε = {format_general(self.epsilon)}{delta} ({self.relation})"
 
     def posterior(self, reading: Reading, prior: Fraction) -> float:
         """The largest posterior of this adversary from this prior."""
@@ -192,7 +215,7 @@ class Sufficiency:
     def words(self) -> list[str]:
         """The target and the verdict, a sentence each."""
         lines = [f"The target: whoever is looking {self.target.words()}."]
-        but = f", but for a probability of {self.fails:g}" if self.fails else ""
+        but = f", but for a probability of {format_general(self.fails)}" if self.fails else ""
         if isinstance(self.target, RateTarget):
             said = self.target.verdict(exact_fraction(self.reached), enough=self.enough)
         else:
@@ -312,3 +335,177 @@ def _largest_epsilon(allowed: Number, room: Fraction, times: int) -> float | Non
 
 def _epsilon_down(epsilon: float, times: int) -> float:
     return epsilon if times == 1 else round_down(exact_fraction(epsilon) / times)
+
+
+def describe_explanation(meaning: Explanation, verdict: Sufficiency | None = None) -> Document:
+    """An ε in beliefs, as a table and a chart; first, whether it is enough for a target."""
+    from whosin.report.charts import belief_chart
+    from whosin.report.terminal import belief_plot
+
+    enough = []
+    if verdict is not None:
+        title = f"Is {meaning.numbers} enough?"
+        enough.append(make_section(title, *verdict.words(), level=2))
+    title = f"What {meaning.numbers} means"
+    failing = format_typed(meaning.failure, "up")
+    may = [f"Each line may fail with probability {failing} (T18)."] if meaning.delta else []
+    theorems = tuple(dict.fromkeys(reading.theorem for reading in meaning.readings))
+    picture = Chart(
+        lambda: belief_chart(meaning.curves(), (0.0, 1.0), title),
+        lambda width: belief_plot(meaning.curves(), most=width),
+    )
+    return Document(
+        "",
+        (
+            *enough,
+            make_section(
+                title,
+                "How sure someone can become at most, by what they knew and believed before:",
+                _posterior_table(meaning),
+                *may,
+                level=2,
+            ),
+            make_section(
+                "",
+                "How many of those who are in a test recognises, by how many others it accuses:",
+                _rate_table(meaning),
+            ),
+            make_section("", picture, Theorems(theorems)),
+        ),
+    )
+
+
+def _posterior_table(meaning: Explanation) -> TextTable:
+    priors = [format_percent(prior, "down") for prior in meaning.priors]
+    rows = [
+        (
+            f"{reading.words} ({reading.symbol})",
+            *(format_percent(meaning.posterior(reading, prior), "up") for prior in meaning.priors),
+        )
+        for reading in meaning.readings
+    ]
+    return make_table(("someone who", *priors), rows, right=priors)
+
+
+def _rate_table(meaning: Explanation) -> TextTable:
+    rates = meaning.rates()
+    accused = [format_percent(fpr, "down") for fpr, _ in rates]
+    recognised = [format_percent(tpr, "up") for _, tpr in rates]
+    row = ("recognised, at most", *recognised)
+    return make_table(("accused by mistake", *accused), [row], right=accused)
+
+
+# The same numbers for three audiences: a resident, an analyst, a data protection officer. Odds are
+# given as people out of 1,000.
+
+
+AUDIENCE_NAMES = ("resident", "analyst", "officer")
+
+
+def check_audience(audience: str) -> str:
+    """The audience, if it is one."""
+    if audience not in AUDIENCE_NAMES:
+        raise UnknownName("--for", audience, AUDIENCE_NAMES)
+    return audience
+
+
+def audience_paragraphs(meaning: Explanation, audience: str) -> list[str | Marks]:
+    """What an ε allows, for an audience; a paragraph each, and people out of 1,000."""
+    check_audience(audience)
+    reading = meaning.readings[0]
+    prior = EXAMPLE_PRIOR if EXAMPLE_PRIOR in meaning.priors else meaning.priors[0]
+    after = meaning.posterior(reading, prior)
+    said = {
+        "resident": _resident_paragraphs,
+        "analyst": _analyst_paragraphs,
+        "officer": _officer_paragraphs,
+    }[audience]
+    result = said(meaning, reading, prior, after)
+    if meaning.delta:
+        failing = per_thousand(meaning.failure)
+        chance = f"at most {failing} in 1,000"
+        if audience != "resident":
+            chance = format_typed(meaning.failure, "up")
+        result.append(f"This may fail with a probability of {chance}.")
+    return result
+
+
+def _resident_paragraphs(
+    meaning: Explanation, reading: Reading, prior: Fraction, after: float
+) -> list[str | Marks]:
+    before, most = per_thousand(float(prior)), per_thousand(after)
+    return [
+        f"Think of 1,000 people about whom someone is {format_percent(prior, 'down')} sure that "
+        "they are "
+        f"in the data: for {before} of them that is true.",
+        f"After the publication that someone can be as sure as if it were true for {most} of the "
+        f"1,000, and no surer. This holds for someone who {reading.words}.",
+        Marks.of(float(prior), after),
+    ]
+
+
+def _analyst_paragraphs(
+    meaning: Explanation, reading: Reading, prior: Fraction, after: float
+) -> list[str | Marks]:
+    ratio, most = "without limit", format_percent(after, "up")
+    if reading.ratio < math.inf:
+        ratio = f"at most {format_figures(reading.ratio, 6, 'up')}"
+    return [
+        f"ε = {format_general(meaning.epsilon)}, δ = {format_general(meaning.delta)}, "
+        f"{meaning.relation}: the likelihood ratio of any output is {ratio} for someone who "
+        f"{reading.words} ({reading.theorem}).",
+        f"A belief of {format_percent(prior, 'down')} becomes at most {most}: "
+        f"{per_thousand(after)} of "
+        f"1,000 instead of {per_thousand(float(prior))}.",
+        "Budgets add: two releases of this kind allow the square of the ratio.",
+    ]
+
+
+def _officer_paragraphs(
+    meaning: Explanation, reading: Reading, prior: Fraction, after: float
+) -> list[str | Marks]:
+    outside = [other for other in meaning.readings if other.ratio == math.inf]
+    return [
+        f"Risk: someone who {reading.words} and was {format_percent(prior, 'down')} sure that a "
+        "person is "
+        f"in the data becomes at most {format_percent(after, 'up')} sure ({per_thousand(after)} "
+        "of 1,000, "
+        f"before {per_thousand(float(prior))}).",
+        f"Measure: differential privacy, ε = {format_general(meaning.epsilon)}, "
+        f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
+        f"Ground: {reading.theorem}.",
+        "Not covered: someone who " + ", or who ".join(other.words for other in outside) + ".",
+        "Keep the ledger's history, and the list of everything that was published before.",
+    ]
+
+
+def audience_lines(meaning: Explanation, audience: str) -> list[str]:
+    """The same as texts; the marks are lines of letters."""
+    return [
+        line
+        for each in audience_paragraphs(meaning, audience)
+        for line in ((each,) if isinstance(each, str) else (*each.lines(), each.words()))
+    ]
+
+
+def describe_audience(
+    meaning: Explanation, audience: str, verdict: Sufficiency | None = None
+) -> Document:
+    """The words for an audience; then whether it is enough for a target."""
+    enough = [] if verdict is None else verdict.words()
+    return make_document("", *audience_paragraphs(meaning, audience), *enough)
+
+
+def explanation_chart(
+    meaning: Explanation,
+    verdict: Sufficiency | None = None,
+    band: tuple[Fraction, Fraction] | None = None,
+) -> Any:
+    """An ε in beliefs; in rates, where it is held against a target about them."""
+    from whosin.report.charts import belief_chart, rates_chart
+
+    title = f"What {meaning.numbers} means"
+    if verdict is not None and verdict.target.averages:
+        return rates_chart(meaning.tests(), title, promised_rates(verdict.target))
+    low, high = (float(end) for end in band or (0, 1))
+    return belief_chart(meaning.curves(), (low, high), title)

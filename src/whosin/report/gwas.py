@@ -1,4 +1,4 @@
-"""Association studies for people: terminal, tables with PLINK's columns, plots, page."""
+"""Association studies for people: cards, tables with PLINK's columns, plots, page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from html import escape as html_escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from whosin import beliefs
-from whosin.beliefs import format_percent
 from whosin.calibration import Plan
-from whosin.exact import Array, format_decimals, format_figures, rational
+from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
 from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
 from whosin.gwas.association import bound_noise, noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
@@ -27,11 +22,19 @@ from whosin.gwas.release import StudyCostEstimate, StudyRelease
 from whosin.gwas.simulation import Experiment, Outcome
 from whosin.gwas.study import PUBLIC_COLUMNS
 from whosin.plain_files import create_file, write_file
-from whosin.report import html
-from whosin.report.card import Section, plan_card
+from whosin.report.card import plan_card
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
-from whosin.report.terminal import columns_table
-from whosin.report.text import print_filled, print_sections
+from whosin.report.document import (
+    Chart,
+    Document,
+    TextSection,
+    TextTable,
+    make_document,
+    make_section,
+    make_table,
+    note,
+)
+from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
 
@@ -334,12 +337,12 @@ TEXT_COLUMNS = {"SNP", "A1", "frequencies", "test", "protects"}
 PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 
 
-def estimate_card(estimate: StudyCostEstimate) -> list[Section]:
+def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
     """The plan's card, with what this release did."""
     sections = plan_card(estimate.plan)
     return [
         *sections[:2],
-        Section("What is published", tuple(_published_lines(estimate))),
+        make_section("What is published", *_published_lines(estimate)),
         *sections[2:],
     ]
 
@@ -393,20 +396,19 @@ def _describe_score(score: str, threshold: object) -> str:
     return SCORE_NAMES[score].format(float(rational(threshold)))
 
 
-def print_estimate(estimate: StudyCostEstimate) -> None:
+def describe_estimate(estimate: StudyCostEstimate) -> Document:
     """The card of a release that was not made."""
-    print_sections(estimate_card(estimate))
-    print("A dry run: nothing was drawn and nothing was spent.")
+    said = make_section("", "A dry run: nothing was drawn and nothing was spent.")
+    return Document("", (*estimate_card(estimate), said))
 
 
-def print_release(release: StudyRelease) -> None:
-    """Print a release: its card, and the table of SNPs."""
-    console = Console(highlight=False)
-    print_sections(estimate_card(release.estimate))
-    console.print()
+def describe_study_release(release: StudyRelease) -> Document:
+    """A release: its card, and the table of SNPs."""
     rows = release_rows(release)
     names = [name for name in PRINTED_COLUMNS if name in rows[0]]
-    console.print(_make_table(names, [[short_cell(row[name]) for name in names] for row in rows]))
+    cells = [[short_cell(row[name]) for name in names] for row in rows]
+    table = _make_table(names, cells)
+    return Document("", (*estimate_card(release.estimate), make_section("", table, level=2)))
 
 
 def exact_chart(study: Study) -> Any:
@@ -415,51 +417,46 @@ def exact_chart(study: Study) -> Any:
     return manhattan_plot(study.snps, p, "Exact associations: private, not for publication")
 
 
-def print_study(study: Study) -> None:
+def describe_study(study: Study) -> Document:
     """Public facts of a study that was counted."""
-    console = Console(highlight=False)
-    console.print(f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls")
+    lines = [f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls"]
     if study.left_out:
-        console.print(
+        lines.append(
             f"{study.left_out:,} SNPs were left out: haploid in some, or of several alleles"
         )
+    return make_document("", *lines)
 
 
-def print_attack(points: Sequence[AttackPoint], plan: Plan, relation: str, rate: float) -> None:
+def describe_attack(
+    points: Sequence[AttackPoint], plan: Plan, relation: str, rate: float
+) -> Document:
     """Power and posterior, from exact frequencies and from the release."""
-    console = Console(highlight=False)
-    prior = attack_prior(plan)
-    console.print("[bold]Can a known genome be placed among the cases?[/bold]")
-    print_filled(
-        f"At a false-positive rate of {format_percent(rate)}: the share of cases that are "
-        "recognised "
-        f"by the frequencies of M SNPs, and how sure one then is, from {format_percent(prior)}."
-    )
+    prior, limit = attack_prior(plan), attack_limit(plan, rate)
+    released = f"ε = {format_decimals(plan.epsilon, 3, 'down')}"
     lines = [
-        [
+        (
             f"{point.snps:,}",
-            "exact"
-            if point.source == "exact"
-            else f"ε = {format_decimals(plan.epsilon, 3, 'down')}",
+            "exact" if point.source == "exact" else released,
             TEST_NAMES[point.statistic],
             format_percent(point.power),
             " to ".join(map(format_percent, point.power_interval)),
             format_percent(point.posterior(prior)),
-        ]
+        )
         for point in points
     ]
-    header = ["M", "frequencies", "test", "recognised", "95% interval", "then sure"]
-    console.print(_make_table(header, lines))
-    limit = attack_limit(plan, rate)
-    print_filled(
-        f"The plan ({relation}) allows nobody to recognise more than "
-        f"{format_percent(limit, 'up')} of the "
-        "cases on average, nor to become more than "
-        f"{format_percent(promised_posterior(plan, prior), 'up')} sure."
-    )
+    header = ("M", "frequencies", "test", "recognised", "95% interval", "then sure")
     above = [point for point in points if point.source == "released" and point.power > limit]
-    if above:
-        print_filled(_excess_reason(above, limit))
+    return make_document(
+        "Can a known genome be placed among the cases?",
+        f"At a false-positive rate of {format_percent(rate)}: the share of cases that are "
+        "recognised by the frequencies of M SNPs, and how sure one then is, from "
+        f"{format_percent(prior)}.",
+        _make_table(header, lines),
+        f"The plan ({relation}) allows nobody to recognise more than "
+        f"{format_percent(limit, 'up')} of the cases on average, nor to become more than "
+        f"{format_percent(promised_posterior(plan, prior), 'up')} sure.",
+        *([_excess_reason(above, limit)] if above else []),
+    )
 
 
 def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
@@ -472,8 +469,7 @@ def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
     if low <= limit:
         return (
             f"{seen}. Sampling explains what is above {format_percent(limit)}: from this number "
-            "of people "
-            f"the share is only known to lie between {between}."
+            "of people the share is only known to lie between {between}."
         )
     return (
         f"{seen}, and its interval, {between}, lies above {format_percent(limit)}. One draw of the "
@@ -510,59 +506,68 @@ def promised_posterior(plan: Plan, prior: float) -> float:
     return float(beliefs.posterior(math.exp(plan.epsilon), prior))
 
 
-def print_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> None:
-    """Print how much of the true top came back, setting by setting."""
-    console = Console(highlight=False)
+def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Document:
+    """How much of the true top came back, setting by setting."""
     last = experiment.seed + experiment.studies - 1
-    print_filled(
+    about = (
         "The share of the true top M that comes back, by "
         f"{_describe_score(experiment.score, experiment.threshold)}: "
         f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
         f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
         f"{experiment.seed} to {last}), {experiment.draws} releases of each."
     )
-    sizes = list(dict.fromkeys(each.people for each in outcomes))
-    lines = []
-    keys = dict.fromkeys((o.gamma, o.top, o.relation, o.privacy, o.epsilon) for o in outcomes)
-    for gamma, top, relation, privacy, epsilon in sorted(keys, key=lambda key: (*key[:3], key[4])):
-        shares = [
-            f"{each.recovered:.0%}"
-            for each in outcomes
-            if (each.gamma, each.top, each.relation, each.privacy)
-            == (gamma, top, relation, privacy)
-        ]
-        setting = SETTING_NAMES[relation, privacy]
-        lines.append(
-            [f"{gamma:g}", str(top), setting, format_decimals(epsilon, 3, "down"), *shares]
+    shares: dict[tuple[Any, ...], list[str]] = {}
+    for each in outcomes:
+        key = each.gamma, each.top, each.relation, each.epsilon, each.privacy
+        shares.setdefault(key, []).append(f"{each.recovered:.0%}")
+    lines = [
+        (
+            f"{gamma:g}",
+            str(top),
+            SETTING_NAMES[relation, privacy],
+            format_decimals(epsilon, 3, "down"),
+            *recovered,
         )
-    heads = ["γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes)]
-    console.print(_make_table(heads, lines))
+        for (gamma, top, relation, epsilon, privacy), recovered in sorted(
+            shares.items(), key=lambda item: item[0][:4]
+        )
+    ]
+    sizes = dict.fromkeys(each.people for each in outcomes)
+    heads = ("γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes))
+    return make_document("", about, _make_table(heads, lines))
 
 
-def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = columns_table(*names, right=set(names) - TEXT_COLUMNS)
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    return table
+def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+    return make_table(names, rows, right=[name for name in names if name not in TEXT_COLUMNS])
 
 
 def short_cell(value: str | int | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def release_page(release: StudyRelease, path: Path) -> None:
-    """Write the Manhattan plot, all columns and the card."""
+def describe_study_page(release: StudyRelease) -> Document:
+    """The Manhattan plot, all columns and the card."""
     rows = release_rows(release)
     asked = release.estimate.question
     what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
-    body = []
+    charts = []
     if "P" in rows[0]:
         p = np.array([float(row["P"]) for row in rows])
-        chart = manhattan_plot(
-            release.snps, p, "Released associations", release.all_snps, named=True
-        )
-        body.append(html.chart_svg(chart))
-    body.append(html.rows_table(list(rows[0]), [list(row.values()) for row in rows]))
-    body.append(html.html_sections(estimate_card(release.estimate)))
-    body.append(f"<p class=soft>Ledger entry: {html_escape(release.dataset)}</p>")
-    write_file(path, html.html_page(f"{what}, released privately", body), "--save", private=True)
+        genome, title = release.all_snps, "Released associations"
+        charts.append(Chart(lambda: manhattan_plot(release.snps, p, title, genome, named=True)))
+    cells = [[format_cell(value) for value in row.values()] for row in rows]
+    return Document(
+        f"{what}, released privately",
+        (
+            make_section("", *charts, _make_table(list(rows[0]), cells)),
+            *estimate_card(release.estimate),
+            make_section("", note(f"Ledger entry: {release.dataset}")),
+        ),
+    )
+
+
+def save_study_page(release: StudyRelease, path: Path) -> None:
+    """Write the page of a release."""
+    from whosin.report.html import render_page
+
+    write_file(path, render_page(describe_study_page(release)), "--save", private=True)

@@ -1,48 +1,154 @@
-"""A report that stands alone: one HTML file, no scripts, no outside address, charts as SVG."""
+"""HTML: pages that stand alone and fragments for notebooks, from the templates in this folder.
+
+Contract: every page carries a Content-Security-Policy that allows no outside address and no script
+but those that we put in, by their hashes. Everything from a document is escaped.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, singledispatch
 from html import escape
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from whosin.calibration import Plan
-from whosin.extras import require_extras
-from whosin.plain_files import write_file
+from whosin.curves.curve import TradeOff
+from whosin.extras import is_installed, require_extras
+from whosin.ledger import BudgetState
+from whosin.notions import Level
+from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
-from whosin.release.answer import NOISY_MARK
-from whosin.release.queries.base import AMOUNT
-from whosin.report import card
-from whosin.report.budget import budget_state_card, cost_words
-from whosin.report.card import plan_charts
-from whosin.report.charts import policy_element
-from whosin.report.releases import cell_words
-from whosin.report.table_views import TABLE_STYLE as TABLES_STYLE
-from whosin.report.table_views import answer_chart, column_scales, tables_html
-from whosin.report.terminal import AFTER, BEFORE, LINE, MARKS, NEVER, Marks, check_writable
+from whosin.report import card, levels, releases, table_views
+from whosin.report.document import Chart, Document, Strong
+from whosin.report.numbers import format_count, format_fixed, format_plural
 
-PAGE_STYLE = """
-:root { color-scheme: light; --ink: #1c2733; --soft: #5b6875; --line: #d8dfe6; --mark: #1b6ca8; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); margin: 0 auto; max-width: 52rem;
-  padding: 2rem 1.25rem 4rem; background: #fff; }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; }
-h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; } p { margin: .3rem 0; } .soft { color: var(--soft); }
-table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
-td.number, th.number { text-align: right; } code { font-size: .8rem; word-break: break-all; }
-svg { max-width: 100%; height: auto; } .wide { overflow-x: auto; max-width: 100%; }
-h1, h2, h3, p, li, summary, label { overflow-wrap: anywhere; }
-.many { font-size: .75rem; width: max-content; max-width: calc(100vw - 2.5rem); position: relative;
-  left: 50%; transform: translateX(-50%); }
-.many th, .many td { padding-right: .6rem; }
-@media print { .many { font-size: .5rem; overflow: visible; } .many td { padding-right: .3rem; } }
+MAX_PAGE_ROWS = 200
+MAX_INSIDE_BYTES = 1_500_000
+"""Bytes of a file inside a report: browsers take addresses of two million letters."""
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("whosin.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.tests["strong"] = lambda words: isinstance(words, Strong)
+    made.filters |= {"count": format_count, "fixed": format_fixed, "plural": format_plural}
+    made.globals |= {
+        "kind": lambda part: type(part).__name__.lower(),
+        "svg": lambda part: chart_svg(part.draw()),
+        "theorem": lambda number: str(THEOREMS[number]),
+        "most_rows": MAX_PAGE_ROWS,
+        "zip": zip,
+        "data_address": _data_address,
+        "plain_name": table_views.plain_name,
+        "csv_bytes": table_views.csv_bytes,
+        "parquet_bytes": table_views.parquet_bytes,
+        "list_table_views": table_views.list_table_views,
+        "tables_that_fit": table_views.tables_that_fit,
+        "describe_agreement": table_views.describe_agreement,
+    }
+    return made
+
+
+def render_page(document: Document) -> str:
+    """A document as one HTML file, no scripts, no outside address, charts as SVG."""
+    template = _environment().get_template("page.html")
+    return template.render(document=document, page=True, policy=content_policy())
+
+
+def render_fragment(document: Document) -> str:
+    """A document as HTML, without styles of its own: notebooks have theirs. Charts are left out
+    where the packages for them are missing."""
+    shown = document if is_installed("charts") else _leave_out_charts(document)
+    return _environment().get_template("fragment.html").render(document=shown, page=False)
+
+
+def render_chart(spec: dict[str, Any], title: str) -> str:
+    """A page that draws one chart, offline."""
+    script = _drawing_code()
+    template = _environment().get_template("chart.html")
+    return template.render(
+        title=title, policy=content_policy(script), data=escape_data(spec), script=script
+    )
+
+
+def _leave_out_charts(document: Document) -> Document:
+    return replace(
+        document,
+        sections=tuple(
+            replace(each, parts=tuple(part for part in each.parts if not isinstance(part, Chart)))
+            for each in document.sections
+        ),
+    )
+
+
+DRAW_SCRIPT = """
+const spec = JSON.parse(document.getElementById("chart-data").textContent);
+vegaEmbed("#chart", spec, {mode: "vega-lite", actions: false, ast: true, renderer: "svg"});
 """
-MOST_ROWS = 200
-MANY_COLUMNS = 8
+"""`ast`: expressions are interpreted, so that no text is ever run as a program."""
+
+
+def content_policy(*scripts: str) -> str:
+    """What a page may do in a browser: show itself, run these scripts, and nothing else."""
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    ]
+    rules = [
+        "default-src 'none'",
+        f"script-src {' '.join(hashes)}" if hashes else "script-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join(rules)
+
+
+def escape_data(data: Any) -> str:
+    """Data for a script, in an element of its own; no letter of it can end the element."""
+    text = json.dumps(data, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+@cache
+def _drawing_code() -> str:
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle(DRAW_SCRIPT)
+    if "</script" in script.lower() or "<!--" in script:
+        raise AssertionError("the drawing code must not end its own element")
+    return script
+
+
+def chart_svg(chart: Any) -> Markup:
+    """A chart as SVG inside a page."""
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(chart.to_json())
+    return Markup(re.sub(r"^<\?xml.*?\?>", "", svg))
+
+
+def _data_address(media_type: str, data: bytes) -> str:
+    """The address of a file inside a page; empty if it is too large for one."""
+    if len(data) > MAX_INSIDE_BYTES:
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def check_path(path: Path | None) -> None:
@@ -52,164 +158,44 @@ def check_path(path: Path | None) -> None:
         check_writable(path, "--report", (".html", ".htm"))
 
 
+def release_report(title: str, plan: Plan, release: Release) -> str:
+    """The page of a release."""
+    require_extras("charts")
+    return render_page(releases.describe_report(title, plan, release))
+
+
 def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
-    """Write the report of a release."""
+    """Write the page of a release."""
     check_path(path)
     write_file(path, release_report(title, plan, release), "--report", private=True)
 
 
-def release_report(title: str, plan: Plan, release: Release) -> str:
-    """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
-    require_extras("charts")
-    body = [
-        f"<p class=soft>Released under a promise about what anyone can learn; request "
-        f"<code>{escape(release.request)}</code>.</p>",
-        html_heading("Whom it protects from whom"),
-        html_sections(card.plan_card(plan)[:2]),
-        html_sections([part for part in card.plan_card(plan) if part.marks is not None]),
-        *map(chart_svg, plan_charts(plan)),
-        html_heading("Answers"),
-        "<p class=soft>Each number has noise; the interval holds the answer without noise in 95 of "
-        "100 cases. What clamping and limiting a person's rows leave out is not in it: each answer "
-        "says what counts.</p>",
-        *(_answer_section(answer, number) for number, answer in enumerate(release)),
-        html_heading("What all answers together allow, and the ledger"),
-        html_sections(budget_state_card(release.budget_state)),
-        html_heading("If they know more than assumed"),
-        *(
-            html_paragraphs(part)
-            for part in card.plan_card(plan)
-            if part.title.startswith("If they know")
-        ),
-        html_heading("Why this holds"),
-        theorem_list(plan.theorems),
-    ]
-    return html_page(title, body)
+# Results in notebooks.
 
 
-def html_page(title: str, body: Iterable[str]) -> str:
-    """Return a whole HTML page around a body."""
-    return (
-        f"<!doctype html>\n<html lang=en>\n<head>\n{policy_element()}\n<meta charset=utf-8>\n"
-        '<meta name=viewport content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{PAGE_STYLE}{TABLES_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
-    )
+def notebook_html(thing: object) -> str:
+    """A result as `_repr_html_` shows it."""
+    document = describe_result(thing)
+    return f"<pre>{escape(repr(thing))}</pre>" if document is None else render_fragment(document)
 
 
-def html_heading(text: str) -> str:
-    """Return a heading of a section as HTML."""
-    return f"<h2>{escape(text)}</h2>"
+@singledispatch
+def describe_result(thing: object) -> Document | None:
+    """The document of a result that shows itself; None of anything else."""
+    return None
 
 
-def html_sections(parts: Sequence[card.Section]) -> str:
-    """The sections of a card as HTML."""
-    return "\n".join(
-        f"<h3>{escape(part.title)}</h3>\n"
-        + html_paragraphs(part)
-        + ("" if part.marks is None else people_drawing(part.marks))
-        for part in parts
-    )
+@describe_result.register
+def _(answer: Answer) -> Document:
+    return Document("", (releases.describe_answer(answer),))
 
 
-def html_paragraphs(part: card.Section) -> str:
-    """The sentences of a section as HTML, without its title."""
-    return "\n".join(f"<p>{escape(each)}</p>" for each in part.lines)
+@describe_result.register
+def _(release: Release) -> Document:
+    return releases.describe_release("", release)
 
 
-def people_drawing(marks: Marks) -> str:
-    """A hundred marks as a drawing: full before, half at most after."""
-    positions = [divmod(at, LINE) for at in range(MARKS)]
-    fills = {BEFORE: "#1b6ca8", AFTER: "#a9cbe4", NEVER: "none"}
-    dots = "".join(
-        f'<circle cx="{8 + 15 * column}" cy="{8 + 15 * row}" r="5.5" stroke="#1b6ca8" '
-        f'fill="{fills[kind]}"/>'
-        for (row, column), kind in zip(positions, "".join(marks.lines()), strict=True)
-    )
-    first, then = marks.when
-    words = (
-        f"Each mark is 10 people: {marks.before} dark {first}, {marks.after} in colour at "
-        f"most {then}."
-    )
-    return (
-        f'<svg class=people viewBox="0 0 {15 * LINE + 1} {15 * MARKS // LINE + 1}" width="300" '
-        f'role="img" aria-label="{words}">{dots}</svg>\n<p class=soft>{words}</p>'
-    )
-
-
-def theorem_list(numbers: Sequence[str]) -> str:
-    """The theorems a promise rests on."""
-    return "<ul>" + "".join(f"<li>{escape(str(THEOREMS[n]))}</li>" for n in numbers) + "</ul>"
-
-
-def rows_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    noisy: Sequence[bool] = (),
-    scales: Mapping[str, str] | None = None,
-) -> str:
-    """A table of values, cut after many rows.
-
-    Args:
-        scales: what the values of columns are; amounts where nothing is said.
-        noisy: for each row whether its value is too noisy to read, which is marked.
-    """
-    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    kinds = [" class=number" if right else "" for right in numeric]
-    head = "".join(f"<th{k}>{escape(c)}</th>" for c, k in zip(columns, kinds, strict=True))
-    lines = [
-        "".join(
-            f"<td{kind}>{NOISY_MARK * (name == 'value' and any(marked))}"
-            f"{escape(cell_words(v, (scales or {}).get(name, AMOUNT)))}</td>"
-            for name, v, kind in zip(columns, row, kinds, strict=True)
-        )
-        for row, *marked in zip_longest(rows[:MOST_ROWS], noisy[:MOST_ROWS])
-    ]
-    more = f"<p class=soft>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    wide = "wide many" if len(columns) > MANY_COLUMNS else "wide"
-    return f"<div class='{wide}'><table><tr>{head}</tr>{body}</table></div>{more}"
-
-
-def answer_html(answer: Answer) -> str:
-    """The rows of an answer, or of one of its tables."""
-    return rows_table(answer.columns, answer.rows, answer.noisy, column_scales(answer))
-
-
-def chart_svg(chart: Any) -> str:
-    """A chart as SVG inside the page."""
-    import vl_convert
-
-    svg = vl_convert.vegalite_to_svg(chart.to_json())
-    return "<div class=wide>" + re.sub(r"^<\?xml.*?\?>", "", svg) + "</div>"
-
-
-def _question_value(value: Any) -> str:
-    """What was asked under a key, in words."""
-    if not isinstance(value, list):
-        return str(value)
-    inner = (" × ".join(map(str, each)) if isinstance(each, list) else each for each in value)
-    return " and ".join(map(str, inner))
-
-
-def _answer_section(answer: Answer, number: int) -> str:
-    paid = f"{cost_words(answer.cost)}; {answer.noise}"
-    hidden = {"counted", "name", "universe", "prior"}
-    if answer.tables:
-        hidden |= {"sets", "ranges"}  # the tables say it themselves
-    asked = ", ".join(
-        f"{key} {_question_value(value)}"
-        for key, value in answer.question.items()
-        if key not in hidden
-    )
-    chart = None if answer.tables else answer_chart(answer)
-    return "\n".join(
-        [
-            f"<h3>{escape(answer.title)}</h3>",
-            f"<p class=soft>{escape(asked)} — {escape(paid)}</p>",
-            "" if chart is None else chart_svg(chart),
-            tables_html(answer, number) if answer.tables else answer_html(answer),
-            f"<p class=soft>{escape(answer.noisy_note)}</p>" if answer.noisy_note else "",
-            f"<p class=soft>{escape(answer.statement)}</p>" if answer.statement else "",
-        ]
-    )
+describe_result.register(Plan, card.describe_plan)
+describe_result.register(TradeOff, levels.describe_tradeoff)
+describe_result.register(Level, levels.describe_level)
+describe_result.register(BudgetState, card.describe_budget_state)

@@ -1,136 +1,42 @@
-"""Cost estimates and releases in the terminal, and the story of `whosin demo`."""
+"""Cost estimates, releases and answers as documents, and the story of `whosin demo`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
-
 from whosin.calibration import Plan
-from whosin.exact import format_decimals, format_figures
+from whosin.exact import format_figures
 from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
-from whosin.report.budget import belief_lines, budget_state_card, cost_words, history_line
-from whosin.report.card import budget_words, describe_adversary, describe_delta
-from whosin.report.table_views import (
-    Crosstab,
-    TableView,
-    column_scales,
-    describe_agreement,
-    list_table_views,
+from whosin.report.card import budget_state_card, budget_words, cost_words
+from whosin.report.document import (
+    Chart,
+    Document,
+    Paragraph,
+    Part,
+    Strong,
+    TableSet,
+    TextSection,
+    TextTable,
+    Theorems,
+    make_document,
+    make_section,
+    make_table,
+    note,
 )
-from whosin.report.terminal import point_words, print_table
-from whosin.report.text import print_sections, print_wrapped
+from whosin.report.numbers import format_count, format_epsilon, format_general
+from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
 if TYPE_CHECKING:
     from whosin.release.inspection import InspectionFinding
 
-# The tables of an answer that has several, on a terminal. Nothing is cut. A table of one column has
-# a line for each cell; one of two columns is a crosstab where that fits and a list where it does
-# not; tables that would make the output long are listed with their margins of error, and what saves
-# them is said.
-
-
-MOST_CELLS, SOME_CELLS = 150, 60
-"""Cells of an answer that is printed whole, and of the tables that are printed of a longer one."""
-MOST_LISTED = 30
-MAX_WIDTH = 10_000
-"""Wider than any terminal: what a table would like to have."""
-TABLE_INDENT = (0, 2, 0, 2)
-
-
-def print_tables(console: Console, answer: Answer, request: str) -> None:
-    """The tables while they are short, and a line for each of the others."""
-    all_views = list_table_views(answer)
-    if words := describe_agreement(answer):
-        console.print(Padding(escape(words), (0, 0, 0, 2), expand=False))
-    short = sum(len(each.cells) for each in all_views) <= MOST_CELLS
-    left = MOST_CELLS if short else SOME_CELLS
-    listed: list[TableView] = []
-    for view in all_views:
-        if listed or len(view.cells) > left:
-            listed.append(view)
-            continue
-        left -= len(view.cells)
-        console.print(f"\n  [bold]{escape(view.title)}[/bold]  [dim]{view.margin_words}[/dim]")
-        _print_view(console, view)
-    if listed:
-        _print_list(console, listed, len(all_views), request)
-
-
-def _print_view(console: Console, view: TableView) -> None:
-    tab = view.crosstab
-    if tab is not None:
-        table = crosstab_table(view, tab)
-        wide = console.options.update(width=MAX_WIDTH)
-        if Measurement.get(console, wide, table).maximum <= console.width:
-            console.print(table)
-            return
-    print_table(console, list_table(view), len(view.keys))
-
-
-def list_table(view: TableView) -> Table:
-    """A line for each cell: its value with its margin of error, and the whole version."""
-    table = Table(box=None, padding=TABLE_INDENT)
-    for key in view.keys:
-        table.add_column(escape(key), overflow="fold")
-    for name in ("value ± margin", "whole (biased)"):
-        table.add_column(name, justify="right")
-    for index, cell in enumerate(view.cells):
-        value = f"{_row_mark(view, index)}{view.number(index)} ± {view.margin(index)}"
-        table.add_row(*(escape(str(each)) for each in cell), value, f"{view.wholes[index]:,}")
-    return table
-
-
-def crosstab_table(view: TableView, tab: Crosstab) -> Table:
-    """Values by rows and columns; the margin of error is that of the whole table."""
-    table = Table(box=None, padding=TABLE_INDENT)
-    table.add_column(f"{escape(tab.down)} \\ {escape(tab.across)}")
-    for label in tab.column_labels:
-        table.add_column(escape(str(label)), justify="right")
-    for label, indices in zip(tab.row_labels, tab.indices, strict=True):
-        values = (f"{_row_mark(view, index)}{view.number(index)}" for index in indices)
-        table.add_row(escape(str(label)), *values)
-    return table
-
-
-def _print_list(console: Console, listed: list[TableView], count: int, request: str) -> None:
-    cells = sum(len(each.cells) for each in listed)
-    more = " more" if len(listed) < count else ""
-    tables = f"{len(listed)}{more} {'tables' if len(listed) > 1 else 'table'}"
-    console.print(f"\n  [bold]{tables}[/bold] of {cells:,} cells in all")
-    table = Table(box=None, padding=TABLE_INDENT)
-    for name in ("table", "cells", "± a cell", "too noisy"):
-        right = name != "table"
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for each in listed[:MOST_LISTED]:
-        numbers = f"{len(each.cells):,}", each.spreads[0], f"{sum(each.noisy):,}"
-        table.add_row(escape(each.title), *numbers)
-    print_table(console, table)
-    if len(listed) > MOST_LISTED:
-        console.print(f"  and {len(listed) - MOST_LISTED} others")
-    console.print(
-        f"  To have them all, without paying again: --request {escape(request)} with --report"
-        " out.html to look at, --save out.csv for a file each, --save out.parquet for one file."
-    )
-
-
-def _row_mark(view: TableView, index: int) -> str:
-    return NOISY_MARK if any(view.noisy[index : index + 1]) else ""
-
-
-MOST_SHOWN = 30
-MOST_MEASURED = 8
+MAX_TERMINAL_ROWS = 30
+MAX_MEASURED_TABLES = 8
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
@@ -152,65 +58,69 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     return data
 
 
-def print_estimates(
+def describe_estimates(
     title: str, plan: Plan, estimates: Sequence[CostEstimate], remaining: float | None = None
-) -> None:
+) -> Document:
     """What a batch would cost and how good it would be."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(title)}[/bold]: a dry run. Nothing is spent, no row is read.")
+    dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
     promise = [
-        describe_adversary(plan.family),
+        card.describe_adversary(plan.family),
         f"Whoever that is {plan.target.words()}.",
-        *describe_delta(plan),
+        *card.describe_delta(plan),
     ]
-    console.print(escape(" ".join(promise)))
-    print_table(console, estimate_table(plan, estimates))
-    for estimate in estimates:
-        if estimate.within_words:
-            console.print(escape(f"{estimate.query.title}: {estimate.within_words}."))
-    for estimate in estimates:
-        if estimate.tables:
-            console.print(f"\n[bold]{escape(estimate.query.title)}[/bold], table by table")
-            print_table(console, error_table(estimate))
-            console.print(f"Measured: {escape(measured_words(estimate))}.")
-    print_gains(console, estimates)
-    print_cautions(console, estimates)
-    if any(estimate.spend.alone for estimate in estimates):
-        console.print("Its promise does not add to others: it must be the only release.")
-    else:
-        total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-        console.print(f"In all {cost_words(total)} of {budget_words(plan)}.")
-    if remaining is not None:
-        console.print(
-            f"The dataset has ε = {format_figures(remaining, 6, 'down')} left in its ledger."
+    within = [
+        f"{estimate.query.title}: {estimate.within_words}."
+        for estimate in estimates
+        if estimate.within_words
+    ]
+    tables = [
+        make_section(
+            estimate.query.title,
+            _error_table(estimate),
+            f"Measured: {measured_words(estimate)}.",
+            aside="table by table",
         )
+        for estimate in estimates
+        if estimate.tables
+    ]
+    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    whole = f"In all {cost_words(total)} of {budget_words(plan)}."
+    if any(estimate.spend.alone for estimate in estimates):
+        whole = "Its promise does not add to others: it must be the only release."
+    left = []
+    if remaining is not None:
+        spendable = format_figures(remaining, 6, "down")
+        left = [f"The dataset has ε = {spendable} left in its ledger."]
+    first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
+    last = make_section("", *_describe_cautions(estimates), whole, *left)
+    return Document("", (first, *tables, *_describe_gains(estimates), last))
 
 
-def print_gains(console: Console, estimates: Sequence[CostEstimate]) -> None:
+def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
     """By how much the split for the least error helps, and what is measured at once."""
     compared = [estimate for estimate in estimates if estimate.by_weights is not None]
     if not compared:
         return
-    console.print("\nStandard error of a number, split by weights → optimal")
-    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-    for estimate in compared[:MOST_SHOWN]:
-        moved = f"{_short_value(estimate.by_weights)} → {_short_value(estimate.standard_error)}"
-        table.add_row(escape(estimate.query.title), moved)
-    if len(compared) > MOST_SHOWN:
-        table.add_row(f"… {len(compared) - MOST_SHOWN} more")
-    print_table(console, table)
-    for joint in {
-        id(estimate.joint): estimate.joint for estimate in compared if estimate.joint
-    }.values():
-        titles = escape(joint.query.title)
-        console.print(f"Measured at once for {titles}: {escape(measured_words(joint))}.")
+    rows = [
+        (
+            each.query.title,
+            f"{_format_optional(each.by_weights, 4)} → {_format_optional(each.standard_error, 4)}",
+        )
+        for each in compared
+    ]
+    joints = {id(each.joint): each.joint for each in compared if each.joint}
+    yield make_section(
+        "Standard error of a number",
+        TextTable((), tuple(rows), most=MAX_TERMINAL_ROWS),
+        *(
+            f"Measured at once for {joint.query.title}: {measured_words(joint)}."
+            for joint in joints.values()
+        ),
+        aside="split by weights → optimal",
+    )
 
 
-def _short_value(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def print_cautions(console: Console, estimates: Sequence[CostEstimate]) -> None:
+def _describe_cautions(estimates: Sequence[CostEstimate]) -> Iterator[Paragraph]:
     """What to decide before asking, each once, with the queries that it is about."""
     alike: dict[tuple[object, ...], list[tuple[str, CostWarning]]] = {}
     for estimate in estimates:
@@ -221,45 +131,39 @@ def print_cautions(console: Console, estimates: Sequence[CostEstimate]) -> None:
         columns = dict.fromkeys(name for _, each in several for name in each.columns)
         words = replace(several[0][1], columns=tuple(columns)).words
         titles = ", ".join(dict.fromkeys(title for title, _ in several))
-        about = "" if several[0][1].epsilons else f", {escape(titles)}"
-        console.print(f"[yellow]Warning[/yellow]{about}: {escape(words)}.")
+        about = "" if several[0][1].epsilons else f", {titles}"
+        yield Paragraph((Strong("Warning"), f"{about}: {words}."))
 
 
-def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> Table:
+def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
     """Queries with their costs and expected errors."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("query", "cost", "expected error", "95% within", "noise"):
-        table.add_column(name, overflow="fold")
-    for estimate in estimates:
-        table.add_row(
-            escape(estimate.query.title),
+    rows = [
+        (
+            estimate.query.title,
             cost_words(estimate.spend.cost(plan.relation)),
-            _format_number(estimate.error),
+            _format_optional(estimate.error),
             ""
             if estimate.within is None or estimate.within_words
-            else f"±{_format_up(estimate.within)}",
-            escape(estimate.noise),
+            else f"±{format_figures(estimate.within, 6, 'up')}",
+            estimate.noise,
         )
-    return table
+        for estimate in estimates
+    ]
+    return make_table(("query", "cost", "expected error", "95% within", "noise"), rows)
 
 
-def error_table(estimate: CostEstimate) -> Table:
+def _error_table(estimate: CostEstimate) -> TextTable:
     """The tables of a cost estimate with the standard error of a cell of each."""
-    table = Table(box=None, padding=(0, 2, 0, 2))
-    for name in ("table", "standard error of a cell"):
-        table.add_column(name, overflow="fold")
-    for each in estimate.tables[:MOST_SHOWN]:
-        table.add_row(escape(", ".join(each["columns"]) or "total"), error_words(each))
-    if len(estimate.tables) > MOST_SHOWN:
-        table.add_row(f"… {len(estimate.tables) - MOST_SHOWN} more")
-    return table
+    columns = ("table", "standard error of a cell")
+    rows = ((", ".join(each["columns"]) or "total", error_words(each)) for each in estimate.tables)
+    return TextTable(columns, tuple(rows), most=MAX_TERMINAL_ROWS)
 
 
 def error_words(table: Mapping[str, Any]) -> str:
     """The standard error of a cell; the least and the largest where sums are not equally exact."""
-    ends = [_format_number(table.get(key)) for key in ("least_error", "largest_error")]
+    ends = [_format_optional(table.get(key)) for key in ("least_error", "largest_error")]
     return (
-        " to ".join(dict.fromkeys(ends)) if all(ends) else _format_number(table["standard_error"])
+        " to ".join(dict.fromkeys(ends)) if all(ends) else _format_optional(table["standard_error"])
     )
 
 
@@ -269,107 +173,142 @@ def measured_words(estimate: CostEstimate) -> str:
     letter = "ε" if word == "epsilon" else "ρ"
     ranked = sorted(estimate.measured, key=lambda each: -float(each[word]))
     said = []
-    for each in ranked[:MOST_MEASURED]:
+    for each in ranked[:MAX_MEASURED_TABLES]:
         columns = ", ".join(each["columns"]) or "total"
         kind = " (differences)" if each["differences"] else ""
-        said.append(f"{columns}{kind} {letter} = {each[word]:.3g}")
-    more = len(ranked) - MOST_MEASURED
+        said.append(f"{columns}{kind} {letter} = {format_general(each[word], 3)}")
+    more = len(ranked) - MAX_MEASURED_TABLES
     return "; ".join(said) + (f"; {more} more" if more > 0 else "")
 
 
-def print_release(title: str, plan: Plan, release: Release) -> None:
+def describe_release(title: str, release: Release) -> Document:
     """Answers with their errors and costs, then what they allow anyone to believe."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(title)}[/bold]")
-    for answer in release:
-        paid = cost_words(answer.cost)
-        console.print(f"\n[bold]{escape(answer.title)}[/bold]  [dim]{paid}; {answer.noise}[/dim]")
-        if answer.tables:
-            print_tables(console, answer, release.request)
-        else:
-            print_table(console, answer_table(answer))
-        for said in filter(None, (answer.noisy_note, answer.statement)):
-            console.print(Padding(f"[dim]{escape(said)}[/dim]", (0, 0, 0, 2), expand=False))
-    console.print()
-    print_sections(budget_state_card(release.budget_state))
+    answers = (replace(describe_answer(each, release.request), level=2) for each in release)
+    return Document(title, (*answers, *budget_state_card(release.budget_state)))
 
 
-def answer_table(answer: Answer) -> Table:
+def describe_report(title: str, plan: Plan, release: Release) -> Document:
+    """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
+    sections = card.plan_card(plan)
+    people = [part for part in sections if part.heading == card.PEOPLE_HEADING]
+    further = [part for part in sections if part.heading == card.FALLBACK_HEADING]
+    made = "Released under a promise about what anyone can learn; request "
+    how = (
+        "Each number has noise; the interval holds the answer without noise in 95 of 100 cases. "
+        "What clamping and limiting a person's rows leave out is not in it: each answer says what "
+        "counts."
+    )
+    return Document(
+        title,
+        (
+            make_section("", note(f"{made}{release.request}.")),
+            make_section("Whom it protects from whom", level=2),
+            *sections[:2],
+            *people,
+            make_section("", *card.plan_charts(plan)),
+            make_section("Answers", note(how), level=2),
+            *(describe_answer(each, release.request, full=True) for each in release),
+            make_section("What all answers together allow, and the ledger", level=2),
+            *budget_state_card(release.budget_state),
+            *(replace(part, level=2) for part in further),
+            make_section("Why this holds", Theorems(plan.theorems), level=2),
+        ),
+    )
+
+
+def describe_answer(answer: Answer, request: str = "", full: bool = False) -> TextSection:
+    """An answer with its cost, its chart and what is to be known about its numbers.
+
+    Args:
+        full: also say what was asked.
+    """
+    asked = f"{_question_words(answer)} — " if full else ""
+    parts: list[Part] = []
+    if answer.tables:
+        parts.append(TableSet(answer, request))
+    else:
+        if has_chart(answer):
+            parts.append(Chart(lambda: answer_chart(answer)))
+        parts.append(answer_table(answer))
+    parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
+    aside = f"{asked}{cost_words(answer.cost)}; {answer.noise}"
+    return make_section(answer.title, *parts, aside=aside)
+
+
+def _question_words(answer: Answer) -> str:
+    hidden = {"counted", "name", "universe", "prior"}
+    if answer.tables:
+        hidden |= {"sets", "ranges"}  # the tables say it themselves
+    asked = [(key, value) for key, value in answer.question.items() if key not in hidden]
+    return ", ".join(f"{key} {_question_value(value)}" for key, value in asked)
+
+
+def _question_value(value: Any) -> str:
+    """What was asked under a key, in words."""
+    if not isinstance(value, list):
+        return str(value)
+    inner = (" × ".join(map(str, each)) if isinstance(each, list) else each for each in value)
+    return " and ".join(map(str, inner))
+
+
+def answer_table(answer: Answer) -> TextTable:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
     ranged, scales = "low" in answer.columns, column_scales(answer)
-    table = Table(box=None, padding=(0, 2, 0, 2), show_header=True)
-    for name in columns:
-        table.add_column(escape(name), justify="right" if name == "value" else "left")
-    if ranged:
-        table.add_column("95% interval")
-    for index, row in enumerate(answer.rows[:MOST_SHOWN]):
-        data = dict(zip(answer.columns, row, strict=True))
-        cells = [cell_words(data[name], scales[name]) for name in columns]
+    rows = []
+    for index, row in enumerate(answer.rows):
+        cells = {
+            name: format_cell(value, scales[name])
+            for name, value in zip(answer.columns, row, strict=True)
+        }
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
-            cells[columns.index("value")] = NOISY_MARK + cells[columns.index("value")]
-        if ranged:
-            ends = (cell_words(data[name], scales[name]) for name in ("low", "high"))
-            cells.append(" to ".join(ends))
-        table.add_row(*(escape(cell) for cell in cells))
-    if len(answer.rows) > MOST_SHOWN:
-        table.add_row(f"… {len(answer.rows) - MOST_SHOWN} more")
-    return table
+            cells["value"] = NOISY_MARK + cells["value"]
+        interval = [f"{cells['low']} to {cells['high']}"] if ranged else []
+        rows.append((*(cells[name] for name in columns), *interval))
+    heads = (*columns, *(["95% interval"] if ranged else []))
+    return TextTable(heads, tuple(rows), frozenset(["value"]), most=MAX_TERMINAL_ROWS)
 
 
-def _format_up(value: float) -> str:
-    return format_figures(value, 6, "up")
+def _format_optional(value: float | None, digits: int = 6) -> str:
+    return "" if value is None else format_general(value, digits)
 
 
-def _format_number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
-
-
-def cell_words(value: Any, scale: str = AMOUNT) -> str:
-    """A value of a cell of an answer.
-
-    Args:
-        scale: amounts have commas, points of a column may be years, names stay as they are.
-    """
-    if value is None:
-        return "–"
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
-    return point_words(value, spec) if scale == POINT else f"{value:,{spec}}"
-
-
-def print_findings(warning: str, findings: Sequence[InspectionFinding]) -> None:
+def describe_inspection(warning: str, findings: Sequence[InspectionFinding]) -> Document:
     """The curator's exact figures about the rows."""
-    console = Console(highlight=False)
-    console.print(f"[red]{warning}[/red]")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(justify="right")
-    table.add_column()
-    for finding in findings:
-        table.add_row(f"{finding.rows:,}", escape(finding.what))
-    console.print(table)
+    rows = [(format_count(finding.rows), finding.what) for finding in findings]
+    return make_document(
+        "", Paragraph(warning, "bad"), make_table(("rows", "what"), rows, right=["rows"])
+    )
 
 
-def print_demo(
+def describe_demo(
     title: str, plan: Plan, estimates: Sequence[CostEstimate], release: Release, refusal: str
-) -> None:
+) -> Document:
     """Plan, dry run, release, ledger: what the main job looks like."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(title)}[/bold]")
-    console.print("\n[bold]1 plan[/bold]  who may be looking, and how sure they may become")
-    for line in (card.describe_adversary(plan.family), f"Whoever that is {plan.target.words()}."):
-        print_wrapped(line)
-    level = format_decimals(plan.epsilon, 4, "down")
-    print_wrapped(f"That takes ε = {level} in all ({plan.relation} neighbours).")
-    console.print("\n[bold]2 dry run[/bold]  cost and error before anything runs")
-    console.print(estimate_table(plan, estimates))
-    console.print("\n[bold]3 release[/bold]  debited first, then answered with exact noise")
-    for answer in release:
-        console.print(f"\n  [bold]{escape(answer.title)}[/bold]")
-        console.print(answer_table(answer))
-    console.print("\n[bold]4 ledger[/bold]  what all of it together allows anyone to believe")
-    for line in (*belief_lines(release.budget_state)[1:], history_line(release.budget_state)):
-        print_wrapped(line)
-    print_wrapped(f"A second session is refused: {refusal}.")
-    console.print()
+    state = release.budget_state
+    steps = (
+        make_section(
+            "1 plan",
+            card.describe_adversary(plan.family),
+            f"Whoever that is {plan.target.words()}.",
+            f"That takes ε = {format_epsilon(plan.epsilon)} in all ({plan.relation} neighbours).",
+            aside="who may be looking, and how sure they may become",
+        ),
+        make_section(
+            "2 dry run",
+            estimate_table(plan, estimates),
+            aside="cost and error before anything runs",
+        ),
+        make_section("3 release", aside="debited first, then answered with exact noise"),
+    )
+    answers = (make_section(answer.title, answer_table(answer)) for answer in release)
+    ledger = make_section(
+        "4 ledger",
+        *card.belief_lines(state)[1:],
+        card.history_line(state),
+        f"A second session is refused: {refusal}.",
+        aside="what all of it together allows anyone to believe",
+        level=2,
+    )
+    chapters = (replace(step, level=2) for step in steps)
+    return Document(title, (*chapters, *answers, ledger))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from whosin.beliefs import format_percent
-from whosin.exact import format_figures
+from whosin.errors import invalid_value
+from whosin.exact import format_figures, format_percent
 from whosin.extras import require_extras
 from whosin.families import AtMostKnown, FixedProbability
 from whosin.mechanisms.count_rules import Rule
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
-from whosin.report.terminal import columns_table, print_table, rounding_side, secret_words
-from whosin.report.text import print_filled, print_reasons
+from whosin.report.document import Document, TextTable, Theorems, make_document, make_table
+from whosin.report.numbers import rounding_side
 from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
 from whosin.rules.published import PRIVATE_NOTE
 from whosin.rules.rule_plans import MAX_ROUNDING_BASE, MAX_RULE_PEOPLE
@@ -38,36 +36,32 @@ ALONE_SENTENCE = (
 )
 
 
-def print_rule_plan(plan: RulePlan, secret: str = "membership") -> None:
+def describe_rule_plan(plan: RulePlan, secret: str = "membership") -> Document:
     """The rule, how often it fails, for whom it holds and for whom not, and noise beside it."""
     words = secret_words(secret)
-    console = Console(highlight=False)
-    if plan.parameter is None:
-        console.print(f"[bold]{_no_rule(plan)}[/bold]", soft_wrap=True)
-    else:
-        console.print(
-            f"[bold]{RULE_WORDS[plan.kind].format(plan.parameter)}[/bold]", soft_wrap=True
-        )
-    print_filled(
-        f"Promise: whoever is looking {plan.target.words()}{words.sure}, except with probability "
-        f"{plan.delta:g} given that {words.given}. A likelihood ratio of {plan.ratio:.4g} is "
-        "allowed."
-    )
-    print_filled(f"It is for {plan.family.words()}{_people_text(plan)}.")
+    title = _no_rule(plan)
+    failing = []
     if plan.parameter is not None:
-        print_filled(f"It fails with probability {_bracket_text(*plan.failure)}.")
+        title = RULE_WORDS[plan.kind].format(plan.parameter)
+        failing.append(f"It fails with probability {_bracket_text(*plan.failure)}.")
     if plan.without is not None:
-        print_filled(
+        failing.append(
             f"The exact count of {plan.people:,} people would fail with probability "
             f"{_bracket_text(*plan.without)}."
         )
-    _print_costs(console, plan)
-    _print_remains(console, plan)
-    print_filled(
+    return make_document(
+        title,
+        f"Promise: whoever is looking {plan.target.words()}{words.sure}, except with probability "
+        f"{plan.delta:g} given that {words.given}. A likelihood ratio of {plan.ratio:.4g} is "
+        "allowed.",
+        f"It is for {plan.family.words()}{_people_text(plan)}.",
+        *failing,
+        _cost_table(plan),
+        *([_knowledge_table(plan)] if plan.remains else []),
         "It does not hold for someone who may know everyone else: they see the count jump when "
-        f"{words.jump}. Noise does. Nor does a rule promise anything about two tables together."
+        f"{words.jump}. Noise does. Nor does a rule promise anything about two tables together.",
+        Theorems(plan.theorems),
     )
-    print_reasons(console, plan.theorems)
 
 
 def _no_rule(plan: RulePlan) -> str:
@@ -90,28 +84,29 @@ def _people_text(plan: RulePlan) -> str:
     )
 
 
-def _print_costs(console: Console, plan: RulePlan) -> None:
-    numbers = ("expected error", "counts hidden")
-    table = columns_table("cost", *numbers, "holds for", right=numbers)
-    for cost in plan.costs:
-        error = "–" if math.isnan(cost.error) else f"{cost.error:.3g}"
-        name = f"this rule, {format_percent(cost.belief)} in"
-        table.add_row(
-            name, error, format_percent(min(max(cost.suppressed, 0.0), 1.0)), "those above"
+def _cost_table(plan: RulePlan) -> TextTable:
+    rows = [
+        (
+            f"this rule, {format_percent(cost.belief)} in",
+            "–" if math.isnan(cost.error) else f"{cost.error:.3g}",
+            format_percent(min(max(cost.suppressed, 0.0), 1.0)),
+            "those above",
         )
+        for cost in plan.costs
+    ]
     for each in plan.beside:
         name = "no noise at all" if each.kind == "none" else f"{each.kind} noise"
-        table.add_row(name, f"{each.error:.3g}", "0%", each.against)
-    print_table(console, table)
+        rows.append((name, f"{each.error:.3g}", "0%", each.against))
+    numbers = ("expected error", "counts hidden")
+    return make_table(("cost", *numbers, "holds for"), rows, right=numbers)
 
 
-def _print_remains(console: Console, plan: RulePlan) -> None:
+def _knowledge_table(plan: RulePlan) -> TextTable:
     of = "" if plan.people is None or plan.kind == "population" else f" of {plan.people:,} people"
-    table = columns_table(f"if they know{of}", "the promise fails with probability")
-    for each in plan.remains:
-        table.add_row(f"{each.known:,} others", _bracket_text(each.lower, each.upper))
-    if plan.remains:
-        print_table(console, table)
+    rows = [
+        (f"{each.known:,} others", _bracket_text(each.lower, each.upper)) for each in plan.remains
+    ]
+    return make_table((f"if they know{of}", "the promise fails with probability"), rows)
 
 
 def _bracket_text(lower: float, upper: float) -> str:
@@ -191,7 +186,51 @@ def posterior_chart(tables: Mapping[str, Publication], cell: tuple[int, int]) ->
     )
 
 
-MOST_ROWS = 30
+# What is secret about a person: being in the data, or a value where everyone is known to be in. The
+# arithmetic is the same; only the words differ.
+
+
+@dataclass(frozen=True)
+class SecretWords:
+    """How one reading is worded.
+
+    Attributes:
+        ends: what someone becomes sure of, after "this person …".
+        population: who is counted in a population, after "how many …".
+        sure: what a promise is about, after "sure".
+        given: what a failure probability is given, after "given that …".
+        jump: when a count jumps, after "the count jump when …".
+    """
+
+    ends: str
+    population: str
+    sure: str
+    given: str
+    jump: str
+
+
+SECRET_WORDS = {
+    "membership": SecretWords(
+        "is in the data", "could be in it", "", "the person is in", "the person joins"
+    ),
+    "attribute": SecretWords(
+        "has the value",
+        "are known to be in it, and could have the value",
+        " that a person, known to be in the data, has the value",
+        "the person has it",
+        "the person has the value",
+    ),
+}
+
+
+def secret_words(secret: object, field: str = "secret") -> SecretWords:
+    """The words for what is secret: being in the data, or having a value."""
+    if not isinstance(secret, str) or secret not in SECRET_WORDS:
+        raise invalid_value(field, " or ".join(SECRET_WORDS), repr(secret))
+    return SECRET_WORDS[secret]
+
+
+MAX_FINDING_ROWS = 30
 Labels = tuple[Sequence[str], Sequence[str]]
 
 
@@ -245,8 +284,7 @@ def summarise_findings(findings: Sequence[CellFinding], labels: Labels, secret: 
     )
     result.append(
         f"Of a person behind the cells someone was {format_percent(top.prior)} sure that this "
-        "person "
-        f"{secret_words(secret).ends}; they become {after} sure (in "
+        f"person {secret_words(secret).ends}; they become {after} sure (in "
         f"{_finding_name(top, labels)})."
     )
     return result
@@ -297,23 +335,17 @@ def finding_notes(findings: Sequence[CellFinding], secret: str) -> list[str]:
     return result
 
 
-def print_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> None:
+def describe_findings(findings: Sequence[CellFinding], labels: Labels, secret: str) -> Document:
     """The cells that say most, first; and what can be worked out."""
-    console = Console(highlight=False)
-    console.print(PRIVATE_NOTE)
-    for line in summarise_findings(findings, labels, secret):
-        console.print(escape(line), soft_wrap=True)
+    summary = summarise_findings(findings, labels, secret)
     ranked = finding_rows(findings, labels)
     if not ranked:
-        return
-    table = columns_table(*FINDING_HEADS, right=FINDING_HEADS[1:])
-    for each in ranked[:MOST_ROWS]:
-        table.add_row(*map(escape, each))
-    print_table(console, table)
-    if len(ranked) > MOST_ROWS:
-        console.print(f"… and {len(ranked) - MOST_ROWS} cells that say less (--json has them all).")
-    for line in finding_notes(findings, secret):
-        console.print(line, soft_wrap=True)
+        return make_document("", PRIVATE_NOTE, *summary)
+    table = make_table(FINDING_HEADS, ranked[:MAX_FINDING_ROWS], right=FINDING_HEADS[1:])
+    more = len(ranked) - MAX_FINDING_ROWS
+    rest = [f"… and {more} cells that say less (--json has them all)."] if more > 0 else []
+    notes = finding_notes(findings, secret)
+    return make_document("", PRIVATE_NOTE, *summary, table, *rest, *notes)
 
 
 def _finding_name(finding: CellFinding, labels: Labels) -> str:

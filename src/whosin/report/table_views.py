@@ -1,28 +1,27 @@
-"""Tables of an answer: as people read them, as pages, as files, as charts."""
+"""Tables of an answer: as people read them, as files, as charts."""
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from itertools import islice, product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
-from whosin.plain_files import write_file
+from whosin.plain_files import check_writable, write_file
 from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import NAME, POINT
-from whosin.report.terminal import check_writable
+from whosin.release.queries.base import AMOUNT, NAME, POINT
+from whosin.report.document import TextTable, make_table
+from whosin.report.numbers import format_count, format_fixed, format_point, margin_decimals
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -102,11 +101,50 @@ class TableView:
 
     def number(self, index: int) -> str:
         """The estimate of a cell."""
-        return format_rounded(self.values[index], self.decimals)
+        return format_fixed(self.values[index], self.decimals)
+
+    def marked(self, index: int) -> str:
+        """The estimate of a cell, with a mark in front if it is too noisy to read."""
+        return NOISY_MARK * any(self.noisy[index : index + 1]) + self.number(index)
+
+    @cached_property
+    def highest(self) -> tuple[float, int]:
+        """The largest estimate and the largest whole number, at least 0."""
+        return max(0.0, *self.values), max(0, *self.wholes)
+
+    def shades(self, index: int) -> list[int]:
+        """The estimate and the whole number of a cell, in per cent of the largest."""
+        pairs = zip((self.values[index], self.wholes[index]), self.highest, strict=True)
+        return [max(0, round(100 * number / most)) if most else 0 for number, most in pairs]
+
+    def draw_list(self) -> TextTable:
+        """A line for each cell: its value with its margin of error, and the whole version."""
+        columns = (*self.keys, "value ± margin", "whole (biased)")
+        rows = [
+            (
+                *map(str, cell),
+                f"{self.marked(index)} ± {self.margin(index)}",
+                format_count(self.wholes[index]),
+            )
+            for index, cell in enumerate(self.cells)
+        ]
+        return make_table(columns, rows, right=columns[-2:], lead=len(self.keys))
+
+    def draw_crosstab(self) -> TextTable | None:
+        """Values by rows and columns; the margin of error is that of the whole table."""
+        tab = self.crosstab
+        if tab is None:
+            return None
+        labels = tuple(map(str, tab.column_labels))
+        rows = [
+            (str(label), *map(self.marked, indices))
+            for label, indices in zip(tab.row_labels, tab.indices, strict=True)
+        ]
+        return make_table((f"{tab.down} \\ {tab.across}", *labels), rows, right=labels)
 
     def margin(self, index: int) -> str:
         """How far the estimate of a cell may be off."""
-        return format_rounded(self.margins[index], self.decimals)
+        return format_fixed(self.margins[index], self.decimals)
 
     @property
     def margin_words(self) -> str:
@@ -114,7 +152,7 @@ class TableView:
         one, every = self.spreads
         if len(self.cells) == 1:
             return f"± {one} with 95% probability"
-        return f"± {one} for each cell; ± {every} for all {len(self.cells):,} at once"
+        return f"± {one} for each cell; ± {every} for all {format_count(len(self.cells))} at once"
 
     @cached_property
     def spreads(self) -> tuple[str, str]:
@@ -123,7 +161,7 @@ class TableView:
 
     def _spread(self, margins: Sequence[float]) -> str:
         ends = dict.fromkeys(
-            format_rounded(each, self.decimals) for each in (min(margins), max(margins))
+            format_fixed(each, self.decimals) for each in (min(margins), max(margins))
         )
         return " to ".join(ends)
 
@@ -137,6 +175,20 @@ def column_scales(answer: Answer) -> dict[str, str]:
     """What the values of each column of an answer are: an amount, a point of a column, a name."""
     query = QUERIES.get(str(answer.question.get("query")), Query)
     return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
+
+
+def format_cell(value: Any, scale: str = AMOUNT) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        scale: amounts have commas, points of a column may be years, names stay as they are.
+    """
+    if value is None:
+        return "–"
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:
@@ -175,15 +227,14 @@ def describe_agreement(answer: Answer) -> str:
     slack = EQUAL_TOLERANCE * max(len(each.cells) for each in summed)
     wholes = {sum(each.wholes) for each in summed}
     if max(sums) - min(sums) > slack or len(wholes) > 1:
-        ends = f"{format_rounded(min(sums), 1)} to {format_rounded(max(sums), 1)}"
-        wide = f"{min(wholes):,} to {max(wholes):,}"
+        ends = f"{format_fixed(min(sums), 1)} to {format_fixed(max(sums), 1)}"
+        wide = f"{format_count(min(wholes))} to {format_count(max(wholes))}"
         return f"The totals of the {len(summed)} tables differ: {ends}, in {BIASED_LABEL}, {wide}."
-    total = format_rounded(sums[0], min(each.decimals for each in summed))
+    total = format_fixed(sums[0], min(each.decimals for each in summed))
     others = len(described) - len(summed)
     which = f"each of the {len(summed)} tables" + (" whose cells do not overlap" if others else "")
-    return (
-        f"The totals agree: {which} adds up to {total}, and in {BIASED_LABEL}, to {wholes.pop():,}."
-    )
+    whole = format_count(wholes.pop())
+    return f"The totals agree: {which} adds up to {total}, and in {BIASED_LABEL}, to {whole}."
 
 
 def page_data(answer: Answer) -> list[dict[str, Any]]:
@@ -204,18 +255,6 @@ def page_data(answer: Answer) -> list[dict[str, Any]]:
         )
         start += len(each.cells)
     return result
-
-
-def margin_decimals(margin: float) -> int:
-    """Decimals worth showing beside a margin of error: its first two digits."""
-    if not margin > 0:
-        return 0
-    return max(0, min(6, 1 - math.floor(math.log10(margin))))
-
-
-def format_rounded(value: float, digits: int) -> str:
-    """A number with this many decimals; nothing is shown as −0."""
-    return f"{round(float(value), digits) + 0.0:,.{digits}f}"
 
 
 ANSWER_SUFFIXES = (".json", ".csv", ".parquet")
@@ -312,212 +351,33 @@ def plain_name(title: str) -> str:
     return re.sub(r"[^\w-]+", "-", title).strip("-").lower() or "answer"
 
 
-# The tables of an answer that has several, in a report: one opened at a time, without a script. A
-# report that stands alone has every table with its margins of error, as a crosstab with shades
-# where it has two columns, in both versions; what to show is chosen by radio buttons that the style
-# sheet reads. Every cell has its number, so no shade says more than the text does. Each table is in
-# the file as CSV, all of them as one Parquet.
-
-
-MOST_CELLS = 40_000
+MAX_REPORT_CELLS = 40_000
 """Cells of the tables that are in a report, and in the files inside it."""
-MOST_BYTES = 1_500_000
-"""Bytes of a file inside a report: browsers take addresses of two million letters."""
-MOST_OPEN = 12, 150
-"""Tables, and cells, of an answer that is shown whole, side by side."""
-MOST_ROWS = 600
-TABLE_STYLE = """
-.tables fieldset { border: 0; padding: 0; margin: .5rem 0; display: flex; gap: .2rem 1.2rem;
-  flex-wrap: wrap; }
-.tables legend { float: left; color: var(--soft); padding: 0; }
-.beside { display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; align-items: flex-start;
-  position: relative; left: 50%; width: min(74rem, 100vw - 2.5rem); transform: translateX(-50%); }
-.beside details { flex: 0 1 auto; min-width: min(17rem, 100%); max-width: 100%; }
-.beside summary { max-width: 21rem; }
-.tables details { border-bottom: 1px solid var(--line); padding: .3rem 0; min-width: 0; }
-.tables summary { cursor: pointer; } .tables summary b { margin-right: .8rem; }
-.tables table { font-size: .85rem; } .tables a { color: var(--mark); }
-.heat th, .heat td { text-align: right; padding: .2rem .5rem; border: 1px solid #fff; }
-.heat th { color: var(--soft); font-weight: 500; position: sticky; left: 0; background: #fff; }
-.heat td { background: color-mix(in oklab, var(--mark) calc(var(--a) * .55), #fff); }
-.bar { display: inline-block; width: 9rem; height: .8rem; vertical-align: middle; margin: 0 .5rem;
-  border: 1px solid var(--line);
-  background: linear-gradient(90deg, #fff, color-mix(in oklab, var(--mark) 55%, #fff)); }
-.tables .whole, .tables:has(.all:checked) .each, .tables:not(:has(.all:checked)) .every,
-.tables:has(.integer:checked) .value { display: none; }
-.tables:has(.integer:checked) .whole { display: inline; }
-.tables:has(.integer:checked) .heat td {
-  background: color-mix(in oklab, var(--mark) calc(var(--b) * .55), #fff); }
-@media print { .tables details::details-content { content-visibility: visible; } }
-"""
 
 
-def tables_html(answer: Answer, number: int) -> str:
-    """All tables of an answer.
-
-    Args:
-        number: the answer's number in the report.
-    """
-    tables = list(_tables_that_fit(list_table_views(answer)))
-    every = answer.tables
-    small = len(every) <= MOST_OPEN[0] and len(answer.rows) <= MOST_OPEN[1]
-    name = "" if small else f' name="tables-{number}"'
-    blocks = [
-        _table_details(view, table, " open" if small else name)
-        for view, table in zip(tables, islice(every, len(tables)), strict=True)
-    ]
-    missing = len(every) - len(tables)
-    return "\n".join(
-        [
-            "<div class=tables>",
-            f"<p>{escape(describe_agreement(answer))}</p>",
-            _table_choices(number),
-            f"<div{' class=beside' if small else ''}>",
-            *blocks,
-            "</div>",
-            f"<p class=soft>{missing:,} more tables are not in this report; "
-            "whosin release --save writes them.</p>"
-            if missing
-            else "",
-            "" if missing else f"<p>{_parquet_link(answer)}</p>",
-            "</div>",
-        ]
-    )
-
-
-def _tables_that_fit(tables: tuple[TableView, ...]) -> Iterator[TableView]:
+def tables_that_fit(tables: Sequence[TableView]) -> list[TableView]:
     """Tables from the first on, as many as a file can hold."""
-    left = MOST_CELLS
-    for each in tables:
-        left -= len(each.cells)
-        if left < 0:
-            return
-        yield each
+    ends = accumulate(len(each.cells) for each in tables)
+    return [each for each, end in zip(tables, ends, strict=True) if end <= MAX_REPORT_CELLS]
 
 
-def _table_choices(number: int) -> str:
-    def radio(group: str, kind: str, words: str, checked: bool) -> str:
-        name, chosen = f"{group}-{number}", " checked" if checked else ""
-        return f'<label><input type=radio name="{name}" class={kind}{chosen}> {words}</label>'
-
-    return (
-        "<fieldset><legend>Margins of error, 95%:&nbsp;</legend>"
-        + radio("margin", "one", "for each cell", True)
-        + radio("margin", "all", "for all cells of a table at once", False)
-        + "</fieldset><fieldset><legend>Numbers:&nbsp;</legend>"
-        + radio("numbers", "unbiased", "unbiased estimates", True)
-        + radio("numbers", "integer", "whole numbers from 0 up (biased)", False)
-        + "</fieldset>"
-    )
-
-
-def _table_details(view: TableView, table: Answer, opened: str) -> str:
-    noisy = sum(view.noisy)
-    marked = f"; {noisy:,} too noisy to read" if noisy else ""
-    tab = view.crosstab
-    body = _list_table(view) if tab is None else _heat_table(view, tab)
-    cells = f"{len(view.cells):,} cells" if len(view.cells) > 1 else "1 cell"
-    return (
-        f"<details{opened}><summary><b>{escape(view.title)}</b> "
-        f"<span class=soft>{cells}, {_table_margin(view)}{marked}</span></summary>"
-        f"{body}<p>{_save_links(table)}</p></details>"
-    )
-
-
-def _table_margin(view: TableView) -> str:
-    """The margin of the table, as chosen."""
-    one, every = view.spreads
-    return (
-        f"<span class=value><span class=each>± {one} a cell</span>"
-        f"<span class=every>± {every} for all at once</span></span>"
-        "<span class=whole>biased, without margins</span>"
-    )
-
-
-def _heat_table(view: TableView, tab: Crosstab) -> str:
-    highest = max(0.0, *view.values), max(0, *view.wholes)
-    head = "".join(f"<th>{escape(str(label))}</th>" for label in tab.column_labels)
-    lines = []
-    for label, indices in zip(tab.row_labels, tab.indices, strict=True):
-        cells = "".join(_shade_cell(view, index, highest) for index in indices)
-        lines.append(f"<tr><th>{escape(str(label))}</th>{cells}</tr>")
-    corner = f"{escape(tab.down)} \\ {escape(tab.across)}"
-    most = format_rounded(highest[0], view.decimals), f"{highest[1]:,}"
-    return (
-        f"<div class=wide><table class=heat><tr><th>{corner}</th>{head}</tr>{''.join(lines)}"
-        "</table></div><p class=soft>0 or below<span class=bar></span>"
-        f"<span class=value>{most[0]}</span><span class=whole>{most[1]}</span></p>"
-    )
-
-
-def _shade_cell(view: TableView, index: int, highest: tuple[float, int]) -> str:
-    numbers = view.values[index], view.wholes[index]
-    parts = [
-        max(0, round(100 * number / most)) if most else 0
-        for number, most in zip(numbers, highest, strict=True)
-    ]
-    return (
-        f'<td style="--a:{parts[0]}%;--b:{parts[1]}%"><span class=value>{_cell_value(view, index)}'
-        f"</span><span class=whole>{view.wholes[index]:,}</span></td>"
-    )
-
-
-def _list_table(view: TableView) -> str:
-    heads = "".join(f"<th>{escape(key)}</th>" for key in view.keys)
-    lines = []
-    for index, cell in enumerate(view.cells[:MOST_ROWS]):
-        labels = "".join(f"<td>{escape(str(label))}</td>" for label in cell)
-        one, every = view.margin(index), format_rounded(view.all_margins[index], view.decimals)
-        lines.append(
-            f"<tr>{labels}<td class=number><span class=value>{_cell_value(view, index)}</span>"
-            f"<span class=whole>{view.wholes[index]:,}</span></td><td class=number>"
-            f"<span class=value>± <span class=each>{one}</span><span class=every>{every}</span>"
-            "</span></td></tr>"
-        )
-    more = len(view.cells) - MOST_ROWS
-    cut = f"<p class=soft>… {more:,} more cells in the file</p>" if more > 0 else ""
-    return (
-        f"<div class=wide><table><tr>{heads}<th class=number><span class=value>estimate</span>"
-        "<span class=whole>whole number (biased)</span></th><th class=number></th></tr>"
-        f"{''.join(lines)}</table></div>{cut}"
-    )
-
-
-def _cell_value(view: TableView, index: int) -> str:
-    return NOISY_MARK * any(view.noisy[index : index + 1]) + view.number(index)
-
-
-def _save_links(table: Answer) -> str:
-    return _file_link(f"{plain_name(table.title)}.csv", "text/csv", csv_bytes(table))
-
-
-def _parquet_link(answer: Answer) -> str:
-    name, kind = f"{plain_name(answer.title)}.parquet", "application/vnd.apache.parquet"
-    return f"All tables: {_file_link(name, kind, parquet_bytes(answer))}"
-
-
-def _file_link(name: str, kind: str, data: bytes) -> str:
-    """A link that saves a file which is inside the report."""
-    if len(data) > MOST_BYTES:
-        return f"<span class=soft>{name} is too large for this report; whosin release --save</span>"
-    inside = base64.b64encode(data).decode()
-    return f'<a download="{name}" href="data:{kind};base64,{inside}">{name}</a>'
-
-
-ANSWER_CHARTS_MOST_CELLS = 40
+MAX_CHART_CELLS = 40
 FEW_TICKS = 5
 LINE_LETTERS, WIDEST_LETTER, AROUND = 26, 7, 8
 """Of the labels of an axis: the letters of a line, what a letter takes in wide fonts, and the space
 around a label, in points."""
 LINE_HEIGHT = 12
 LABEL_EXPRESSION = "abs(datum.value) < 10000 ? replace(datum.label, ',', '') : datum.label"
-"""Commas from five digits on, as `numbers.point_words`."""
+"""Commas from five digits on, as `report.numbers.format_point`."""
 
 
-def answer_chart(answer: Answer) -> Any | None:
-    """Values by cell with their 95% intervals; None where there is nothing to draw."""
-    if "low" not in answer.columns or not 2 <= len(answer.rows) <= ANSWER_CHARTS_MOST_CELLS:
-        return None
+def has_chart(answer: Answer) -> bool:
+    """Whether there is something to draw, and not too much."""
+    return "low" in answer.columns and 2 <= len(answer.rows) <= MAX_CHART_CELLS
+
+
+def answer_chart(answer: Answer) -> Any:
+    """Values by cell with their 95% intervals."""
     import altair
 
     from whosin.report.charts import CHART_COLOURS, rows_chart

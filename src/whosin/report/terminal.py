@@ -1,31 +1,238 @@
-"""Numbers, people out of 1,000, secrets in words, plain data, and small terminal charts."""
+"""The terminal: documents printed by Rich, on terminals of any width, and charts made of letters.
+
+Contract: no number and no word is ever cut. Where a table would have to cut, its rows are printed
+one after the other, a line per cell. No letter of a name can steer the terminal.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from whosin.errors import InvalidInput, invalid_value
-from whosin.exact import Rounding, format_decimals, format_figures
-from whosin.families import Explicit, Family
-from whosin.plain_files import check_output
+from whosin.references import THEOREMS
+from whosin.report.document import (
+    Chart,
+    Document,
+    Marks,
+    Paragraph,
+    Part,
+    Strong,
+    TableSet,
+    TextSection,
+    TextTable,
+    Theorems,
+    Words,
+)
+from whosin.report.numbers import format_count, format_plural
 
 if TYPE_CHECKING:
     from whosin.curves.curve import TradeOff
-    from whosin.mechanisms import Channel
-    from whosin.notions import Level, Notion
-    from whosin.refinement import Comparison
+    from whosin.report.table_views import TableView
+
+TONE_STYLES = {
+    "plain": "",
+    "soft": "dim",
+    "strong": "bold",
+    "good": "green",
+    "bad": "red",
+    "open": "yellow",
+}
+INDENT_COLUMNS = 2
 
 
-WIDTH, HEIGHT, LEAST, MARGIN = 61, 16, 21, 7
+def print_document(document: Document, console: Console | None = None) -> None:
+    """Print a document: its title, then its sections, indented below their headings."""
+    console = console or Console(highlight=False)
+    if document.title:
+        _print_filled(console, make_text(Strong(document.title)), 0)
+    apart = False
+    for number, section in enumerate(document.sections):
+        if apart or (section.level == 2 and (number or document.title)):
+            console.print()
+        _print_section(console, section)
+        apart = any(not isinstance(part, Paragraph | Marks) for part in section.parts)
+
+
+def _print_section(console: Console, section: TextSection) -> None:
+    if section.heading:
+        heading = make_text(Strong(section.heading))
+        if section.aside:
+            heading = Text.assemble(heading, "  ", make_text(section.aside, "dim"))
+        _print_filled(console, heading, 0)
+    indent = INDENT_COLUMNS if section.heading else 0
+    for number, part in enumerate(section.parts):
+        if isinstance(part, Chart | Theorems) and (number or section.heading):
+            console.print()
+        _print_part(console, part, indent)
+
+
+def _print_part(console: Console, part: Part, indent: int) -> None:
+    if isinstance(part, Paragraph):
+        _print_filled(console, make_text(part.text, TONE_STYLES[part.tone]), indent)
+    elif isinstance(part, TextTable):
+        print_table(console, part, indent)
+    elif isinstance(part, Marks):
+        for line in part.lines():
+            console.print(" " * indent + line)
+        _print_filled(console, Text(part.words()), indent)
+    elif isinstance(part, Chart):
+        if part.plot is not None:
+            console.print(Text(part.plot(console.width)), soft_wrap=True)
+    elif isinstance(part, Theorems):
+        for theorem in part.numbers:
+            console.print(make_text(str(THEOREMS[theorem]), "dim"), soft_wrap=True)
+    else:
+        _print_table_set(console, part, indent)
+
+
+def make_text(words: Words, style: str = "") -> Text:
+    """Words for a terminal: no control character of a name gets through."""
+    runs = (words,) if isinstance(words, str) else words
+    result = Text(style=style)
+    for run in runs:
+        plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in run)
+        result.append(plain, "bold" if isinstance(run, Strong) else None)
+    return result
+
+
+def _print_filled(console: Console, text: Text, indent: int) -> None:
+    """Print sentences, wrapped to the terminal."""
+    for line in text.wrap(console, max(console.width - indent, 1)):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+
+def print_table(console: Console, table: TextTable, indent: int = 0) -> None:
+    """Print a table, or its rows as entries if a word of it would be cut."""
+    rows = table.rows[: table.most]
+    drawn = Padding(_draw_table(table, rows), (0, 0, 0, indent), expand=False)
+    with console.capture() as captured:
+        console.print(drawn)
+    words = {
+        word
+        for row in (table.columns, *rows)
+        for cell in row
+        for word in make_text(cell).plain.split()
+    }
+    if not table.columns or words <= set(captured.get().split()):
+        console.print(drawn)
+    else:
+        _print_entries(console, table, rows, indent)
+    if len(rows) < len(table.rows):
+        console.print(f"{' ' * indent}… {format_count(len(table.rows) - len(rows))} more")
+
+
+def _draw_table(table: TextTable, rows: Sequence[Sequence[Words]]) -> Table:
+    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(table.columns))
+    if not table.columns:
+        result.add_column(style="dim")
+        result.add_column(overflow="fold")
+    for name in table.columns:
+        side = "right" if name in table.right else "left"
+        result.add_column(make_text(name), justify=side, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        result.add_row(*map(make_text, row))
+    return result
+
+
+def _print_entries(
+    console: Console, table: TextTable, rows: Sequence[Sequence[Words]], indent: int
+) -> None:
+    for row in rows:
+        named = " ".join(make_text(cell).plain for cell in row[: table.lead])
+        _print_filled(console, Text(named, "bold"), indent)
+        for head, cell in zip(table.columns[table.lead :], row[table.lead :], strict=True):
+            if cell:
+                line = Text.assemble(make_text(head), ": ", make_text(cell))
+                _print_filled(console, line, indent + INDENT_COLUMNS)
+
+
+# The tables of an answer that has several. A table of one column has a line for each cell; one of
+# two columns is a crosstab where that fits and a list where it does not; tables that would make the
+# output long are listed with their margins of error, and what saves them is said.
+
+
+MAX_PRINTED_CELLS, MAX_LONG_CELLS = 150, 60
+"""Cells of an answer that is printed whole, and of the tables that are printed of a longer one."""
+MAX_LISTED_TABLES = 30
+MAX_WIDTH = 10_000
+"""Wider than any terminal: what a table would like to have."""
+
+
+def _print_table_set(console: Console, tables: TableSet, indent: int) -> None:
+    """The tables while they are short, and a line for each of the others."""
+    from whosin.report.table_views import describe_agreement, list_table_views
+
+    all_views = list_table_views(tables.answer)
+    if words := describe_agreement(tables.answer):
+        _print_filled(console, make_text(words), indent)
+    short = sum(len(each.cells) for each in all_views) <= MAX_PRINTED_CELLS
+    left = MAX_PRINTED_CELLS if short else MAX_LONG_CELLS
+    listed: list[TableView] = []
+    for view in all_views:
+        if listed or len(view.cells) > left:
+            listed.append(view)
+            continue
+        left -= len(view.cells)
+        console.print()
+        heading = Text.assemble(
+            make_text(Strong(view.title)), "  ", make_text(view.margin_words, "dim")
+        )
+        _print_filled(console, heading, indent)
+        _print_view(console, view, indent)
+    if listed:
+        _print_list(console, listed, tables.request, indent, more=len(listed) < len(all_views))
+
+
+def _print_view(console: Console, view: TableView, indent: int) -> None:
+    crosstab = view.draw_crosstab()
+    if crosstab is not None:
+        drawn = Padding(_draw_table(crosstab, crosstab.rows), (0, 0, 0, indent), expand=False)
+        wide = console.options.update(width=MAX_WIDTH)
+        if Measurement.get(console, wide, drawn).maximum <= console.width:
+            console.print(drawn)
+            return
+    print_table(console, view.draw_list(), indent)
+
+
+def _print_list(
+    console: Console, listed: list[TableView], request: str, indent: int, *, more: bool
+) -> None:
+    cells = sum(len(each.cells) for each in listed)
+    count = Strong(
+        format_plural(len(listed), "table").replace(" ", " more ")
+        if more
+        else format_plural(len(listed), "table")
+    )
+    console.print()
+    _print_filled(console, make_text((count, f" of {format_count(cells)} cells in all")), indent)
+    columns = ("table", "cells", "± a cell", "too noisy")
+    rows = tuple(
+        (each.title, format_count(len(each.cells)), each.spreads[0], format_count(sum(each.noisy)))
+        for each in listed
+    )
+    print_table(
+        console, TextTable(columns, rows, frozenset(columns[1:]), most=MAX_LISTED_TABLES), indent
+    )
+    how = (
+        f"To have them all, without paying again: --request {request} with --report out.html to "
+        "look at, --save out.csv for a file each, --save out.parquet for one file."
+    )
+    _print_filled(console, make_text(how), indent)
+
+
+# Charts made of letters.
+
+
+PLOT_WIDTH, PLOT_HEIGHT, MIN_PLOT_WIDTH, PLOT_MARGIN = 61, 16, 21, 7
 MAX_DECADES = 5
 """Rates are drawn from 10^−5 on; each has three lines, so that they are labelled in place."""
 Curve = tuple[str, str, Callable[[float], float]]
@@ -40,16 +247,16 @@ def belief_plot(
     Args:
         most: how many columns the terminal has.
     """
-    width = max(LEAST, min(WIDTH, most - MARGIN))
-    cells = [[" "] * width for _ in range(HEIGHT)]
+    width = max(MIN_PLOT_WIDTH, min(PLOT_WIDTH, most - PLOT_MARGIN))
+    cells = [[" "] * width for _ in range(PLOT_HEIGHT)]
     for mark, _name, posterior in curves:
         for column in range(width):
             value = posterior(column / (width - 1))
-            row = HEIGHT - 1 - round(value * (HEIGHT - 1))
+            row = PLOT_HEIGHT - 1 - round(value * (PLOT_HEIGHT - 1))
             cells[row][column] = mark
     lines = []
     for row, line in enumerate(cells):
-        label = {0: "100%", HEIGHT // 2: " 50%", HEIGHT - 1: "  0%"}.get(row, "    ")
+        label = {0: "100%", PLOT_HEIGHT // 2: " 50%", PLOT_HEIGHT - 1: "  0%"}.get(row, "    ")
         lines.append(f"{label} │{''.join(line).rstrip()}")
     first, last = (round(end * (width - 1)) for end in band)
     axis = "".join("━" if first <= column <= last else "─" for column in range(width))
@@ -64,7 +271,10 @@ def rates_plot(
 ) -> str:
     """How many a test recognises at most (TPR), by how many it accuses by mistake (FPR), on
     logarithmic axes; a target (FPR, TPR) is a cross."""
-    width, height = max(LEAST, min(WIDTH, most - MARGIN - 2)), 3 * MAX_DECADES + 1
+    width, height = (
+        max(MIN_PLOT_WIDTH, min(PLOT_WIDTH, most - PLOT_MARGIN - 2)),
+        3 * MAX_DECADES + 1,
+    )
     cells = [[" "] * width for _ in range(height)]
 
     def put(mark: str, fpr: float, tpr: float) -> None:
@@ -87,277 +297,10 @@ def rates_plot(
         label = f"{100 / 10 ** (row // 3):g}%" if row % 3 == 0 else ""
         lines.append(f"{label:>6} │{''.join(line).rstrip()}")
     lines.append(f"       └{'─' * width}")
-    across = "accused by mistake" if width > 2 * LEAST else "accused"
+    across = "accused by mistake" if width > 2 * MIN_PLOT_WIDTH else "accused"
     lines.append(f"        0.001%{across.center(width - 10)}100%")
     lines.append("        · guessing")
     lines.append("        ● the best test")
     if promise is not None:
         lines.append("        ✚ the target")
     return "\n".join(lines)
-
-
-# Tables on terminals of any width. No number and no word is ever cut. Where a table would have to
-# cut, its rows are printed one after the other, a line per cell.
-
-
-def columns_table(*names: str, right: Container[str] = ()) -> Table:
-    """A table with these columns, some of them of numbers, which stand to the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    return table
-
-
-def facts_table() -> Table:
-    """A table of facts: what it is, and how much."""
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    return table
-
-
-def print_table(console: Console, table: Table, lead: int = 1) -> None:
-    """Print a table, or its rows as entries if a word of it would be cut.
-
-    Args:
-        lead: how many columns together name a row.
-    """
-    with console.capture() as drawn:
-        console.print(table)
-    cells = (str(cell) for column in table.columns for cell in column.cells)
-    words = {word for cell in cells for word in Text.from_markup(cell).plain.split()}
-    if words <= set(drawn.get().split()):
-        console.print(table)
-        return
-    heads = [str(column.header) for column in table.columns]
-    for row in zip(*(map(str, column.cells) for column in table.columns), strict=True):
-        console.print(f"[bold]{' '.join(row[:lead])}[/bold]")
-        for head, cell in zip(heads[lead:], row[lead:], strict=True):
-            if cell:
-                console.print(f"  {head}: {cell}")
-
-
-FOUR_DIGIT_WIDTH = len("9,999")
-
-
-def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
-    """A few significant digits, with the ratio in front where it is a short one.
-
-    Args:
-        rounded: "up" after "at most", "down" after "at least".
-    """
-    if value == math.inf:
-        return "∞"
-    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**6:
-        return str(value.numerator)
-    if not -1e300 < value < 1e300:
-        return "more than 10^300"
-    if isinstance(value, Fraction) and value.denominator < 1000 and abs(value.numerator) < 10**4:
-        return f"{value.numerator}/{value.denominator} ≈ {format_figures(value)}"
-    return format_figures(value, 6, rounded)
-
-
-def point_words(value: float, spec: str = "") -> str:
-    """A point of a column, with commas from five digits on: 2024 may be a year, 20,240 is none."""
-    text = f"{value:,{spec}}"
-    return (
-        text.replace(",", "")
-        if len(text.lstrip("-").partition(".")[0]) <= FOUR_DIGIT_WIDTH
-        else text
-    )
-
-
-def rounding_side(exact: bool) -> Rounding:
-    """How a level is rounded: one that is only bounded, up."""
-    return "nearest" if exact else "up"
-
-
-def is_rounded(value: float | Fraction) -> bool:
-    """Whether `format_short` shows fewer digits than the value has."""
-    text = format_short(value)
-    return not ("/" in text or text == "∞" or (text[-1].isdigit() and Fraction(text) == value))
-
-
-# Probabilities as people out of 1,000, with a picture in which each mark stands for ten of them.
-# This is the form that was understood best in a study with 963 people (Nanayakkara et al. 2023).
-# Numbers are rounded towards the greater risk.
-
-
-MARKS, LINE = 100, 20
-BEFORE, AFTER, NEVER = "●", "◐", "○"
-
-
-def per_thousand(share: float) -> int:
-    """People out of 1,000, rounded up."""
-    return min(1000, int(format_decimals(share * 1000, 0, "up")))
-
-
-def per_hundred(share: float) -> int:
-    """Marks out of a hundred, rounded up."""
-    return min(MARKS, int(format_decimals(share * MARKS, 0, "up")))
-
-
-@dataclass(frozen=True)
-class Marks:
-    """A hundred marks, ten people each.
-
-    Attributes:
-        before: how many are full before, rounded up.
-        after: how many can be full after, at most.
-        when: when that is, in words.
-    """
-
-    before: int
-    after: int
-    when: tuple[str, str] = ("before", "after")
-
-    @classmethod
-    def of(cls, before: float, after: float, *when: str) -> Marks:
-        """The marks for a probability before and one after."""
-        numbers = per_hundred(before), max(per_hundred(before), per_hundred(after))
-        return cls(*numbers, (when[0], when[1])) if when else cls(*numbers)
-
-    def lines(self) -> list[str]:
-        """Five lines of twenty marks."""
-        row = BEFORE * self.before + AFTER * (self.after - self.before)
-        row += NEVER * (MARKS - self.after)
-        return [row[start : start + LINE] for start in range(0, MARKS, LINE)]
-
-    def words(self) -> str:
-        """A sentence that says what the marks mean."""
-        first, then = self.when
-        return f"Each mark is 10 people: {BEFORE} {first}, {BEFORE} and {AFTER} at most {then}."
-
-
-# What is secret about a person: being in the data, or a value where everyone is known to be in. The
-# arithmetic is the same; only the words differ.
-
-
-@dataclass(frozen=True)
-class SecretWords:
-    """How one reading is worded.
-
-    Attributes:
-        ends: what someone becomes sure of, after "this person …".
-        population: who is counted in a population, after "how many …".
-        sure: what a promise is about, after "sure".
-        given: what a failure probability is given, after "given that …".
-        jump: when a count jumps, after "the count jump when …".
-    """
-
-    ends: str
-    population: str
-    sure: str
-    given: str
-    jump: str
-
-
-SECRET_WORDS = {
-    "membership": SecretWords(
-        "is in the data", "could be in it", "", "the person is in", "the person joins"
-    ),
-    "attribute": SecretWords(
-        "has the value",
-        "are known to be in it, and could have the value",
-        " that a person, known to be in the data, has the value",
-        "the person has it",
-        "the person has the value",
-    ),
-}
-
-
-def secret_words(secret: object, field: str = "secret") -> SecretWords:
-    """The words for what is secret: being in the data, or having a value."""
-    if not isinstance(secret, str) or secret not in SECRET_WORDS:
-        raise invalid_value(field, " or ".join(SECRET_WORDS), repr(secret))
-    return SECRET_WORDS[secret]
-
-
-OUTCOME_WORDS: dict[bool | None, str] = {True: "holds", False: "refuted", None: "undecided"}
-"""What a check of a claim can find."""
-LONGEST_BITS = 10_000
-"""About 3,000 digits; Python prints at most 4,300."""
-
-
-def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> dict[str, object]:
-    """The keys others read: value, exact, witness {entity, output, prior, posterior, ratio,
-    attained}; beside them what was measured, as the options of `verify` read it, and what became of
-    a claim."""
-    from whosin.notions import NOTION_KINDS
-    from whosin.notions.reading import plain_words
-
-    names = {kind: name for name, kind in NOTION_KINDS.items()}
-    data: dict[str, object] = {
-        "notion": names.get(type(notion), type(notion).__name__),
-        "family": _family_spelling(notion),
-        **plain_words(notion),
-        "unit": notion.unit,
-        "value": level.value,
-        "value_exact": _spell_ratio(level.value),
-        "exact": level.exact,
-        "lower": level.lower,
-        "theorems": list(level.theorems),
-        "note": level.note or None,
-        "witness": None,
-    }
-    case = level.witness if claim is None else level.refutation(claim) or level.witness
-    if case is not None:
-        keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
-        keys += ["row", "known", "values"] if case.row is not None else []
-        keys += ["rows_known"] if case.row is not None and case.rows_known is not None else []
-        keys += [key for key in ("guess", "against", "group") if getattr(case, key) is not None]
-        data["witness"] = {key: getattr(case, key) for key in keys}
-        if case.strategy is not None:
-            guesses = [{"output": each, "guess": best} for each, best in case.strategy.items()]
-            data["witness"] |= {"strategy": guesses}  # type: ignore[operator]
-    if claim is not None:
-        holds = level.holds(claim)
-        data.update(at_most=claim, holds=holds, outcome=OUTCOME_WORDS[holds])
-    return data
-
-
-def comparison_data(result: Comparison, source: Channel, target: Channel) -> dict[str, object]:
-    """Whether a channel can be simulated from another: the simulation, or whom it serves better."""
-    data: dict[str, object] = {
-        "simulated": result.holds,
-        "outcome": OUTCOME_WORDS[result.holds],
-        "exact": result.exact,
-        "distance": result.distance,
-        "simulation": result.simulation,
-        "outputs": {"source": list(source.outputs), "target": list(target.outputs)},
-        "gain": None,
-    }
-    if result.gain is not None:
-        gains = {"guesses": list(result.gain.guesses), "matrix": result.gain.matrix}
-        values = {"target": result.target_value, "source": result.source_value}
-        data |= {"gain": gains, "prior": "uniform", "worth": values}
-    return data
-
-
-def _family_spelling(notion: Notion) -> str | None:
-    """The adversaries, as `--family` reads them."""
-    family = getattr(notion, "family", None)
-    if not isinstance(family, Family):
-        return None
-    return repr(family) if isinstance(family, Explicit) else family.spelled
-
-
-def _spell_ratio(value: object) -> str | None:
-    """A ratio, unless it is too long for anyone to read."""
-    if not isinstance(value, Fraction):
-        return None
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > LONGEST_BITS:
-        return None
-    return str(value)
-
-
-def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
-    """Refuse a file that could not be written, before any work is done or anything is spent."""
-    if path.suffix.lower() not in endings:
-        *first, last = endings
-        raise invalid_value(option, f"a file ending in {', '.join(first)} or {last}", path.name)
-    if not path.parent.is_dir():
-        raise InvalidInput(
-            f"there is no folder {path.parent}", field=option, value=str(path), hint="make it first"
-        )
-    check_output(path, option)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
 from whosin.mechanisms.combinations import combine_rules
@@ -188,10 +188,10 @@ class Layout:
         extra = len(table) - rows, len(table[0]) - columns
         if not rows * columns or rows * columns > MAX_RULE_CELLS:
             raise InvalidInput(
-                f"population has {rows * columns:,} cells",
+                f"population has {spell(rows * columns)} cells",
                 field="population",
                 value=rows * columns,
-                hint=f"give 1 to {MAX_RULE_CELLS:,}",
+                hint=f"give 1 to {spell(MAX_RULE_CELLS)}",
             )
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
             raise InvalidInput(
@@ -274,8 +274,8 @@ class Layout:
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
         if len(counts) > MAX_POSSIBLE_COUNTS:
             raise InvalidInput(
-                f"{field} may stand for any of {len(counts):,} counts, more than "
-                f"{MAX_POSSIBLE_COUNTS:,}",
+                f"{field} may stand for any of {spell(len(counts))} counts, more than "
+                f"{spell(MAX_POSSIBLE_COUNTS)}",
                 field=field,
                 value=value,
             )

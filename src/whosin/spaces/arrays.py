@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import TooLarge, Unsupported
+from whosin.errors import TooLarge, Unsupported, spell
 from whosin.exact import Array
 
 # Finding the largest likelihood ratio in arrays of any size, in bounded memory.
@@ -235,8 +235,8 @@ def widest_exp(exponents: Array) -> Array:
         if lowest >= float(np.log(smallest_float(dtype))):
             return np.asarray(np.exp(exponents.astype(dtype, copy=False)))
     raise Unsupported(
-        f"the noise is too small for the range of the statistic: a likelihood of e^{lowest:.4g} "
-        "is below the smallest float",
+        "the noise is too small for the range of the statistic: a likelihood of "
+        f"e^{spell(lowest, 4)} is below the smallest float",
         field="scale",
         hint="use a larger scale or fewer entities",
     )

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
 from whosin.validation import read_list, read_whole, shorten_value
 
@@ -34,7 +34,7 @@ class Subsets:
         if isinstance(entities, int):
             if not 1 <= entities <= MAX_ENTITIES:
                 raise invalid_value(
-                    "entities", f"at least 1 and at most {MAX_ENTITIES:,}", f"{entities:,}"
+                    "entities", f"at least 1 and at most {spell(MAX_ENTITIES)}", spell(entities)
                 )
             names: tuple[Hashable, ...] = tuple(range(entities))
         else:

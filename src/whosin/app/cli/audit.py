@@ -433,6 +433,7 @@ def _finish(
     """Show the bounds, and exit by what they say of the claim."""
     from whosin.report import audit as report
     from whosin.report import charts
+    from whosin.report.terminal import print_document
 
     claim, prior = options.claim, options.prior
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
@@ -444,7 +445,9 @@ def _finish(
         print_json(data if exact is None else data | {"exact": exact})
     else:
         terms: dict[str, Any] = {"exact": exact, "undecided": reason}
-        report.print_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
+        print_document(
+            report.describe_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
+        )
     if options.save is not None:
         charts.save_chart(report.audit_chart(bounds, claim.epsilon), options.save)
     _exit_with_verdict(refuted, reason)
@@ -454,6 +457,7 @@ def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
     """Show a bound on μ, and exit by what it says of the claim."""
     from whosin.audit import GaussianCurve
     from whosin.report import audit as report
+    from whosin.report.terminal import print_document
 
     claim = options.claim
     if claim.plan is not None or claim.delta:
@@ -477,7 +481,7 @@ def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
         told = {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
         print_json(run.to_dict() | (told if claim.epsilon is not None else {}))
     else:
-        report.print_curve_run(run, claim.epsilon, refuted, reason)
+        print_document(report.describe_curve_run(run, claim.epsilon, refuted, reason))
     _exit_with_verdict(refuted, reason)
 
 

@@ -50,8 +50,7 @@ def distortion(
     """Find the mechanism that changes the data least at a level of privacy, or the reverse."""
     from whosin.distortion import NOTION_NAMES, best, find_structure, stated_threshold
     from whosin.priors.table import read_record_prior
-    from whosin.report import charts
-    from whosin.report import text as report_text
+    from whosin.report import charts, levels
 
     require_extras("distortion")
     if save is not None:
@@ -77,16 +76,16 @@ def distortion(
     if curve:
         wanted = (notion,) if notion else NOTION_NAMES
         curves, optimum = _compute_curves(space, belief, wanted, points, matrix), None
-        print_result(json, _curve_data(curves, space), report_text.print_curves, curves)
+        print_result(json, _curve_data(curves, space), levels.describe_curves, curves)
     else:
         optimum = best(space, belief, epsilon, distortion, notion or "dp", matrix)
         known = find_structure(space, belief)
         prior_facts = known.spread, stated_threshold(known)
-        print_result(json, optimum.to_dict(), report_text.print_optimum, optimum, *prior_facts)
+        print_result(json, optimum.to_dict(), levels.describe_optimum, optimum, *prior_facts)
         if save is not None:
             curves = _compute_curves(space, belief, NOTION_NAMES, points, matrix)
     if save is not None:
-        charts.save_chart(report_text.distortion_chart(curves, title, optimum), save)
+        charts.save_chart(levels.distortion_chart(curves, title, optimum), save)
 
 
 def _read_prior(text: str, rows: int | None, values: int | None) -> tuple[Prior, Records]:

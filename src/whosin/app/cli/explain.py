@@ -77,14 +77,13 @@ def explain(
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
     from whosin.exact import number_range
-    from whosin.report import card, charts, text
-    from whosin.report.card import explanation_chart
-    from whosin.report.explanation import explain_epsilon
+    from whosin.report import charts, explanation
+    from whosin.report.explanation import explain_epsilon, explanation_chart
 
     if save is not None:
         charts.check_path(save)
     if for_ is not None:
-        card.check_audience(for_)
+        explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
     sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
     given = [option for option, value in sources.items() if value is not None]
@@ -114,10 +113,12 @@ def explain(
     data |= (
         {}
         if for_ is None
-        else {"audience": for_, "words": card.audience_paragraphs(explained, for_)}
+        else {"audience": for_, "words": explanation.audience_lines(explained, for_)}
     )
-    show = text.print_explanation if for_ is None else card.print_words
-    print_result(json, data, show, explained, *([] if for_ is None else [for_]), verdict)
+    if for_ is None:
+        print_result(json, data, explanation.describe_explanation, explained, verdict)
+    else:
+        print_result(json, data, explanation.describe_audience, explained, for_, verdict)
     if save is not None:
         charts.save_chart(explanation_chart(explained, verdict, band), save)
 
@@ -263,14 +264,14 @@ def _debit_ledger(
 
 def notions(save: Draw = None, json: Json = False) -> None:
     """Show which level of one notion of privacy gives which level of another."""
-    from whosin.report import charts, text
+    from whosin.report import charts, levels
     from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
 
     if save is not None:
         charts.check_path(save)
     implications, counterexamples = map(asdict, NOTION_EDGES), map(asdict, NOTION_BARRIERS)
     data = {"implications": [*implications], "counterexamples": [*counterexamples]}
-    print_result(json, data, text.print_map)
+    print_result(json, data, levels.describe_map)
     if save is not None:
         charts.save_chart(charts.notion_chart(), save)
 
@@ -284,7 +285,7 @@ def cite(
 ) -> None:
     """Print the theorems whosin relies on, where they are proved, and the papers."""
     from whosin.references import PAPERS, THEOREMS
-    from whosin.report import text
+    from whosin.report.levels import describe_references
 
     for number in numbers or []:
         if number not in THEOREMS:
@@ -296,4 +297,4 @@ def cite(
         print("\n".join(paper.bibtex() for paper in papers))
         return
     data = {"theorems": [*map(asdict, theorems)], "papers": [*map(asdict, papers)]}
-    print_result(json, data, text.print_references, theorems, papers)
+    print_result(json, data, describe_references, theorems, papers)

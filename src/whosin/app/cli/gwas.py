@@ -117,7 +117,7 @@ def attack(
         "seed": seed,
         "points": [gwas.point_data(point, believed) for point in points],
     }
-    print_result(json, data, gwas.print_attack, points, plan, relation, false)
+    print_result(json, data, gwas.describe_attack, points, plan, relation, false)
     if save is not None:
         title = f"Cases recognised at a false-positive rate of {false:g}"
         chart = gwas.attack_chart(points, gwas.attack_limit(plan, false), title)
@@ -184,7 +184,7 @@ def count(
             "exact statistics are private: keep them in the house, or use `whosin gwas release`"
         )
     sizes = {key: getattr(result, key) for key in ("cases", "controls", "left_out")}
-    print_result(json, {"snps": len(result.snps), **sizes}, gwas.print_study, result)
+    print_result(json, {"snps": len(result.snps), **sizes}, gwas.describe_study, result)
 
 
 def experiment(
@@ -234,7 +234,7 @@ def experiment(
     seeds = [asked.seed, asked.seed + asked.studies - 1]
     about = {"seeds": seeds, "snps": snps, "causal": causal, "odds_ratio": odds_ratio}
     data = about | {"outcomes": [*map(asdict, outcomes)]}
-    print_result(json, data, gwas.print_experiment, outcomes, asked)
+    print_result(json, data, gwas.describe_experiment, outcomes, asked)
     if save is not None:
         title = "How much of the true top comes back"
         charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
@@ -289,7 +289,7 @@ def release(
     from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
-    from whosin.report.gwas import release_page, write_release
+    from whosin.report.gwas import save_study_page, write_release
 
     files = save or []
     _check_files(files)
@@ -310,7 +310,7 @@ def release(
     if dry_run:
         if result.related:
             print_warning(RELATIVES_WARNING)
-        print_result(json, _estimate_data(estimate), gwas.print_estimate, estimate)
+        print_result(json, _estimate_data(estimate), gwas.describe_estimate, estimate)
         return
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
@@ -323,12 +323,12 @@ def release(
         if path.suffix == ".tsv":
             write_release(made, path)
         else:
-            release_page(made, path)
-    print_result(json, _estimate_data(estimate, made), gwas.print_release, made)
+            save_study_page(made, path)
+    print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
 
 
 def _check_files(files: list[Path]) -> None:
-    from whosin.report.terminal import check_writable
+    from whosin.plain_files import check_writable
 
     for path in files:
         check_writable(path, "--save", (".tsv", ".html"))

@@ -131,7 +131,7 @@ def verify(
 ) -> None:
     """Recompute the chain, the sums and the answers; exit 1 when the history was rewritten."""
     from whosin.ledger import verify as recompute
-    from whosin.report.budget import check_lines
+    from whosin.report.card import check_lines
 
     if head is not None and dataset is None:
         raise InvalidInput(
@@ -169,8 +169,8 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the whole history, as JSON or CSV, for an archive or an auditor."""
-    from whosin.report.budget import csv_text, datasets_data, json_text
-    from whosin.report.terminal import check_writable
+    from whosin.plain_files import check_writable
+    from whosin.report.card import csv_text, datasets_data, json_text
 
     if save is not None:
         check_writable(save, "--save", (".json", ".csv"))
@@ -230,9 +230,8 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
-    from whosin.report.budget import datasets_data
-    from whosin.report.text import print_budget_states
+    from whosin.report.card import datasets_data, describe_budget_states
 
     records = [ledger.record(name)[:2] for name in names]
     data = {"ledger": ledger.name, **datasets_data(records, entries=entries)}
-    print_result(json, data, print_budget_states, records, entries)
+    print_result(json, data, describe_budget_states, records, entries)

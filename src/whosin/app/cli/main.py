@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from shlex import quote
+from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -75,7 +77,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     from whosin.app.example_data import write_hospital
     from whosin.release.scenario import load_scenario
     from whosin.report import html, releases
-    from whosin.report.releases import print_demo
+    from whosin.report.terminal import print_document
 
     scenario = load_scenario(write_hospital(folder))
     with scenario.open_session() as session:
@@ -93,12 +95,16 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
         }
         print_json({"title": scenario.title, **data, "second": refusal})
         return
-    print_demo(scenario.title, scenario.plan, estimates, release, refusal)
+    told = releases.describe_demo(scenario.title, scenario.plan, estimates, release, refusal)
+    print_document(told)
+    print()
+    command = "whosin" if which("whosin") else sys.argv[0]  # as it can be typed here
     if kept:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
+        print(f"{command} release {quote(str(folder / 'hospital.toml'))} --dry-run")
     else:
-        print("whosin demo --keep demo   keeps the table, the scenario, the ledger and the report")
-    print("whosin release demo/hospital.toml --dry-run   and the same with your own table")
+        print("To keep the table, the scenario, the ledger and the report:")
+        print(f"{command} demo --keep demo")
 
 
 COMMANDS = {

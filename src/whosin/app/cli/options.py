@@ -26,6 +26,8 @@ from whosin.scenario_model import (
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from whosin.report.document import Document
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
@@ -61,13 +63,15 @@ def print_json(data: Mapping[str, object]) -> None:
 
 
 def print_result(
-    json: bool, data: Mapping[str, object], words: Callable[..., None], *given: Any
+    json: bool, data: Mapping[str, object], describe: Callable[..., Document], *given: Any
 ) -> None:
-    """Print a result: as one JSON object, or in words by a function of `report`."""
+    """Print a result: as one JSON object, or as a document that a function of `report` makes."""
     if json:
         print_json(data)
     else:
-        words(*given)
+        from whosin.report.terminal import print_document
+
+        print_document(describe(*given))
 
 
 def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:

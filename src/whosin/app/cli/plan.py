@@ -60,8 +60,7 @@ def plan(
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
-    from whosin.report import charts, text
-    from whosin.report.card import plan_charts
+    from whosin.report import card, charts
 
     if save is not None:
         charts.check_path(save)
@@ -104,10 +103,10 @@ def plan(
     if not family.hides_others or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
     planned = read_plan(adversary, target, asked)
-    print_result(json, planned.to_dict(), text.print_plan, planned)
+    print_result(json, planned.to_dict(), card.describe_plan, planned)
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
-        charts.save_chart(plan_charts(planned, title)[0], save)
+        charts.save_chart(card.plan_charts(planned, title)[0].draw(), save)
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
@@ -123,8 +122,7 @@ def _plan_process(
     target: Target, process: Process, family: Family, delta: float, save: Draw, *, json: bool
 ) -> None:
     from whosin.calibration import calibrate_process
-    from whosin.report import charts, text
-    from whosin.report.card import process_chart
+    from whosin.report import card, charts
 
     try:
         planned = calibrate_process(target, process, family, delta)
@@ -141,9 +139,9 @@ def _plan_process(
         "delta": delta,
         "theorems": list(planned.theorems),
     }
-    print_result(json, data, text.print_process, planned, delta)
+    print_result(json, data, card.describe_process, planned, delta)
     if save is not None:
-        charts.save_chart(process_chart(planned), save)
+        charts.save_chart(card.process_chart(planned), save)
 
 
 def _plan_chain(
@@ -154,7 +152,7 @@ def _plan_chain(
 
     from whosin.calibration import calibrate, planning
     from whosin.notions.reading import chain_file
-    from whosin.report import charts, text
+    from whosin.report import card, charts
 
     series = chain_file(read_object(path, path.name), query)
     epsilon = calibrate(target, family).epsilon
@@ -163,7 +161,7 @@ def _plan_chain(
         planned = planning.plan_series(series.chains, series.space, series.statistic, epsilon)
     rows = series.space.rows
     data = asdict(planned) | {"query": series.query, "rows": rows}
-    print_result(json, data, text.print_chain_plan, planned, series.query, rows, target.words())
+    print_result(json, data, card.describe_chain_plan, planned, series.query, rows, target.words())
     if save is not None:
         scales = [planned.plain_scale / 2 * 1.35**step for step in range(12)]
         points = []

@@ -104,7 +104,7 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     }
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    print_result(json, data, releases.print_estimates, title, plan, estimates, left)
+    print_result(json, data, releases.describe_estimates, title, plan, estimates, left)
 
 
 def show_answers(
@@ -118,6 +118,7 @@ def show_answers(
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
+    from whosin.report.terminal import print_document
 
     title, plan = loaded.title, loaded.plan
     answered = _run_release(loaded, ledger, request, amend=amend, quiet=json)
@@ -131,7 +132,7 @@ def show_answers(
         if json:
             print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
         else:
-            releases.print_release(title, plan, answered)
+            print_document(releases.describe_release(title, answered))
         sys.stdout.flush()
 
 
@@ -202,7 +203,7 @@ def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     """Say what a scenario's policies would drop, clamp or call "other". Not for publication."""
     from whosin.release.inspection import CURATOR_NOTE, check_table
     from whosin.release.scenario import load_scenario
-    from whosin.report.releases import print_findings
+    from whosin.report.releases import describe_inspection
 
     loaded = load_scenario(scenario, asked=None)  # one made for `whosin sql` has no queries
     asked = [query.where for query in loaded.queries if query.where is not None]
@@ -210,7 +211,7 @@ def inspect(scenario: ScenarioFile, json: Json = False) -> None:
     findings = check_table(table, list(dict.fromkeys(asked)), loaded.contribution_policies(table))
     figures = [vars(finding) for finding in findings]
     data = {"private": True, "warning": CURATOR_NOTE, "findings": figures}
-    print_result(json, data, print_findings, CURATOR_NOTE, findings)
+    print_result(json, data, describe_inspection, CURATOR_NOTE, findings)
 
 
 def sql(
@@ -235,6 +236,7 @@ def sql(
     Each aggregate becomes a question, debited and answered as `whosin release` does; the
     scenario's own questions are not asked. What no question answers is refused by name.
     """
+    from whosin.documents import toml_text
     from whosin.release.scenario import load_scenario
 
     check_paths(save, report)
@@ -244,7 +246,7 @@ def sql(
     loaded = loaded.asking(select)
     if explain:
         data = _sql_scenario(scenario, loaded)
-        print_result(json, data, _print_json, data)
+        print_json(data) if json else print(toml_text(data), end="")
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
@@ -260,9 +262,3 @@ def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:
     if loaded.budget:
         data["budget"] = dict(loaded.budget)
     return {**data, "queries": [scenario_keys(query) for query in loaded.queries]}
-
-
-def _print_json(data: dict[str, Any]) -> None:
-    from whosin.documents import toml_text
-
-    print(toml_text(data), end="")

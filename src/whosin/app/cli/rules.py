@@ -67,8 +67,7 @@ def check(
     Everyone behind a cell is taken to be alike, and in with the probability that --prior says.
     Which suppressed cells can be worked out from the totals, and which nearly so, is said too.
     """
-    from whosin.report.rules import findings_data, print_findings
-    from whosin.report.terminal import secret_words
+    from whosin.report.rules import describe_findings, findings_data, secret_words
     from whosin.rules import check_published
     from whosin.rules.publication import (
         compare_labels,
@@ -98,7 +97,7 @@ def check(
     findings = check_published(now, prior, then)
     labels = current.rows, current.columns
     data = findings_data(findings, labels, secret)
-    print_result(json, data, print_findings, findings, labels, secret)
+    print_result(json, data, describe_findings, findings, labels, secret)
 
 
 @app.command()
@@ -129,8 +128,7 @@ def plan(
     from rich.console import Console
 
     from whosin.calibration import read_adversary, read_target
-    from whosin.report.rules import print_rule_plan
-    from whosin.report.terminal import secret_words
+    from whosin.report.rules import describe_rule_plan, secret_words
     from whosin.rules import plan_rule
 
     secret_words(secret, "--secret")
@@ -158,4 +156,4 @@ def plan(
         paths["rule"] = "--rule"
         error.path = paths.get(error.field, error.path)
         raise
-    print_result(json, planned.to_dict() | {"secret": secret}, print_rule_plan, planned, secret)
+    print_result(json, planned.to_dict() | {"secret": secret}, describe_rule_plan, planned, secret)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, print_result
+from whosin.app.cli.options import Json, print_json
 from whosin.errors import InvalidInput, invalid_value
 from whosin.extras import require_extras
 
@@ -71,14 +71,14 @@ def serve(
 
         token = add(file, add_user, curator)
         words = f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept."
-        print_result(json, {"user": add_user, "token": token}, print, words)
+        print_json({"user": add_user, "token": token}) if json else print(words)
         return
     if remove_user is not None:
         from whosin.app.web.access import remove_user as remove
 
         remove(file, remove_user)
         words = f"{remove_user} has no token any longer."
-        print_result(json, {"removed": remove_user}, print, words)
+        print_json({"removed": remove_user}) if json else print(words)
         return
     require_extras("web")
     for field, value, least, most in (
@@ -99,7 +99,7 @@ def serve(
     with _bind_port(host, port) as listening:
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}/"
-        print_result(json, {"url": url}, print, f"whosin is at {url}   Ctrl-C stops it")
+        print_json({"url": url}) if json else print(f"whosin is at {url}   Ctrl-C stops it")
         sys.stdout.flush()
         make_server(settings).run(sockets=[listening])
 

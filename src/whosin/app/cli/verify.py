@@ -80,8 +80,7 @@ def verify(
     from whosin.mechanisms import Channel, read_mechanism
     from whosin.notions import PositiveMembership
     from whosin.notions.reading import read_measurement, read_notion
-    from whosin.report import text
-    from whosin.report.terminal import level_data
+    from whosin.report.levels import describe_level, level_data
 
     if simulated_from is not None:
         named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
@@ -126,7 +125,7 @@ def verify(
     data = level_data(level, measured, claim)
     if failing:
         data["delta"] = failing
-    print_result(json, data, text.print_level, level, measured, claim)
+    print_result(json, data, describe_level, level, measured, claim)
     if claim is not None:
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
@@ -141,8 +140,7 @@ def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     """Whether one channel can be simulated from another, and the exit code of it."""
     from whosin.mechanisms import Channel
     from whosin.refinement import simulates
-    from whosin.report import text
-    from whosin.report.terminal import comparison_data
+    from whosin.report.levels import comparison_data, describe_comparison
 
     if file is None:
         raise InvalidInput(
@@ -153,7 +151,7 @@ def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     source, target = Channel.load(other), Channel.load(file)
     result = simulates(source, target)
     data = comparison_data(result, source, target)
-    print_result(json, data, text.print_comparison, result, source, target)
+    print_result(json, data, describe_comparison, result, source, target)
     code = {True: 0, False: REFUTED, None: UNDECIDED}[result.holds]
     if code:
         raise typer.Exit(code)

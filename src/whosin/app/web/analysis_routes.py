@@ -19,13 +19,12 @@ from whosin.app.web.bodies import (
 )
 from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
-from whosin.beliefs import format_percent
 from whosin.calibration import Plan
 from whosin.curves import tradeoff
 from whosin.distortion import NOTION_NAMES, curves
 from whosin.documents import check_object, parse_json
 from whosin.errors import InvalidInput, WhosinError, at, invalid_value, shorten
-from whosin.exact import format_decimals
+from whosin.exact import format_decimals, format_percent
 from whosin.mechanisms import Channel
 from whosin.notions import Notion
 from whosin.notions.reading import read_notion
@@ -34,11 +33,17 @@ from whosin.references import THEOREMS
 from whosin.release.budget_allocation import NOISE_KINDS
 from whosin.release.queries.counts import noise_of_count
 from whosin.report import card as report_card
-from whosin.report import text
-from whosin.report.card import Section
 from whosin.report.charts import NODE_POSITIONS, rates_drawn
-from whosin.report.rules import FINDING_HEADS, finding_notes, finding_rows, summarise_findings
-from whosin.report.terminal import format_short, level_data, rounding_side, secret_words
+from whosin.report.document import SectionData, section_data
+from whosin.report.levels import claim_verdict, level_data
+from whosin.report.numbers import format_short, rounding_side
+from whosin.report.rules import (
+    FINDING_HEADS,
+    finding_notes,
+    finding_rows,
+    secret_words,
+    summarise_findings,
+)
 from whosin.rules import Publication, Rule, check_published
 from whosin.rules.publication import (
     TableFile,
@@ -78,7 +83,7 @@ class PlanView(BaseModel):
 
     plan: dict[str, Any]
     count: dict[str, CountView]
-    card: list[Section]
+    card: list[SectionData]
     theorems: list[str]
     band: list[float]
     curves: list[dict[str, Any]]
@@ -94,7 +99,7 @@ def make_plan(body: PlanBody) -> PlanView:
     return PlanView(
         plan=plain_json(plan.to_dict()),
         count=_count_views(plan),
-        card=report_card.plan_card(plan),
+        card=section_data(report_card.plan_card(plan)),
         theorems=[str(THEOREMS[number]) for number in plan.theorems],
         band=list(report_card.belief_band(plan)),
         curves=[
@@ -163,7 +168,7 @@ def verify_channel(body: VerifyBody) -> Measured:
             title=notion.title,
             value=format_short(level.value, rounding_side(level.exact)),
             lower=None if level.lower is None else format_short(level.lower, "down"),
-            verdict=None if claim is None else text.claim_verdict(level, notion, claim),
+            verdict=None if claim is None else claim_verdict(level, notion, claim),
             belief=None
             if case is None
             else [format_percent(case.prior), format_percent(case.posterior)],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Request
@@ -11,7 +10,7 @@ from fastapi import Query as fastapi_Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from whosin.app.scenario_schema import query_keys
+from whosin.app.scenario_schema import QueryKey, query_keys
 from whosin.app.web import folder, tasks
 from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
@@ -92,22 +91,6 @@ KEYS_OF_WORDS = {
 kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
-class QueryField(BaseModel):
-    """A key of a kind of question that a page asks for as it is.
-
-    `match_fields` is "whole", "number", "text", "flag", "numbers", "sets" (lists of columns) or
-    "ranges" (pairs of ends by column); with `choices` it is one of them, or for a flag true as
-    well. With `only_with` it belongs to one word of another key.
-    """
-
-    key: str
-    takes: str
-    choices: list[str]
-    default: str
-    only_with: list[str]
-    help: str
-
-
 class QueryKind(BaseModel):
     """A kind of question: its keys, and what a page needs to ask for them."""
 
@@ -116,7 +99,7 @@ class QueryKind(BaseModel):
     keys: list[str]
     column: str
     extra: list[str]
-    more: list[QueryField]
+    more: list[QueryKey]
     needs_delta: bool
     writes_file: bool
 
@@ -186,30 +169,21 @@ def _query_kind(kind: type[Query]) -> QueryKind:
     keys = [each.name for each in fields(kind)]
     label = kind.kind.replace("-", " ")
     form = QUERY_FORMS.get(kind.kind, QueryForm(label, "any" if "column" in keys else ""))
+    only_with = KEYS_OF_WORDS.get(kind.kind, {})
     return QueryKind(
         kind=kind.kind,
         label=form.label,
         keys=keys,
         column=form.column,
         extra=list(form.extra),
-        more=list(_query_fields(kind, form)),
+        more=[
+            replace(key, only_with=only_with.get(key.key, ()))
+            for key in query_keys(kind)
+            if key.key not in (*IN_PLACE, *form.extra[:1])
+        ],
         needs_delta=kind.needs_delta,
         writes_file=kind.writes_file,
     )
-
-
-def _query_fields(kind: type[Query], form: QueryForm) -> Iterator[QueryField]:
-    """The keys that a page asks for in no special way, by what they take."""
-    for key in query_keys(kind):
-        if key.name not in (*IN_PLACE, *form.extra[:1]):
-            yield QueryField(
-                key=key.name,
-                takes=key.takes,
-                choices=list(kind.choices.get(key.name, ())),
-                default=key.default,
-                only_with=KEYS_OF_WORDS.get(kind.kind, {}).get(key.name, []),
-                help=key.help,
-            )
 
 
 files_router = APIRouter(tags=["files"], route_class=BoundedRoute)

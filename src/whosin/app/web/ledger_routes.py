@@ -24,8 +24,8 @@ from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
-from whosin.report.budget import budget_state_card, entry_row
-from whosin.report.card import Section
+from whosin.report.card import budget_state_card, entry_row
+from whosin.report.document import SectionData, section_data
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MAX_SHOWN_ENTRIES = 500
@@ -39,7 +39,7 @@ class Dataset(BaseModel):
 
     dataset: str
     amend: str | None
-    card: list[Section]
+    card: list[SectionData]
     budget_state: dict[str, Any]
 
 
@@ -72,7 +72,7 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
                 Dataset(
                     dataset=budget_state.dataset,
                     amend=_amend_command(url, budget_state.dataset) if visitor.curator else None,
-                    card=budget_state_card(budget_state),
+                    card=section_data(budget_state_card(budget_state)),
                     budget_state=plain_json(budget_state.to_dict()),
                 )
                 for budget_state in budget_states

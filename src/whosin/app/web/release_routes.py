@@ -45,8 +45,8 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.release.table import dataset_name
 from whosin.report import card as report_card
-from whosin.report.budget import budget_state_card, cost_words
-from whosin.report.card import Section
+from whosin.report.card import budget_state_card, cost_words
+from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import estimate_data
 from whosin.report.table_views import (
@@ -88,7 +88,7 @@ class ReleaseResult(BaseModel):
     request: str
     answers: list[dict[str, Any]]
     budget_state: dict[str, Any]
-    card: list[Section]
+    card: list[SectionData]
 
 
 class ScenarioView(BaseModel):
@@ -167,13 +167,14 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     """Run a release in its task, and return what the page shows."""
     scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
     sections = report_card.plan_card(scenario.plan)
-    last = [part for part in sections if part.title.startswith("If they know")]
+    last = [part for part in sections if part.heading == report_card.FALLBACK_HEADING]
+    shown = [*sections[:2], *budget_state_card(made.budget_state), *last]
     return ReleaseResult(
         title=scenario.title,
         request=body.request,
         answers=[_answer_data(each) for each in made],
         budget_state=plain_json(made.budget_state.to_dict()),
-        card=[*sections[:2], *budget_state_card(made.budget_state), *last],
+        card=section_data(shown),
     )
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value, spell
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Spend, describe_promise
 from whosin.ledger.encoding import canonical_json
@@ -419,7 +419,8 @@ class Numeric(Linear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= abs(rational(self.factor, "factor")) * MAX_FACTOR <= MAX_FACTOR**2:
-            accepted = f"from 1/{MAX_FACTOR:,} to {MAX_FACTOR:,}, or the negative of such a number"
+            most = spell(MAX_FACTOR)
+            accepted = f"from 1/{most} to {most}, or the negative of such a number"
             raise invalid_value("factor", accepted, self.factor)
         if abs(rational(self.offset, "offset")) > MAX_BOUND:
             raise invalid_value("offset", "between -1e100 and 1e100", self.offset)

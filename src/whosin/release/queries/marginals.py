@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Spend
 from whosin.marginals import BudgetAllocation, Workload, allocate_budget
@@ -145,8 +145,8 @@ class Marginals(Query):
             result = asked_tables(forms, sets, weights, field)
             if (count := result.workload.cells_in_all) > MAX_ANSWERED_CELLS:
                 raise InvalidInput(
-                    f"the tables have {count:,} cells in all; at most {MAX_ANSWERED_CELLS:,} "
-                    "are answered",
+                    f"the tables have {spell(count)} cells in all; at most "
+                    f"{spell(MAX_ANSWERED_CELLS)} are answered",
                     field="tables",
                     value=count,
                     hint="ask for fewer tables, or of a lower order",

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin import families
-from whosin.errors import InvalidInput, invalid_value, shorten
+from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import uniform
@@ -312,8 +312,8 @@ class RankQuery(Query):
         cells = GroupGrid.of(table, self.by)
         if cells.columns and (size := cells.count * self.grid(table).count) > MAX_SCORED_POINTS:
             raise InvalidInput(
-                f"by makes {size:,} candidate values in all groups; at most "
-                f"{MAX_SCORED_POINTS:,} are "
+                f"by makes {spell(size)} candidate values in all groups; at most "
+                f"{spell(MAX_SCORED_POINTS)} are "
                 "scored",
                 field="by",
                 value=size,

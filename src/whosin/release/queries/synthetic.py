@@ -30,8 +30,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
-from whosin.exact import Array, exact_fraction, exp_down, log_up, probability
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.exact import Array, exact_fraction, exp_down, format_decimals, log_up, probability
 from whosin.extras import require_extras
 from whosin.ledger.budget import Cost, Spend
 from whosin.noise import bernoulli, uniform
@@ -79,8 +79,9 @@ class RandomizedRow:
     def words(self) -> str:
         """The mechanism in words."""
         if self.outputs is None:
-            return f"{self.name} over {self.cells} cells, keeps {float(self.kept):.1%}"
-        changed = f"changes {float(self.changed):.1%} of rows"
+            kept = format_decimals(100 * self.kept, 1)
+            return f"{self.name} over {self.cells} cells, keeps {kept}%"
+        changed = f"changes {format_decimals(100 * self.changed, 1)}% of rows"
         several = f"the {len(self.outputs)} likeliest of {self.cells} cells"
         chosen = "always the likeliest cell" if len(self.outputs) == 1 else several
         return f"{self.name}, {chosen}, {changed} if the prior is right"
@@ -131,7 +132,7 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
         raise InvalidInput(
-            f"prior adds up to {float(total):g}, not 1", field="prior", value=float(total)
+            f"prior adds up to {spell(total)}, not 1", field="prior", value=float(total)
         )
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     outputs, changed = kept_values(tuple(p / total for p in read), g)

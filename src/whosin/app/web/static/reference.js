@@ -16,7 +16,7 @@ function kind(schema) {
   if (schema.$ref) return schema.$ref.split("/").at(-1);
   if (schema.anyOf) return schema.anyOf.map(kind).filter((name) => name !== "null").join(" or ");
   if (schema.type === "array") return `list of ${kind(schema.items) || "values"}`;
-  return schema.format === "binary" ? "bytes" : (schema.type ?? "any");
+  return schema.format === "binary" ? "bytes" : [schema.type ?? "any"].flat().join(" or ");
 }
 
 function fields(schema) {

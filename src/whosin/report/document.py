@@ -1,0 +1,207 @@
+"""Documents: what is said about a result, in sections of parts that every back end can show.
+
+Contract: a document is plain data. Numbers in it are texts already (`report.numbers`), names from
+files are as they came: each back end makes them harmless in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from whosin.report.numbers import count_marks
+
+if TYPE_CHECKING:
+    from whosin.release import Answer
+
+
+class Strong(str):
+    """Words that stand out."""
+
+    __slots__ = ()
+
+
+Words = str | tuple[str, ...]
+"""A text, or several one after the other, some of them `Strong`."""
+Tone = Literal["plain", "soft", "strong", "good", "bad", "open"]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences. The tones good, bad and open are for verdicts."""
+
+    text: Words
+    tone: Tone = "plain"
+
+
+def note(text: str) -> Paragraph:
+    """A remark, less prominent than the rest."""
+    return Paragraph(text, "soft")
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of texts.
+
+    Attributes:
+        columns: their names; without names it is a table of facts: what it is, and how much.
+        right: the columns of numbers, which stand to the right.
+        lead: how many columns together name a row.
+        most: how many rows a terminal shows; all where it is None.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Words, ...], ...]
+    right: frozenset[str] = frozenset()
+    lead: int = 1
+    most: int | None = None
+
+
+def make_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Words]],
+    right: Sequence[str] = (),
+    lead: int = 1,
+) -> TextTable:
+    """A table of these columns, those of numbers to the right."""
+    return TextTable(tuple(columns), tuple(map(tuple, rows)), frozenset(right), lead)
+
+
+def list_facts(*rows: tuple[Words, Words]) -> TextTable:
+    """A table of facts."""
+    return TextTable((), rows)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture, drawn when it is shown.
+
+    Attributes:
+        draw: makes it with Altair.
+        plot: makes it of letters, in a terminal of so many columns; where it is None a terminal
+            shows nothing.
+    """
+
+    draw: Callable[[], Any]
+    plot: Callable[[int], str] | None = None
+
+
+BEFORE_MARK, AFTER_MARK, NEVER_MARK = "●", "◐", "○"
+MARKS_IN_LINE = 20
+
+
+@dataclass(frozen=True)
+class Marks:
+    """A hundred marks, ten people each. People out of 1,000 were understood best in a study with
+    963 people (Nanayakkara et al. 2023). Numbers are rounded towards the greater risk.
+
+    Attributes:
+        before: how many are full before, rounded up.
+        after: how many can be full after, at most.
+        when: when that is, in words.
+    """
+
+    before: int
+    after: int
+    when: tuple[str, str] = ("before", "after")
+
+    @classmethod
+    def of(cls, before: float, after: float, *when: str) -> Marks:
+        """The marks for a probability before and one after."""
+        numbers = count_marks(before), max(count_marks(before), count_marks(after))
+        return cls(*numbers, (when[0], when[1])) if when else cls(*numbers)
+
+    def lines(self) -> list[str]:
+        """Five lines of twenty marks."""
+        row = BEFORE_MARK * self.before + AFTER_MARK * (self.after - self.before)
+        row = row.ljust(100, NEVER_MARK)
+        return [row[start : start + MARKS_IN_LINE] for start in range(0, 100, MARKS_IN_LINE)]
+
+    def words(self) -> str:
+        """A sentence that says what the marks mean."""
+        first, then = self.when
+        full, half = BEFORE_MARK, AFTER_MARK
+        return f"Each mark is 10 people: {full} {first}, {full} and {half} at most {then}."
+
+
+@dataclass(frozen=True)
+class Theorems:
+    """The theorems that a statement rests on, by their numbers."""
+
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableSet:
+    """The tables of an answer that has several: `table_views` says how they are read."""
+
+    answer: Answer
+    request: str = ""
+
+
+Part = Paragraph | TextTable | Chart | Marks | Theorems | TableSet
+
+
+@dataclass(frozen=True)
+class TextSection:
+    """A part of a document with a heading, which may be empty.
+
+    Attributes:
+        aside: a few words beside the heading.
+        level: 2 for a chapter, 3 for a section of one.
+    """
+
+    heading: str
+    parts: tuple[Part, ...]
+    aside: str = ""
+    level: int = 3
+
+
+@dataclass(frozen=True)
+class Document:
+    """Everything that is said about a result; `title` may be empty."""
+
+    title: str
+    sections: tuple[TextSection, ...]
+
+
+def make_section(heading: str, *parts: Part | str, aside: str = "", level: int = 3) -> TextSection:
+    """A section; texts are its paragraphs."""
+    made = tuple(Paragraph(part) if isinstance(part, str) else part for part in parts)
+    return TextSection(heading, made, aside, level)
+
+
+def make_document(title: str, *parts: Part | str) -> Document:
+    """A document of one section without a heading."""
+    return Document(title, (make_section("", *parts),))
+
+
+# Documents as plain data, which a page shows.
+
+
+@dataclass(frozen=True)
+class SectionData:
+    """A section of sentences, with its picture of people."""
+
+    title: str
+    lines: tuple[str, ...]
+    marks: Marks | None = None
+
+
+def plain_words(words: Words) -> str:
+    """Words as one text."""
+    return words if isinstance(words, str) else "".join(words)
+
+
+def section_data(sections: Sequence[TextSection]) -> list[SectionData]:
+    """The sentences of sections that have a heading."""
+    return [
+        SectionData(
+            section.heading,
+            tuple(plain_words(part.text) for part in section.parts if isinstance(part, Paragraph)),
+            next((part for part in section.parts if isinstance(part, Marks)), None),
+        )
+        for section in sections
+        if section.heading
+    ]
