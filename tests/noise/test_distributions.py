@@ -100,7 +100,9 @@ def test_continuous_noise_is_as_far_as_its_density_says() -> None:
 
 @pytest.mark.parametrize("kind", [LaplaceNoise, GaussianNoise])
 @pytest.mark.parametrize("distance", [0, 1, 2, 10, 37])
-def test_the_widest_noise_within_a_distance_is_the_widest(kind: type, distance: int) -> None:
+def test_the_widest_noise_within_a_distance_is_the_widest(
+    kind: type[LaplaceNoise | GaussianNoise], distance: int
+) -> None:
     """By summing its law; a noise that is a thousandth wider is outside too often."""
     noise = kind.within(distance)
     for width, most in ((noise.width, 0.05), (noise.width * Fraction(1001, 1000), 1.0)):
