@@ -12,7 +12,7 @@ from pathlib import Path
 from environments import unpacked
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "src" / "whosin" / "app" / "web" / "static"
+FOLDERS = ("app/web/static", "report/templates")
 
 
 def run(*command: object, **environment: str) -> str:
@@ -27,8 +27,9 @@ def run(*command: object, **environment: str) -> str:
 def test_the_wheel_carries_the_page_and_its_types(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "whosin/py.typed" in names
-    for path in PAGE.iterdir():
-        assert f"whosin/app/web/static/{path.name}" in names
+    for folder in FOLDERS:
+        for path in (ROOT / "src" / "whosin" / folder).iterdir():
+            assert f"whosin/{folder}/{path.name}" in names
     assert not [name for name in names if name.startswith("tests") or "__pycache__" in name]
 
 

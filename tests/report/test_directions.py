@@ -12,6 +12,7 @@ import pytest
 import whosin as wi
 from documents_shown import section_text
 from whosin.calibration.planning import ChainPlan
+from whosin.curves.epsilon_meaning import check_sufficiency, explain_epsilon
 from whosin.errors import InvalidInput
 from whosin.exact import (
     chosen_percent,
@@ -26,12 +27,7 @@ from whosin.ledger.budget import Cost, Spend
 from whosin.release.answer import Answer
 from whosin.report import charts, gwas
 from whosin.report.card import budget_state_card, entry_row, plan_card
-from whosin.report.explanation import (
-    audience_lines,
-    check_sufficiency,
-    describe_explanation,
-    explain_epsilon,
-)
+from whosin.report.explanation import audience_lines, describe_explanation
 from whosin.report.numbers import format_short, per_thousand
 from whosin.report.terminal import print_document
 

@@ -10,9 +10,10 @@ import pytest
 import whosin as wi
 from whosin.calibration import Process, calibrate_process
 from whosin.curves import process_curve
+from whosin.curves.epsilon_meaning import explain_epsilon
 from whosin.report.card import describe_plan, describe_process, plan_charts, process_chart
 from whosin.report.charts import rates_drawn
-from whosin.report.explanation import explain_epsilon, explanation_chart
+from whosin.report.explanation import explanation_chart
 from whosin.report.terminal import print_document, rates_plot
 
 DETECTION = wi.Detection("0.1", "0.01")

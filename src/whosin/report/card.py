@@ -16,6 +16,7 @@ from whosin.calibration import Plan, ProcessPlan, Profile
 from whosin.calibration.base import Target
 from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.exact import (
+    ONE_HALF,
     Number,
     exact_fraction,
     exp_up,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from whosin.calibration.planning import ChainPlan
     from whosin.report.terminal import Curve
 
-EXAMPLE_PRIOR, EXAMPLE_FPR, HALF = Fraction(1, 10), Fraction(1, 100), Fraction(1, 2)
+EXAMPLE_PRIOR, EXAMPLE_FPR = Fraction(1, 10), Fraction(1, 100)
 """How sure someone was, and how many a test accuses by mistake, where nobody says."""
 PEOPLE_HEADING, FALLBACK_HEADING = "Out of 1,000 people", "If they know more than assumed"
 NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
@@ -126,7 +127,7 @@ def known_size(plan: Plan) -> list[str]:
         return []
     if math.isinf(gammas[0]):
         return ["Nothing is promised of someone who knows how many people are in."]
-    half = format_percent(beliefs.posterior(exact_fraction(gammas[0]), HALF), "up")
+    half = format_percent(beliefs.posterior(exact_fraction(gammas[0]), ONE_HALF), "up")
     return [
         f"Someone who knows how many people are in may go from 50% to {half}, except with the same "
         "probability."
@@ -277,7 +278,7 @@ def _fallback_lines(plan: Plan) -> list[str]:
         if math.isinf(each.gamma):
             lines.append(f"{each.family} ({each.words}): nothing is promised.")
         else:
-            half = format_percent(beliefs.posterior(exact_fraction(each.gamma), HALF), "up")
+            half = format_percent(beliefs.posterior(exact_fraction(each.gamma), ONE_HALF), "up")
             but = f", but for the same {format_general(plan.delta)}" if plan.delta else ""
             lines.append(
                 f"{each.family} ({each.words}): γ = {format_short(each.gamma, 'up')}; "

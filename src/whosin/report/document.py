@@ -46,7 +46,8 @@ class TextTable:
 
     Attributes:
         columns: their names; without names it is a table of facts: what it is, and how much.
-        right: the columns of numbers, which stand to the right.
+        right: the columns of numbers, which stand to the right; the first one of a table of facts,
+            if anything is named.
         lead: how many columns together name a row.
         most: how many rows a terminal shows; all where it is None.
     """

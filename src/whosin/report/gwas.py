@@ -332,7 +332,7 @@ SCORE_NAMES = {
     "distance": "the distance of χ² from {:g}",
     "chi2": "the allelic χ²",
 }
-TEXT_COLUMNS = {"SNP", "A1", "frequencies", "test", "protects"}
+TEXT_COLUMNS = {"SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
 PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
 

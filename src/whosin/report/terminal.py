@@ -133,7 +133,8 @@ def print_table(console: Console, table: TextTable, indent: int = 0) -> None:
 def _draw_table(table: TextTable, rows: Sequence[Sequence[Words]]) -> Table:
     result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(table.columns))
     if not table.columns:
-        result.add_column(style="dim")
+        counted = bool(table.right)
+        result.add_column(style="" if counted else "dim", justify="right" if counted else "left")
         result.add_column(overflow="fold")
     for name in table.columns:
         side = "right" if name in table.right else "left"
@@ -207,11 +208,7 @@ def _print_list(
     console: Console, listed: list[TableView], request: str, indent: int, *, more: bool
 ) -> None:
     cells = sum(len(each.cells) for each in listed)
-    count = Strong(
-        format_plural(len(listed), "table").replace(" ", " more ")
-        if more
-        else format_plural(len(listed), "table")
-    )
+    count = Strong(format_plural(len(listed), "more table" if more else "table"))
     console.print()
     _print_filled(console, make_text((count, f" of {format_count(cells)} cells in all")), indent)
     columns = ("table", "cells", "± a cell", "too noisy")

@@ -1,0 +1,276 @@
+"""What an ε allows: posteriors by adversary and prior, and whether it is enough for a target."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from whosin import beliefs
+from whosin.calibration.base import Target
+from whosin.calibration.plan import FAILURE_FACTOR
+from whosin.calibration.rate_targets import RateTarget
+from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
+from whosin.curves.mechanism_curves import pure_curve
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
+from whosin.exact import (
+    Number,
+    exact_fraction,
+    exp_up,
+    log_down,
+    rational,
+    round_down,
+    round_up,
+)
+from whosin.families import Adversary, Family
+
+SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One adversary: a symbol, who it is, and the likelihood ratio it is held to."""
+
+    symbol: str
+    who: str
+    ratio: float
+    theorem: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An ε in beliefs. With a δ everything fails with probability at most `failure`.
+
+    Attributes:
+        curve: what tests reach, where more is known than ε and δ.
+    """
+
+    epsilon: float
+    delta: float
+    relation: str
+    failure: float
+    priors: tuple[Fraction, ...]
+    readings: tuple[Reading, ...]
+    curve: TradeOff | None = None
+
+    def posterior(self, reading: Reading, prior: Fraction) -> float:
+        """The largest posterior of this adversary from this prior."""
+        if reading.ratio == math.inf:
+            return float(prior > 0)
+        return round_up(Fraction(beliefs.posterior(exact_fraction(reading.ratio), rational(prior))))
+
+    def rates(self) -> list[tuple[Fraction, float]]:
+        """(FPR, TPR): what the best test reaches that this ε and δ allow."""
+        curve = self.tests()
+        return [(fpr, round_up(exact_fraction(curve.tpr(fpr)))) for fpr in FALSE_POSITIVE_RATES]
+
+    def tests(self) -> TradeOff:
+        """What the best tests reach, as far as it is known."""
+        if self.curve is not None:
+            return self.curve
+        return pure_curve(exp_up(self.epsilon), exact_fraction(self.delta), relation=self.relation)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": self.relation,
+            "failure": self.failure,
+            "rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()],
+            "adversaries": [
+                {
+                    "family": reading.symbol,
+                    "words": reading.who,
+                    "gamma": reading.ratio,
+                    "theorem": reading.theorem,
+                    "posteriors": [
+                        {"prior": prior, "posterior": self.posterior(reading, prior)}
+                        for prior in self.priors
+                    ],
+                }
+                for reading in self.readings
+            ],
+        }
+
+
+def explain_epsilon(
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    relation: str = "add-remove",
+    band: tuple[Fraction, Fraction] | None = None,
+    curve: TradeOff | None = None,
+) -> Explanation:
+    """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T18)."""
+    if not epsilon > 0:
+        raise invalid_value("epsilon", "above 0", float(epsilon))
+    if not 0 <= delta < 1:
+        raise invalid_value("delta", "at least 0 and below 1", float(delta))
+    if delta * FAILURE_FACTOR >= 1:
+        hint = "a larger one promises nothing"
+        raise invalid_value("delta", "below 0.1", float(delta), hint)
+    if relation not in ("add-remove", "replace"):
+        raise UnknownName("relation", relation, ("add-remove", "replace"))
+    level = float(epsilon)
+
+    def held(times: int) -> float:
+        if times * level >= 700:
+            return math.inf
+        return round_up(exp_up(times * epsilon) / (1 - 1 / FAILURE_FACTOR if delta else 1))
+
+    if relation == "add-remove":
+        readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
+        if not delta:
+            readings += [
+                Reading("D_B", "also knows how many are in", held(2), "T6"),
+                Reading("D_NI^3", "three people come and go together", held(3), "T7"),
+            ]
+    else:
+        readings = [
+            Reading("D_B", "knows how many are in, may know everyone else", held(1), "T5"),
+            Reading("D_I", "does not take the size as known", math.inf, "T12"),
+        ]
+    readings.append(Reading("D_U", "may believe anything", math.inf, "T3"))
+    return Explanation(
+        level,
+        float(delta),
+        relation,
+        min(1.0, float(delta * FAILURE_FACTOR)),
+        _prior_grid(band),
+        tuple(readings),
+        curve,
+    )
+
+
+def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
+    if band is None:
+        return SHOWN_PRIORS
+    low, high = band
+    if not 0 <= low <= high <= 1:
+        raise invalid_value("prior", "a range inside 0..1, low first", f"{low}..{high}")
+    if low == high:
+        return (low,)
+    return tuple(dict.fromkeys(low + (high - low) * Fraction(i, 6) for i in range(7)))
+
+
+@dataclass(frozen=True)
+class Sufficiency:
+    """Whether a target is kept.
+
+    Attributes:
+        enough: whether it is.
+        measured_as: what was compared, such as "true positive rate".
+        reached, limit: its number here, and the one that the target allows.
+        epsilon: the largest ε that would be enough at the same δ; None if none is.
+        fails: the probability with which a promise about beliefs may fail.
+    """
+
+    target: Target
+    enough: bool
+    measured_as: str
+    reached: float
+    limit: float
+    epsilon: float | None
+    fails: float = 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "enough": self.enough,
+            "measured_as": self.measured_as,
+            "reached": self.reached,
+            "limit": self.limit,
+            "epsilon_enough": self.epsilon,
+            "fails": self.fails,
+        }
+
+
+def check_sufficiency(
+    target: Target,
+    family: Family,
+    epsilon: Fraction,
+    delta: Fraction,
+    relation: str,
+    curve: TradeOff | None = None,
+) -> Sufficiency:
+    """Whether (ε, δ)-DP, or what is known of it beyond that, keeps a target against a family.
+
+    Args:
+        relation: between which data ε holds. "replace" speaks of someone who knows the size.
+        curve: what tests reach, where more is known than ε and δ.
+    """
+    adversary = target.against(family)
+    times = _group_size(adversary, delta, relation)
+    if isinstance(target, RateTarget):
+        return _sufficient_rates(target, times, epsilon, delta, curve)
+    return _sufficient_beliefs(target, adversary, times, epsilon, delta)
+
+
+def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
+    """How many steps between neighbours there are between what the adversary compares."""
+    # One replaced is one removed and one added; nothing follows the other way round.
+    replaced = adversary.relation == "replace" and relation != "replace"
+    times = adversary.group * (2 if replaced else 1)
+    if adversary.relation != "replace" and relation == "replace":
+        raise InvalidInput(
+            "an ε under replace says nothing about someone who does not know the size",
+            field="target",
+            hint="state it under add-remove, or choose a target about someone who does",
+        )
+    if delta and times > 1:
+        who = "people who replace each other" if replaced else "groups of people"
+        raise InvalidInput(
+            f"this target compares {who}, of which a δ says nothing",
+            field="delta",
+            value=float(delta),
+            hint="leave δ out",
+        )
+    return times
+
+
+def _sufficient_rates(
+    target: RateTarget, times: int, epsilon: Fraction, delta: Fraction, curve: TradeOff | None
+) -> Sufficiency:
+    # What is known of tests is known between neighbours.
+    known = (
+        curve if curve is not None and times == 1 else pure_curve(exp_up(epsilon * times), delta)
+    )
+    reached = target.reached_by(known)
+    try:
+        most: float | None = _epsilon_down(log_down(target.ratio_with(delta)), times)
+    except (InvalidInput, ImpossibleTarget):
+        most = None
+    limit = target.limit
+    return Sufficiency(
+        target, reached <= limit, target.measured_as, round_up(reached), float(limit), most
+    )
+
+
+def _sufficient_beliefs(
+    target: Target, adversary: Adversary, times: int, epsilon: Fraction, delta: Fraction
+) -> Sufficiency:
+    """By the likelihood ratio: e^ε, or with a δ e^ε/(1 − 1/10), except with probability 10 δ."""
+    allowed = target.ratio(adversary.low, adversary.high)
+    room = exact_fraction(1 - 1 / FAILURE_FACTOR) if delta else Fraction(1)
+    held = exp_up(epsilon * times) / room
+    most = _largest_epsilon(allowed, room, times)
+    return Sufficiency(
+        target,
+        target.met(held, adversary.low, adversary.high),
+        "likelihood ratio of what is published",
+        round_up(held),
+        float(allowed),
+        most,
+        min(1.0, float(delta * FAILURE_FACTOR)),
+    )
+
+
+def _largest_epsilon(allowed: Number, room: Fraction, times: int) -> float | None:
+    if allowed == math.inf:
+        return math.inf
+    ratio = exact_fraction(allowed) * room
+    return _epsilon_down(log_down(ratio), times) if ratio > 1 else None
+
+
+def _epsilon_down(epsilon: float, times: int) -> float:
+    return epsilon if times == 1 else round_down(exact_fraction(epsilon) / times)
