@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
@@ -30,13 +30,15 @@ from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
-from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.queries.base import scenario_keys
-from whosin.release.related_tables import Further, read_tables
 from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table
 from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
+
+if TYPE_CHECKING:
+    from whosin.release.features import Feature
+    from whosin.release.related_tables import Further
 
 
 @dataclass(frozen=True)
@@ -222,12 +224,25 @@ def read_scenario(
         url if "://" in url else _resolve_path(folder, url),
         model.ledger.dataset,
         model.budget.given,
-        tuple(
-            replace(each, source=_resolve_path(folder, each.source))
-            for each in read_tables([each.written for each in model.tables])
-        ),
-        read_features([each.written for each in model.features]),
+        _read_further_tables(model.tables, folder) if model.tables else (),
+        _read_own_features(model.features) if model.features else (),
     )
+
+
+def _read_further_tables(listed: Sequence[Any], folder: Path) -> tuple[Further, ...]:
+    """Further tables, whose sources lie beside the scenario too."""
+    from whosin.release.related_tables import read_tables
+
+    return tuple(
+        replace(each, source=_resolve_path(folder, each.source))
+        for each in read_tables([each.written for each in listed])
+    )
+
+
+def _read_own_features(listed: Sequence[Any]) -> tuple[Feature, ...]:
+    from whosin.release.features import read_features
+
+    return read_features([each.written for each in listed])
 
 
 def _check_names(queries: Sequence[Query]) -> None:

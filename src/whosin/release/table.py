@@ -43,15 +43,15 @@ from whosin.release.domains import Dates, Domain, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
-from whosin.release.features import read_features
 from whosin.release.hierarchies import Parents
-from whosin.release.related_tables import Database, Further, FurtherTable, read_tables
 from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
 
 if TYPE_CHECKING:
     from whosin.release.cost import CostEstimate
+    from whosin.release.features import Feature
     from whosin.release.queries import Query
+    from whosin.release.related_tables import Database, Further
 
 PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
@@ -117,9 +117,10 @@ class Table:
         self.engine = engine if engine is not None else DuckDB()
         # A lazy frame is run once: what is fingerprinted is what is scanned.
         self.source = collect_lazy(source)
-        further = read_tables(tables) if tables != () else ()
-        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in further)
-        self.features = read_features(features) if features != () else ()
+        self.tables: tuple[Further, ...] = ()
+        self.features: tuple[Feature, ...] = ()
+        if tables != () or features != ():
+            self._read_related(tables, features)
         self.of_people = False
         self.shapes: dict[str, Any] = {}
         self.last_estimate: tuple[object, list[CostEstimate]] | None = None
@@ -147,6 +148,14 @@ class Table:
         self._declare(domains or {})
         check_levels(self.domains, self.columns)
 
+    def _read_related(self, tables: Sequence[object], features: Sequence[object]) -> None:
+        from whosin.release.features import read_features
+        from whosin.release.related_tables import read_tables
+
+        further = read_tables(tables) if tables != () else ()
+        self.tables = tuple(replace(each, source=collect_lazy(each.source)) for each in further)
+        self.features = read_features(features) if features != () else ()
+
     def _open(self) -> list[Any]:
         if not self.tables:
             return [self.engine.open(self.source)]
@@ -160,6 +169,8 @@ class Table:
                 value=len(self.features),
                 hint="leave them out",
             )
+        from whosin.release.related_tables import Database
+
         pairs = tuple(zip(self.tables, opened, strict=True))
         unit = None if self.by_row else self.privacy_unit
         return Database(self.engine, own, unit, pairs, self.features)
@@ -592,6 +603,8 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
     assert table.database is not None
     opened = table.database.opened[declared.name]
     data = {"public": declared.public, "schema": _schema_kinds(dict(opened.schema()))}
+    from whosin.release.related_tables import FurtherTable
+
     if isinstance(declared, FurtherTable):
         unit = declared.privacy_unit or table.privacy_unit
         return data | {"privacy_unit": unit, "max_rows": declared.max_rows}
