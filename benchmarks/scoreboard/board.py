@@ -103,11 +103,6 @@ def page(results: dict[str, Any]) -> Iterator[str]:
         missing = [case.name for case in cases if case.name not in rows]
         if missing:
             yield f"Not measured here: {', '.join(missing)}.\n"
-    yield "The events that were counted:\n"
-    for case in CASES:
-        if case.name in rows and rows[case.name]["event"]:
-            event = rows[case.name]["event"].replace("|", "/")
-            yield f"- {case.name}: `{event if len(event) <= 160 else event[:157] + '…'}`"
 
 
 def main(words: list[str]) -> int:

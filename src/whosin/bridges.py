@@ -16,7 +16,7 @@ from whosin.curves.curve import below_lines
 from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend, epsilon_from_zcdp
 from whosin.validation import check_kind, read_whole
 
 __all__ = [
@@ -96,17 +96,16 @@ class Guarantee:
         return Guarantee(*stated)
 
     def at(self, delta: Fraction) -> Guarantee:
-        """The ε that a ρ has at a δ: ρ + 2√(ρ ln 1/δ), rounded up (Bun and Steinke 2016)."""
+        """The least ε that is proved for a ρ at a δ, rounded up (`epsilon_of`)."""
         if self.rho is None or self.epsilon != math.inf:
             return self
         failing = read_ranged(delta, "delta", "strictly between 0 and 1") - self.delta
         if failing <= 0:
             raise invalid_value("delta", f"above the tool's own δ, {spell(self.delta)}", delta)
-        rho = float(self.rho)
-        epsilon = (rho + 2 * math.sqrt(rho * -math.log(failing))) * (1 + 2**-45)
-        says = f"{self.says}; ρ = {spell(rho)} at this δ"
+        says = f"{self.says}; ρ = {spell(self.rho)} at this δ"
+        epsilon = epsilon_from_zcdp(self.rho, failing)
         return Guarantee(
-            self.tool, self.version, Fraction(epsilon), Fraction(delta), self.relation, None, says
+            self.tool, self.version, epsilon, Fraction(delta), self.relation, None, says
         )
 
     @property
@@ -630,7 +629,7 @@ def read_curve(value: Any, *, max_rows: int = 1) -> TradeOff:
     losses = _privacy_losses(value, first.relation) if max_rows == 1 else None
     if losses is not None:
         return LossCurve(LossDistribution.of(losses))
-    if isinstance(value, Guarantee) or (first.rho is None and first.delta != CURVE_DELTAS[0]):
+    if first.delta != CURVE_DELTAS[0] or (isinstance(value, Guarantee) and value.rho is None):
         return below_lines(
             _tradeoff_lines(first), first.relation
         )  # it says one pair, whatever is asked

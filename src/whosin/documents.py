@@ -293,13 +293,17 @@ def toml_text(data: Mapping[str, Any]) -> str:
         elif isinstance(value, list) and value and all(isinstance(e, Mapping) for e in value):
             sections += [_section_name(f"[[{_toml_key(key)}]]", each) for each in value]
         else:
-            plain.append(f"{_toml_key(key)} = {_toml_value(value)}\n")
+            plain.append(toml_line(key, value) + "\n")
     return "\n".join(["".join(plain)] * bool(plain) + sections)
 
 
+def toml_line(key: str, value: Any) -> str:
+    """One key of a TOML document with its value, mappings in braces."""
+    return f"{_toml_key(key)} = {_toml_value(value)}"
+
+
 def _section_name(head: str, data: Mapping[str, Any]) -> str:
-    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in data.items()]
-    return "\n".join([head, *lines]) + "\n"
+    return "\n".join([head, *(toml_line(key, value) for key, value in data.items())]) + "\n"
 
 
 def _toml_key(key: str) -> str:

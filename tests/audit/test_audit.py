@@ -18,16 +18,17 @@ import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
 from refusals import about
-from whosin.audit import confidence, one_run
-from whosin.audit.confidence import RankTest
-from whosin.audit.outputs import read_outputs
+from whosin.audit import bounds as exact_bounds
+from whosin.audit import one_run
+from whosin.audit.bounds import RankTest
+from whosin.audit.sampling import read_outputs
 from whosin.audit.single_run import RunTest
 from whosin.audit.snapshots import OUTPUT_FIELD
 from whosin.errors import InvalidInput
 
 run_module = import_module("whosin.audit.single_run")
 scores_module = import_module("whosin.audit.model_scores")
-counting_module = import_module("whosin.audit.events")
+counting_module = import_module("whosin.audit.bounds")
 
 
 def exact_tail(hits: int, trials: int, p: Fraction) -> Fraction:
@@ -43,7 +44,7 @@ def test_clopper_pearson_is_on_the_safe_side_and_tight(error):
         for hits in range(trials + 1):
             low, high = (
                 side(hits, trials, error)
-                for side in (confidence.lower_bound, confidence.upper_bound)
+                for side in (exact_bounds.lower_bound, exact_bounds.upper_bound)
             )
             assert exact_tail(hits, trials, Fraction(low)) <= Fraction(error) or hits == 0
             assert exact_tail(trials - hits, trials, 1 - Fraction(high)) <= Fraction(error) or (
@@ -58,7 +59,7 @@ def coverage(trials: int, others: int, error: float, slope: float, delta: float)
     bounds = np.array(
         [
             [
-                confidence.RatioTest(x, trials, y, others, error, slope, delta).bound()
+                exact_bounds.RatioTest(x, trials, y, others, error, slope, delta).bound()
                 for y in range(others + 1)
             ]
             for x in range(trials + 1)
@@ -95,7 +96,7 @@ def test_the_bound_on_a_ratio_covers_exactly(trials, others, error, slope, delta
 )
 def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
     x, y = data.draw(st.integers(0, trials)), data.draw(st.integers(0, others))
-    test = confidence.RatioTest(x, trials, y, others, 0.05, slope)
+    test = exact_bounds.RatioTest(x, trials, y, others, 0.05, slope)
     found = test._tail(np.array([p]), np.array([q]))[0]
     truth = sum(
         binom.pmf(a, trials, p) * binom.pmf(b, others, q)
@@ -108,8 +109,10 @@ def test_the_tail_of_the_statistic(trials, others, slope, p, q, data):
 
 def test_the_joint_bound_beats_two_intervals():
     for x, y, n, slope in ((38_600, 35_700, 750_000, 1.07), (100, 60, 7_500, 1.4)):
-        joint = confidence.RatioTest(x, n, y, n, 0.05, slope).bound()
-        apart = math.log(confidence.lower_bound(x, n, 0.025) / confidence.upper_bound(y, n, 0.025))
+        joint = exact_bounds.RatioTest(x, n, y, n, 0.05, slope).bound()
+        apart = math.log(
+            exact_bounds.lower_bound(x, n, 0.025) / exact_bounds.upper_bound(y, n, 0.025)
+        )
         assert apart < joint < math.log(x / y)
 
 
@@ -139,7 +142,7 @@ def only_at(monkeypatch):
     """
 
     def patch(truth: float, careless: float = 1.0) -> None:
-        class Above(confidence.RatioTest):
+        class Above(exact_bounds.RatioTest):
             def __init__(self, x, n, y, m, error, slope, delta):
                 super().__init__(x, n, y, m, careless * error, slope, delta)
 
@@ -245,7 +248,7 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
         members, others = rng.normal(size=400), rng.normal(size=400)
         for level in np.quantile(members, np.linspace(0.03, 0.97, 48)):
             hits = int((members >= level).sum()), int((others >= level).sum())
-            test = confidence.RatioTest(hits[0], 400, hits[1], 400, 0.05)
+            test = exact_bounds.RatioTest(hits[0], 400, hits[1], 400, 0.05)
             if test.suggests(0.0):
                 return 1.0
         return 0.0
@@ -593,3 +596,12 @@ def test_a_result_for_programs():
     assert needed is None or needed >= 5_000
     with pytest.raises(InvalidInput, check=about("epsilon", -1)):
         found.refutes(-1)
+
+
+def test_sub_commands_have_their_names_in_python():
+    names = [
+        command.name for command in import_module("whosin.app.cli.audit").app.registered_commands
+    ]
+    assert sorted(names) == ["function", "run", "samples", "scores", "synthetic", "training"]
+    assert all(callable(getattr(wi.audit, name)) and name in wi.audit.__all__ for name in names)
+    assert wi.audit.function is wi.audit.two_worlds and wi.audit.run is wi.audit.one_run

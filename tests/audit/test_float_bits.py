@@ -111,7 +111,7 @@ def test_small_floats_and_wide_vectors():
 
 def test_only_so_many_places_are_kept():
     rng = np.random.default_rng(1)
-    outputs = [wi.audit.outputs.read_outputs(rng.random((500, 90)), 500) for _ in range(2)]
+    outputs = [wi.audit.sampling.read_outputs(rng.random((500, 90)), 500) for _ in range(2)]
     assert (
         len(distinguishers.ByBits.learn(*outputs, sign=1).tables) == 2 * distinguishers.MAX_TABLES
     )

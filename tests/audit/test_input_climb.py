@@ -10,7 +10,7 @@ import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
 from refusals import about
-from whosin.audit.input_search import shift_pair
+from whosin.audit.neighbouring_inputs import shift_pair
 from whosin.errors import InvalidInput, UnknownName
 
 

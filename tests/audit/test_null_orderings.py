@@ -14,12 +14,12 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit import classifiers, distinguisher_search
-from whosin.audit.confidence import RatioTest
+from whosin.audit import classifiers, event_search
+from whosin.audit.bounds import RatioTest
 from whosin.audit.distinguishers import ByFrequency
-from whosin.audit.outputs import read_outputs
+from whosin.audit.sampling import read_outputs
 
-counting = import_module("whosin.audit.events")
+counting = import_module("whosin.audit.bounds")
 
 
 def floats(size, rng):
@@ -91,13 +91,12 @@ NULLS = {
 }
 SAME = ("floats", "heavy tails", "ties", "steps of 0.1", "rows", "mixed")
 ORDERINGS = {
-    "bits": (distinguisher_search.try_float_bits, SAME),
-    "values": (distinguisher_search.try_values, ("floats", "heavy tails", "ties", "steps of 0.1")),
-    "parts": (distinguisher_search.try_parts, ("rows", "mixed")),
-    "skeleton": (distinguisher_search.try_skeletons, ("mixed", "built in many ways")),
-    "pairs": (distinguisher_search.try_token_pairs, ("codes", "mixed")),
-    "classifiers": (distinguisher_search.try_classifiers, ("rows", "codes")),
-    "nets": (distinguisher_search.try_classifiers, ("rows", "codes", "wide tails")),
+    "bits": (event_search.try_float_bits, SAME),
+    "values": (event_search.try_values, ("floats", "heavy tails", "ties", "steps of 0.1")),
+    "parts": (event_search.try_parts, ("rows", "mixed")),
+    "tokens": (event_search.try_tokens, ("mixed", "codes", "built in many ways")),
+    "classifiers": (event_search.try_classifiers, ("rows", "codes")),
+    "nets": (event_search.try_classifiers, ("rows", "codes", "wide tails")),
 }
 CASES = [  # the last null of each ordering in `make test`
     pytest.param(name, null, marks=() if null == nulls[-1] else pytest.mark.soak)
@@ -127,7 +126,7 @@ def only(monkeypatch):
         if ordering == "nets":
             monkeypatch.setattr(classifiers, "CLASSIFIER_LEARNERS", ())
             monkeypatch.setattr(classifiers, "net_pays", lambda *_: True)
-        monkeypatch.setattr(distinguisher_search, "STRATEGIES", [alone(ORDERINGS[ordering][0])])
+        monkeypatch.setattr(event_search, "STRATEGIES", [alone(ORDERINGS[ordering][0])])
         monkeypatch.setattr(counting, "RatioTest", Above)
 
     return patch
@@ -164,7 +163,7 @@ def test_events_counted_where_they_were_chosen_are_no_audit(ordering):
         pairs = [
             tuple(read_outputs(NULLS[nulls[0]](200, rng), 200) for _ in range(2)) for _ in range(2)
         ]
-        halves = distinguisher_search.SampleHalves.of(*pairs)
+        halves = event_search.SampleHalves.of(*pairs)
         ordering = next(iter(strategy(halves))).ordering
         hits = [int((ordering.score(each) > 0).sum()) for each in halves.both]
         return float(RatioTest(hits[0], 400, hits[1], 400, 0.05).suggests(0.0))

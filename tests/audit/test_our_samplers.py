@@ -24,7 +24,7 @@ from whosin.exact import log_up
 from whosin.gwas import release as gwas_release
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import Snps
-from whosin.gwas.scores import SCORE_KINDS
+from whosin.gwas.scores import SNP_SCORE_KINDS
 from whosin.release import Range
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.engines import DuckDB, files
@@ -86,7 +86,7 @@ def test_selection():
     def draw(values, _rng):
         return noise.noisy_max(values, 4.0)
 
-    found = wi.audit.two_worlds(draw, *scores, 3_000, SURE)
+    found = wi.audit.two_worlds(draw, *scores, 2_000, SURE)
     assert 0.05 < found.epsilon <= 0.5  # 2Δ/scale
 
 
@@ -173,7 +173,7 @@ def scored_once(monkeypatch):
 
 
 @pytest.mark.parametrize("relation", some(gwas.STUDY_RELATIONS, 1))
-@pytest.mark.parametrize("score", SCORE_KINDS)
+@pytest.mark.parametrize("score", SNP_SCORE_KINDS)
 def test_selection_of_snps(score, relation, scored_once):
     """The function that a release of a study calls."""
     found, exact, promised = audited_study(score, relation, 2_000, SURE)
@@ -184,7 +184,7 @@ def test_selection_of_snps(score, relation, scored_once):
 HALVED = [("chi2", "genotype")]
 ALL_HALVED = [
     pytest.param(score, relation, marks=[] if (score, relation) in HALVED else pytest.mark.soak)
-    for score in SCORE_KINDS
+    for score in SNP_SCORE_KINDS
     for relation in gwas.STUDY_RELATIONS
 ]
 
@@ -353,9 +353,9 @@ def test_keys_of_one_person_alone():
     def draw(world):
         return any(row[0] == "B" for row in worlds[world][1]())
 
-    granted = wi.audit.two_worlds(draw, 0, 1, 1_000, SURE, delta=plan.dp_delta)
+    granted = wi.audit.two_worlds(draw, 0, 1, 600, SURE, delta=plan.dp_delta)
     assert not granted.refutes(plan.epsilon)
-    assert wi.audit.two_worlds(draw, 0, 1, 3_000, "0.95").refutes(plan.epsilon)
+    assert wi.audit.two_worlds(draw, 0, 1, 1_500, "0.95").refutes(plan.epsilon)
 
 
 def test_the_maximum_against_the_uninformed():

@@ -18,17 +18,17 @@ import whosin as wi
 from amounts import some
 from attacked import alarms, most_alarms
 from refusals import about
-from whosin.audit.outputs import (
-    FORMS,
-    NUMBERS,
-    VECTORS,
+from whosin.audit.sampling import FORMS, NUMBERS, VECTORS, join_outputs, read_outputs
+from whosin.audit.snapshots import (
+    NAN,
+    OUTPUT_FIELD,
     HasToken,
+    Raised,
+    Record,
     TokenAt,
     describe_output,
-    join_outputs,
-    read_outputs,
+    freeze_output,
 )
-from whosin.audit.snapshots import NAN, OUTPUT_FIELD, Raised, Record, freeze_output
 from whosin.errors import InvalidInput, MechanismFailed
 
 

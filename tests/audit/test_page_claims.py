@@ -11,7 +11,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import most_alarms
-from whosin.audit.confidence import lower_bound, upper_bound
+from whosin.audit.bounds import lower_bound, upper_bound
 
 
 @pytest.mark.parametrize("count", [100, 1000, 10_000])

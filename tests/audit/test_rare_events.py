@@ -12,10 +12,10 @@ from scipy.stats import binom
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit.confidence import log_ratio_bound
-from whosin.audit.events import pick_events
+from whosin.audit.bounds import log_ratio_bound
+from whosin.audit.event_search import pick_events
 
-events = import_module("whosin.audit.events")
+events = import_module("whosin.audit.event_search")
 
 LEAK = 1.0
 """Of the ordinary leak: above ln 2, where rare events used to be passed over."""

@@ -14,8 +14,8 @@ from amounts import cases
 from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit.neighbouring_inputs import plan_rounds
-from whosin.audit.outputs import read_outputs
-from whosin.audit.sampling import check_independent, check_memory
+from whosin.audit.recorded_samples import check_independent
+from whosin.audit.sampling import check_memory, read_outputs
 from whosin.errors import InvalidInput
 
 

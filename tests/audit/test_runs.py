@@ -16,7 +16,7 @@ from amounts import cases
 from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit import one_run, single_run
-from whosin.audit.confidence import RankTest, tried_ranks
+from whosin.audit.bounds import RankTest, tried_ranks
 from whosin.audit.single_run import Guesses, RunTest, make_guesses
 from whosin.errors import InvalidInput
 

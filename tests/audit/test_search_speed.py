@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from whosin.audit import classifiers, output_features
-from whosin.audit.output_features import ByPair, PairCounts, _literal_rows, telling_cells
-from whosin.audit.outputs import VECTORS, Outputs
+from whosin.audit import classifiers, distinguishers
 
 
 @pytest.mark.parametrize("size", [300, 20_000, 200_000])
@@ -16,31 +14,32 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
     rng = np.random.default_rng(1)
     column = rng.integers(0, max(2, int(share * size)), size).astype(float)
     values, counts = np.unique(column, return_counts=True)
-    found = output_features.code_values(column)
-    if len(values) <= output_features.REPEATED_SHARE * size:
+    found = distinguishers.code_values(column)
+    if len(values) <= distinguishers.REPEATED_SHARE * size:
         assert found is not None
         assert (found[0] == values).all()
         assert (found[1] == counts).all()
     elif found is not None:  # of another column the commonest values alone
-        often = max(output_features.CELLS_OFTEN, output_features.SENTINEL * size)
+        often = max(distinguishers.CELLS_OFTEN, distinguishers.SENTINEL * size)
         assert (found[1] == [(column == value).sum() for value in found[0]]).all()
-        assert (found[1] >= often).all() and len(found[0]) <= output_features.CELLS_MOST
+        assert (found[1] >= often).all() and len(found[0]) <= distinguishers.CELLS_MOST
 
 
-def test_each_draw_has_its_most_telling_pair():
-    rng = np.random.default_rng(2)
-    worlds = [Outputs(VECTORS, rng.integers(0, 3, (20_000, 4)).astype(float)) for _ in "ab"]
-    ordering = ByPair.learn(PairCounts.of(*worlds, telling_cells(*worlds)), 1)
-    literals, scores = _literal_rows(worlds[0], ordering.tokens), np.zeros(20_000)
-    for (one, two), score in zip(ordering.pairs[::-1], ordering.scores[::-1], strict=True):
-        scores[literals[one] & literals[two]] = score
-    assert ordering.pairs
-    assert (ordering.score(worlds[0]) == scores).all()
+def linear(first, second):
+    both = [np.concatenate(each) for each in zip(first, second, strict=True)]
+    three = [classifiers.LinearProjection.fit(*rows) for rows in (first, second, both)]
+    return lambda table: np.column_stack([each.decision_function(table) for each in three])
 
 
-@pytest.mark.parametrize(
-    "fit", [classifiers.LinearProjection.fit, classifiers.PiecewiseFeatures.fit]
-)
+def additive(first, second):
+    three = classifiers.PiecewiseFeatures.fit(first, second)
+    fresh = np.random.default_rng(1).normal(size=(100, 3))
+    last = three.decision_function(fresh)[:, 2]
+    assert np.allclose(three.last.decision_function(fresh), last, atol=1e-5)
+    return three.decision_function
+
+
+@pytest.mark.parametrize("fit", [linear, additive])
 def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
     """Normal coordinates that are shifted: the log odds are a sum of all of them."""
     rng = np.random.default_rng(3)
@@ -48,9 +47,7 @@ def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
     for _ in "ab":
         labels = np.repeat([1, 0], 40_000)
         halves.append((rng.normal(size=(80_000, 3)) + np.outer(labels, shift), labels))
-    three, fresh = fit(*halves), rng.normal(size=(5_000, 3))
-    scores, truth = three.decision_function(fresh), fresh @ shift
-    near = [np.corrcoef(column, truth)[0, 1] for column in scores.T]
+    fresh = rng.normal(size=(5_000, 3))
+    near = [np.corrcoef(column, fresh @ shift)[0, 1] for column in fit(*halves)(fresh).T]
     assert near[2] > 0.9  # the linear one is cut off at quartiles
     assert near[2] > min(near)
-    assert np.allclose(three.last.decision_function(fresh), scores[:, 2], atol=1e-5)

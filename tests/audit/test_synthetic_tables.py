@@ -12,13 +12,16 @@ import whosin as wi
 from amounts import cases
 from attacked import most_alarms
 from refusals import about
-from whosin.audit.synthetic_membership import SCORE_KINDS, score_exact_values, score_nearest
-from whosin.audit.synthetic_risks import (
+from whosin.audit.synthetic_data import (
     RISK_MEASURES,
-    Encoding,
+    SCORE_KINDS,
+    AuditedTables,
     Risk,
+    encode_rows,
     measure_inference,
     read_table,
+    score_exact_values,
+    score_nearest,
     single_out_by_value,
 )
 from whosin.errors import InvalidInput
@@ -98,9 +101,8 @@ def test_false_alarms_stay_within_the_level(count):
 
 def test_distances_are_mean_differences_by_column():
     made = [[0.0, "x"], [10.0, "y"]]
-    encode = Encoding.of(made)
-    rows = encode([[5.0, "x"], [0.0, "z"], [10.0, "y"]], "rows")
-    known = encode(made, "synthetic")
+    rows = encode_rows(made, [[5.0, "x"], [0.0, "z"], [10.0, "y"]])
+    known = encode_rows(made, made)
     gaps = np.abs(rows[:, None] - known[None]).sum(axis=2)
     assert gaps[0] == pytest.approx([0.25, 0.75]) and gaps[2] == pytest.approx([1.0, 0.0])
     assert score_nearest(made, [[10.0, "y"]])[0] == 0
@@ -208,12 +210,12 @@ def test_predicates_of_one_column_fit_one_row_of_each():
     hits = Counter[tuple[int, int, int]]()
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        risk = single_out_by_value(made, train, other, 10, 0.05, rng)
+        risk = single_out_by_value(AuditedTables(made, train, other, 10, 0.05, rng))
         hits[risk.hits, risk.control_hits, risk.trials] += 1
     # Rows 0 (= 1, ≤ 1, = x), 1 (= 5) and 3 (= z): in train = 1 and = x fit one row, ≤ 1 two.
     assert set(hits) == {(1, 0, 3), (0, 0, 3)} and hits[1, 0, 3] > hits[0, 0, 3]
     alone = read_table([["x"]] * 4, "synthetic")
-    assert single_out_by_value(alone, alone, alone, 10, 0.05, rng).trials == 0
+    assert single_out_by_value(AuditedTables(alone, alone, alone, 10, 0.05, rng)).trials == 0
 
 
 def test_sizes_of_tables_are_no_risk():
@@ -222,7 +224,7 @@ def test_sizes_of_tables_are_no_risk():
     train, holdout, made = (rng.integers(0, 3000, (size, 3)) for size in (3000, 300, 3000))
     for attack in RISK_MEASURES:
         tables = (read_table(each, "rows") for each in (made, train, holdout))
-        assert attack(*tables, 300, 0.001, rng).low == 0
+        assert attack(AuditedTables(*tables, 300, 0.001, rng)).low == 0
 
 
 def test_inference_is_what_success_on_others_does_not_explain():
@@ -235,13 +237,13 @@ def test_inference_is_what_success_on_others_does_not_explain():
         return read_table(np.column_stack([told, told.sum(axis=1).round(), secret[part]]), "rows")
 
     train, holdout, other = (table(slice(at, at + 300), 0) for at in (0, 300, 600))
-    honest = measure_inference(other, train, holdout, 300, 0.05, rng)
+    honest = measure_inference(AuditedTables(other, train, holdout, 300, 0.05, rng))
     assert honest.low == 0
-    leaky = measure_inference(table(slice(300), 0.1), train, holdout, 300, 0.05, rng)
+    leaky = measure_inference(AuditedTables(table(slice(300), 0.1), train, holdout, 300, 0.05, rng))
     assert leaky.low > 0.4 and leaky.column == "column 5"
     assert leaky.control_hits < 40 and leaky.trials == 300
     one = read_table(secret[:, None], "rows")
-    assert measure_inference(one, one, one, 300, 0.05, rng).trials == 0
+    assert measure_inference(AuditedTables(one, one, one, 300, 0.05, rng)).trials == 0
 
 
 def swap(rows):

@@ -15,7 +15,7 @@ import pytest
 import whosin as wi
 from amounts import cases
 from attacked import alarms, most_alarms
-from whosin.audit import neighbouring_inputs
+from whosin.audit import neighbouring_inputs, recorded_samples, sampling
 
 
 class Work:
@@ -30,7 +30,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch):
     done = Work()
-    monkeypatch.setattr(neighbouring_inputs, "clock", lambda: done.now)
+    monkeypatch.setattr(recorded_samples, "clock", lambda: done.now)
     return done
 
 
@@ -54,7 +54,7 @@ def test_time_tells_only_where_one_asks(work):
 
 
 def test_the_real_clock_is_read():
-    watch = neighbouring_inputs.Stopwatch(time.sleep)
+    watch = recorded_samples.Stopwatch(time.sleep)
     watch(0.003)
     assert watch.taken >= 3_000_000
 
@@ -94,9 +94,9 @@ def test_a_search_can_look_at_time(work):
 
 
 def test_outputs_are_read_without_their_time():
-    worlds = neighbouring_inputs.time_inputs(
-        wi.audit.neighbouring_inputs.open_inputs(
-            wi.audit.sampling.vectorise(lambda value, rng: value),
+    worlds = recorded_samples.time_inputs(
+        neighbouring_inputs.open_inputs(
+            sampling.vectorise(lambda value, rng: value),
             1.5,
             0.5,
             np.random.SeedSequence(1).spawn(2),
@@ -104,9 +104,9 @@ def test_outputs_are_read_without_their_time():
         np.random.SeedSequence(2),
     )
     timed = worlds[0].draw(3)
-    assert neighbouring_inputs.drop_time(timed).values.tolist() == [1.5] * 3
+    assert sampling.drop_time(timed).values.tolist() == [1.5] * 3
     assert len(worlds[1].waiting) == 3
-    assert neighbouring_inputs.drop_time(neighbouring_inputs.drop_time(timed)).kind == "numbers"
+    assert sampling.drop_time(sampling.drop_time(timed)).kind == "numbers"
 
 
 def busy(_value, rng):

@@ -65,10 +65,11 @@ def test_measurements_of_opendp(opendp):
     gauss = sums(dp) >> dp.t.then_sum() >> dp.m.then_gaussian(scale=10.0)
     assert read(gauss).rho == Fraction(1, 2) and read(gauss).epsilon == math.inf
     known = read(gauss, delta="1e-6")
-    assert known.epsilon == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
+    assert known.epsilon < 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
     profile = dp.c.make_zCDP_to_approxDP(gauss)
     at_delta = read(profile, delta="1e-6")
-    assert at_delta.epsilon == pytest.approx(5.22, abs=0.01) and at_delta.epsilon <= known.epsilon
+    assert at_delta.epsilon == pytest.approx(5.22, abs=0.01)
+    assert known.epsilon == pytest.approx(float(at_delta.epsilon), rel=1e-6)
     fixed = read(dp.c.make_fix_delta(profile, 1e-6))
     assert fixed.epsilon == at_delta.epsilon and float(fixed.delta) == 1e-6
     with refused("delta"):

@@ -215,6 +215,56 @@ def test_an_explanation_with_a_delta_is_f9(run):
     assert 1e-6 / (1 - math.e / held) <= data["failure"] * (1 + 1e-9)
 
 
+def test_a_rho_is_explained_at_a_delta_and_by_all_of_its_tests(run):
+    """The conversion lies between Bun and Steinke's and the exact Gaussian of the same ρ; the tests
+    are far below what ε and δ alone allow, and not below a Gaussian's."""
+    data = answer(run("explain --rho 0.5 --json"))
+    simple = 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
+    exact = wi.curves.tradeoff(wi.mechanisms.Gaussian("count", 1), wi.Subsets(2))
+    assert exact.epsilon("1e-6") < data["epsilon"] < simple and data["delta"] == 1e-6
+    alone = answer(run(f"explain --epsilon {data['epsilon']} --delta 1e-6 --json"))
+    for rate, other in zip(data["rates"], alone["rates"], strict=True):
+        assert exact.tpr(rate["fpr"]) <= rate["tpr"] <= other["tpr"]
+    assert data["rates"][2]["tpr"] < 0.1 < other["tpr"]
+    code, _, err = run("explain --rho -1")
+    assert code == 2 and "--rho" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "cost"),
+    [
+        ("--within 0", 3.664),
+        ("--within 1", 1.765),
+        ("--within 10 --query count", 0.2843),
+        ("--within 10 --query rows --max-rows-per-group 3", 3 * 0.2843),
+        ("--within 10 --query histogram --size-known", 2 * 0.2843),
+        ("--within 10 --query sum --upper 4", 4 * math.log(20) / 10),
+    ],
+)
+def test_accuracy_first(run, options, cost):
+    """F33, and back: at that ε a plan's noise is as good, and at 1% less it is not."""
+    data = answer(run(f"plan {options} --json"))
+    assert data["epsilon"] == pytest.approx(cost, rel=5e-4)
+    assert data["within"] == float(options.split()[1])
+    assert data["adversaries"][0]["posteriors"][0]["posterior"] > 0.01
+
+
+def test_accuracy_first_with_a_target_and_with_a_delta(run):
+    within = "plan --within 20 --prior 0.05..0.5 --json"
+    data = answer(run(f"{within} --posterior 0.6"))
+    assert data["target"]["enough"] and data["target"]["epsilon_enough"] == pytest.approx(
+        math.log(1.5)
+    )
+    assert not answer(run(f"{within.replace('20', '5')} --posterior 0.6"))["target"]["enough"]
+    gaussian = answer(run(f"{within} --delta 1e-6"))
+    assert gaussian["noise"]["kind"] == "gaussian" and gaussian["delta"] == 1e-6
+    assert gaussian["rho"] == pytest.approx(1 / (2 * gaussian["noise"]["scale"] ** 2))
+    for wrong in ("-1", "1e30", "many"):
+        code, out, err = run(f"plan --within {wrong}")
+        assert (code, out) == (2, "") and "--within" in err
+    assert "within ±20" in words(run("plan --within 20"))
+
+
 def test_an_enormous_epsilon_is_explained(run):
     """It promises nothing, without an error."""
     data = answer(run("explain --epsilon 5000 --json"))

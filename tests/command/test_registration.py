@@ -75,9 +75,9 @@ def test_a_share_leaves_the_rest_for_later(run, hospital, tmp_path) -> None:
     text = hospital.read_text()
     hospital.write_text(text + '\n[budget]\nshare = "1/2"\n' if "[budget]" not in text else text)
     assert run("release", hospital, "--json")[0] == 0
-    code, _, err = run("release", hospital, "--json")
+    code, _, err = run("release", hospital, "--again", "--json")
     assert code == 0 and "left, and this session takes" in err
-    code, _, err = run("release", hospital)
+    code, _, err = run("release", hospital, "--again")
     assert code == 1 and "a share of 1/2 of the plan needs" in err
 
 

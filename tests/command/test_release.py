@@ -79,7 +79,8 @@ def test_a_spent_budget_is_refused_and_nothing_more_is_written(run, hospital):
     assert run("release", hospital)[0] == 0
     entries = sqlite3.connect(hospital.parent / "ledger.db")
     count = entries.execute("select count(*) from whosin_entries").fetchone()
-    code, out, err = run("release", hospital, "--report", hospital.parent / "second.html")
+    second = hospital.parent / "second.html"
+    code, out, err = run("release", hospital, "--again", "--report", second)
     assert (code, out) == (1, "") and "left" in err
     assert entries.execute("select count(*) from whosin_entries").fetchone() == count
     entries.close()
@@ -134,7 +135,45 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
 
     monkeypatch.setattr(DuckDB, "run", failing)
     code, out, err = run("release", hospital)
+    assert (code, out) == (3, "") and "nothing was spent" in err and "P17" not in err
+    code, out, err = run("release", hospital, "--no-preflight")
     assert (code, out) == (3, "") and "the debit stands" in err and "P17" not in err
+
+
+def misspell(scenario: Path, right: str, wrong: str) -> None:
+    text = scenario.read_text(encoding="utf-8")
+    assert right in text
+    scenario.write_text(text.replace(right, wrong), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('"surgery"', '"Surgery"', ["ward: no row has the declared 'Surgery'", "'surgery' ("]),
+        ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "undeclared"]),
+        ('where = "age >= 40"', 'where = "age >= 400"', ["where age >= 400: true of no row"]),
+    ],
+)
+def test_a_look_at_the_rows_stops_a_release_that_would_be_worthless(
+    run, hospital, right, wrong, said
+):
+    """A misspelt category once spent a whole budget."""
+    misspell(hospital, right, wrong)
+    code, out, err = run("release", hospital)
+    assert (code, out) == (1, "") and "before anything was spent" in err
+    assert all(part in err for part in said)
+    assert not hospital.with_name("ledger.db").exists()
+    assert run("release", hospital, "--no-preflight", "--json")[0] == 0
+
+
+def test_a_person_at_a_terminal_is_asked_once_more(run, hospital, monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    for said, code in (("n\n", 1), ("y\n", 0)):
+        monkeypatch.setattr("typer.confirm", lambda *_, said=said, **__: said == "y\n")
+        got, _, err = run("release", hospital)
+        assert got == code and "4 answers will spend ε = " in err
+        assert ("nothing was spent" in err) is bool(code)
+    assert "will spend" not in run("release", hospital, "--yes")[2]
 
 
 def test_the_curators_look_is_marked(run, hospital):

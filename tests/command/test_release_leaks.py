@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from whosin.app.cli.main import main
 
 HIDDEN = ("head", "request", "last", "noisy", "noisy_note")  # random, or the time
 NAN, INF = float("nan"), float("inf")
@@ -102,7 +103,17 @@ def written(folder: Path) -> dict[str, Any]:
     return found
 
 
-def seen(folder: Path, rows: list[tuple], kind: str, *options: str) -> dict[str, Any]:
+Seen = Callable[..., dict[str, Any]]
+
+
+def release(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    rows: list[tuple],
+    kind: str,
+    *options: str,
+) -> dict[str, Any]:
     """All that a shell sees of `whosin release`."""
     folder.mkdir()
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in SCHEMA]
@@ -114,24 +125,24 @@ def seen(folder: Path, rows: list[tuple], kind: str, *options: str) -> dict[str,
         text = "\n".join(["who,ward,x,n", *lines])
         (folder / "people.csv").write_text(text + "\n", encoding="utf-8")
     (folder / "s.toml").write_text(SCENARIO.format(kind=kind), encoding="utf-8")
-    call = "import sys; from whosin.app.cli.main import main; sys.exit(main())"
-    run = subprocess.run(
-        [sys.executable, "-c", call, "release", "s.toml", *options],
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    out = outline(json.loads(run.stdout)) if "--json" in options else masked(run.stdout)
-    return {"code": run.returncode, "out": out, "err": run.stderr, "files": written(folder)}
+    with monkeypatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "200")
+        code = main(["release", "s.toml", "--no-preflight", *options])
+    found = capfd.readouterr()
+    out = outline(json.loads(found.out)) if "--json" in options else masked(found.out)
+    return {"code": code, "out": out, "err": found.err, "files": written(folder)}
+
+
+@pytest.fixture
+def seen(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Seen:
+    return partial(release, capfd, monkeypatch)
 
 
 SAVED = {"parquet": ("--save", "a.csv"), "csv": ("--json", "--save", "a.json")}
 
 
-def compare(folder: Path, kind: str, names: list[str]) -> None:
+def compare(seen: Seen, folder: Path, kind: str, names: list[str]) -> None:
     truth = seen(folder / "plain", TABLES["plain"], kind, *SAVED[kind])
     assert (truth["code"], truth["err"]) == (0, "")
     assert len(truth["files"]) == (8 if kind == "parquet" else 4)
@@ -139,14 +150,14 @@ def compare(folder: Path, kind: str, names: list[str]) -> None:
         assert seen(folder / name, TABLES[name], kind, *SAVED[kind]) == truth, name
 
 
-def test_no_row_changes_what_a_shell_sees(tmp_path: Path) -> None:
-    compare(tmp_path, "parquet", ["odd"])
+def test_no_row_changes_what_a_shell_sees(tmp_path: Path, seen: Seen) -> None:
+    compare(seen, tmp_path, "parquet", ["odd"])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", SAVED)
-def test_neither_does_any_other_table(tmp_path: Path, kind: str) -> None:
-    compare(tmp_path, kind, [name for name in TABLES if name != "plain"])
+def test_neither_does_any_other_table(tmp_path: Path, seen: Seen, kind: str) -> None:
+    compare(seen, tmp_path, kind, [name for name in TABLES if name != "plain"])
 
 
 def test_the_attack_sees_another_shape(tmp_path: Path) -> None:

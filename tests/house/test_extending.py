@@ -159,6 +159,16 @@ ADDED = {
 }
 
 
+def test_a_query_is_one_short_file_and_one_line_of_the_registry() -> None:
+    added = ADDED["query"]
+    source = [name for name, place in added.files.items() if place.startswith("src")]
+    assert [
+        len((NEW / "query" / name).read_text("utf-8").splitlines()) <= 80 for name in source
+    ] == [True]
+    lines = [line for name, each in added.lines.items() if name.startswith("src") for line in each]
+    assert len(lines) == 1 and lines[0][1].count("\n") == 1
+
+
 def add(tree: Path, kind: str) -> None:
     """Do what CONTRIBUTING says, by hand."""
     for name, place in ADDED[kind].files.items():

@@ -20,7 +20,6 @@ PREPOSITIONS = frozenset(
 )
 
 SINGLE_IMPORTERS = {
-    "whosin.app.cli.plan": "a command a file",
     "whosin.app.web.ledger_routes": "a group of routes a file",
 }
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
@@ -38,7 +37,7 @@ TERSE_NAMES = {
 NUMBER_FORMATS = {
     "whosin.errors": "numbers in messages, by `spell`",
     "whosin.exact": "where exact numbers become digits, rounded in a named direction",
-    "whosin.audit.sampling": "floats that were rounded, recognised by their digits",
+    "whosin.audit.recorded_samples": "floats that were rounded, recognised by their digits",
     "whosin.audit.snapshots": "the bits of a NaN",
 }
 """Modules outside `report` and `app` that format numbers, and why."""

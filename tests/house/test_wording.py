@@ -31,7 +31,7 @@ COMMANDS = {
     "plan --tpr 0.1": (
         "--fpr is missing; with tpr, say the share of other people that this test may accuse"
     ),
-    "explain": "there is no ε to explain; give --epsilon, --multiplier or --from",
+    "explain": "there is no ε to explain; give --epsilon, --rho, --multiplier or --from",
     "explain --epsilon 1 --steps 2": (
         "--steps cannot be given with --epsilon; leave one of them out"
     ),

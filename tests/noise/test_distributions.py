@@ -96,3 +96,19 @@ def test_continuous_noise_is_as_far_as_its_density_says() -> None:
         assert weights[grid > within].sum() == pytest.approx(0.05, abs=1e-4)
         assert weights[grid > 0.9 * within].sum() > 0.06
         assert (weights * grid).sum() == pytest.approx(noise.continuous_error, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [LaplaceNoise, GaussianNoise])
+@pytest.mark.parametrize("distance", [0, 1, 2, 10, 37])
+def test_the_widest_noise_within_a_distance_is_the_widest(kind: type, distance: int) -> None:
+    """By summing its law; a noise that is a thousandth wider is outside too often."""
+    noise = kind.within(distance)
+    for width, most in ((noise.width, 0.05), (noise.width * Fraction(1001, 1000), 1.0)):
+        beyond = math.fsum(p for k, p in law(kind(width)).items() if abs(k) > distance)
+        assert (beyond <= 0.05 + 1e-9) is (most == 0.05)
+
+
+def test_widths_of_the_theory() -> None:
+    """F33: ε for a count within ±0, ±1 and ±10."""
+    costs = [float(LaplaceNoise.within(w).cost(1)) for w in (0, 1, 10)]
+    assert costs == pytest.approx([3.664, 1.765, 0.2843], abs=5e-4)

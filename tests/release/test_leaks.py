@@ -186,11 +186,14 @@ def test_neither_does_any_one_of_them_alone_nor_a_million_rows(onlooker) -> None
     assert onlooker(crowded(1_000_000)) == truth
 
 
+class Broken(release.Count):
+    def exact(self, table, cells):
+        return table.data.aggregate(people=table.data["t"].cast("int64").sum())
+
+
 def test_the_attack_would_see_a_difference(onlooker) -> None:
     """A condition whose error shows: the attack must notice."""
-    broken = release.Count()
-    object.__setattr__(broken, "exact", lambda table, cells: table.data.aggregate(
-        people=table.data["t"].cast("int64").sum()))  # fmt: skip
+    broken = Broken()
     truth = onlooker(stored(PLAIN), queries=[broken])
     assert onlooker(stored(PLAIN + POISON), queries=[broken]) != truth
 

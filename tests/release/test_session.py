@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -15,7 +16,7 @@ import whosin as wi
 from refusals import refused
 from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, StoreFailed
-from whosin.ledger import encoding
+from whosin.ledger import Cost, Spend, encoding
 from whosin.release import Count, Rows, Session, Sum
 
 DATA = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}
@@ -72,6 +73,65 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
     assert low < found["n"].value < high
     with pytest.raises(KeyError):
         found["m"]
+
+
+def test_a_batch_is_priced_once(data, ledger, monkeypatch) -> None:
+    priced: list[object] = []
+    own = Count.estimate_cost
+
+    def estimate(self, table, share):
+        priced.append(self)
+        return own(self, table, share)
+
+    monkeypatch.setattr(Count, "estimate_cost", estimate)
+    session = Session(data, PLAN, ledger, share=1)
+    batch = [Count(where=f"x > {bound}") for bound in range(3)]
+    session.dry_run(batch, share="1/2")
+    session.release(batch, share="1/2")
+    assert priced == batch
+    session.release(batch, share="1/4")
+    assert priced == [*batch, *batch]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Count(),
+        Count(by="ward", max_groups=2),
+        Rows(by="ward", max_groups=2, max_rows_per_group=3),
+        Sum(column="x", by="ward", max_groups=2, max_rows_per_group=3),
+        wi.queries.Mean(column="x", max_rows_per_group=3),
+    ],
+)
+def test_a_shape_on_the_rows_of_a_condition_is_the_whole_question(query) -> None:
+    rows = {"who": list("aaabbc"), "x": [1, 2, 3, 4, 5, None], "ward": list("uuvvwu")}
+    table = oracle.table(rows, {"x": (0, 5), "ward": ["u", "v"]})
+    for where in (None, "x > 1", "x > 2 and ward = 'v'", "ward <> 'u' or x is null"):
+        asked = replace(query, where=where)
+        scan = asked.plan_scan(table, lambda each, known: each.exact(known, each.cells(known)))
+        whole = table.engine.run(asked.exact(table, asked.cells(table)))
+        found = table.engine.run(scan)
+        assert found.schema == whole.schema
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, whole.to_pylist()))
+    assert len(table.shapes) == 1
+
+
+def test_answers_that_were_drawn_before_a_failure_are_stored_and_kept(data, ledger) -> None:
+    ledger.register("d", PLAN)
+    costs = {"add-remove": Cost.pure("0.1")}
+    paid = ledger.debits("d", {f"r/{n}": Spend({"query": n}, costs) for n in range(3)})
+
+    def draw(number: int) -> object:
+        return 1 / 0 if number == 1 else number
+
+    with pytest.raises(ScanFailed) as caught:
+        ledger.answer_debits(paid, "r", draw)
+    assert caught.value.__context__ is None and ledger.budget_state("d").suspended
+    assert ledger.unanswered("d") == {"r/1", "r/2"}
+    ledger.resume("d")
+    again = ledger.debits("d", {f"r/{n}": Spend({"query": n}, costs) for n in (1, 2, 0)})
+    assert ledger.answer_debits(again, "r", lambda number: 10 + number) == [10, 11, 0]
+    assert wi.ledger.verify(ledger, "d").unanswered == ()
 
 
 def test_a_failed_scan_keeps_its_debit_and_its_silence(data, ledger) -> None:

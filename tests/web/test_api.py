@@ -405,7 +405,7 @@ def test_only_files_of_the_folder_are_served(server, hospital, tmp_path_factory)
         problem(server.get("/api/columns", params={"file": name}), 422, "table.source")
 
 
-def test_two_browsers_cannot_overdraw(server, hospital):
+def test_two_browsers_cannot_overdraw(own_processes, server, hospital):
     """Every one of many racing for the same budget is paid in full or refused."""
     start = threading.Barrier(6)
 

@@ -161,7 +161,7 @@ def test_decomposed_letters(server, folder):
     assert upload.json()["name"] == "ö.csv"
 
 
-def test_what_takes_long_is_stopped_and_others_go_on(server, monkeypatch):
+def test_what_takes_long_is_stopped_and_others_go_on(own_processes, server, monkeypatch):
     """A deadline, here one that has passed at the start, ends the process; the next request is
     answered."""
     from dataclasses import replace

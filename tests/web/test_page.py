@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import duckdb
 import pytest
@@ -80,7 +80,7 @@ def opened(browser, serving, tabs):
     """Opens pages; whatever the console complains about fails the test at its end."""
     pages, complaints, heard = [], [], []
 
-    def listen(page: Page, event: str, hear: Callable[..., None]) -> None:
+    def listen(page: Any, event: str, hear: Callable[..., None]) -> None:
         page.on(event, hear)
         heard.append((page, event, hear))
 
@@ -691,7 +691,7 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
     shoot(page, album, "stopped")
 
 
-def test_two_browsers_race_for_the_last_budget(hospital, opened, serving):
+def test_two_browsers_race_for_the_last_budget(own_processes, hospital, opened, serving):
     url = serving(hospital)
     pages = [opened(url, quiet=False) for _ in range(2)]
     for page in pages:

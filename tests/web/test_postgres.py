@@ -92,7 +92,7 @@ def test_the_whole_round(server, hospital, tmp_path, database):
 
 
 @pytest.mark.parametrize("files", [nullcontext, many_files])
-def test_two_servers_race_for_the_last_budget(server, hospital, files):
+def test_two_servers_race_for_the_last_budget(own_processes, server, hospital, files):
     """Two servers on one ledger, three clients each: one pays, the others are refused; also where a
     process has so many files open that some of the clients come beyond the first thousand."""
     settings, table = hospital

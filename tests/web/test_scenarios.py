@@ -259,7 +259,7 @@ def test_a_database_that_cannot_be_read(server, hospital):
     assert names == ["hospital.parquet"]
 
 
-def test_racing_for_one_name(server, hospital):
+def test_racing_for_one_name(own_processes, server, hospital):
     """Six releases that want the same file: one has it, the others are told before they pay."""
     share = {"budget": {"share": "10%"}, "queries": [COPY]}
     barrier = threading.Barrier(6)

@@ -21,7 +21,6 @@ from whosin.release.scenario import read_scenario
 from whosin.release.table import register_table
 
 SECRET = "patient 4711 is Ann"
-pytestmark = pytest.mark.usefixtures("own_processes")
 BODY = {"scenario": {**ONE, "budget": {"share": "1/4"}}, "request": "will-fail"}
 
 
@@ -88,7 +87,7 @@ def failed(patch: pytest.MonkeyPatch, _: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [failed, crashed, too_large, too_slow])
-def test_the_words_do_not_say_why(server, hospital, monkeypatch, capfd, fault):
+def test_the_words_do_not_say_why(own_processes, server, hospital, monkeypatch, capfd, fault):
     """An exception, a crash, too much memory and too much time look the same to whoever asked, and
     cannot be tried twice; whoever runs the server sees more."""
     with monkeypatch.context() as patch:

@@ -16,41 +16,37 @@ privacy.
 from 50% to at least 74.8%
 """
 
-from whosin.audit.events import Audit as Audit
-from whosin.audit.events import AuditBounds as AuditBounds
-from whosin.audit.events import Event as Event
-from whosin.audit.events import EventCount as EventCount
-from whosin.audit.gradients import StepAudit as StepAudit
-from whosin.audit.gradients import StepFinding as StepFinding
-from whosin.audit.gradients import gradient_step as gradient_step
-from whosin.audit.input_search import InputPair as InputPair
-from whosin.audit.input_search import neighbour_tables as neighbour_tables
-from whosin.audit.input_search import neighbouring_vectors as neighbouring_vectors
-from whosin.audit.input_search import search as search
-from whosin.audit.model_scores import Rate as Rate
-from whosin.audit.model_scores import Scores as Scores
-from whosin.audit.model_scores import most_scores as most_scores
-from whosin.audit.model_scores import score_loss as score_loss
-from whosin.audit.model_scores import score_text_loss as score_text_loss
-from whosin.audit.model_scores import scores as scores
-from whosin.audit.neighbouring_inputs import check_claim as check_claim
-from whosin.audit.neighbouring_inputs import samples as samples
-from whosin.audit.neighbouring_inputs import two_worlds as two_worlds
-from whosin.audit.sampling import one_draw as one_draw
-from whosin.audit.single_run import OneRun as OneRun
-from whosin.audit.single_run import one_run as one_run
-from whosin.audit.synthetic_membership import SyntheticAudit as SyntheticAudit
-from whosin.audit.synthetic_membership import synthetic as synthetic
-from whosin.audit.synthetic_membership import synthetic_score as synthetic_score
-from whosin.audit.tradeoff_claims import ApproximateCurve as ApproximateCurve
-from whosin.audit.tradeoff_claims import CurveRun as CurveRun
-from whosin.audit.tradeoff_claims import GaussianCurve as GaussianCurve
-from whosin.audit.tradeoff_claims import curve_run as curve_run
-from whosin.audit.training_runs import TrainingAudit as TrainingAudit
-from whosin.audit.training_runs import training as training
+from whosin.audit.bounds import Audit, AuditBounds, EventCount
+from whosin.audit.event_search import Event
+from whosin.audit.gradients import StepAudit, StepFinding, gradient_step
+from whosin.audit.model_scores import (
+    Rate,
+    Scores,
+    most_scores,
+    score_loss,
+    score_text_loss,
+    scores,
+)
+from whosin.audit.neighbouring_inputs import (
+    InputPair,
+    check_claim,
+    neighbour_tables,
+    neighbouring_vectors,
+    search,
+    two_worlds,
+)
+from whosin.audit.recorded_samples import samples
+from whosin.audit.sampling import one_draw
+from whosin.audit.single_run import OneRun, one_run
+from whosin.audit.synthetic_data import SyntheticAudit, synthetic, synthetic_score
+from whosin.audit.tradeoff_claims import ApproximateCurve, CurveRun, GaussianCurve, curve_run
+from whosin.audit.training_runs import TrainingAudit, training
 from whosin.extras import require_extras
 
 require_extras("audit")
+
+function, run = two_worlds, one_run
+"""By the names of `whosin audit`, which `samples`, `scores`, `training` and `synthetic` have."""
 
 __all__ = [
     "ApproximateCurve",
@@ -70,12 +66,14 @@ __all__ = [
     "TrainingAudit",
     "check_claim",
     "curve_run",
+    "function",
     "gradient_step",
     "most_scores",
     "neighbour_tables",
     "neighbouring_vectors",
     "one_draw",
     "one_run",
+    "run",
     "samples",
     "score_loss",
     "score_text_loss",

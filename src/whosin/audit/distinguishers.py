@@ -1,17 +1,29 @@
-"""Distinguishers: orderings of outputs from "without" to "with", by value, frequency, bin and float
-bits.
+"""Distinguishers: orderings of outputs from "without" to "with", by value, frequency, bin, token,
+code and float bits.
 """
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.audit.outputs import FORMS, NUMBERS, VECTORS, Outputs, Place, place_words
+from whosin.audit.sampling import FORMS, NUMBERS, VECTORS, Outputs
+from whosin.audit.snapshots import (
+    BuiltFrom,
+    HasToken,
+    Place,
+    SkeletonShape,
+    Token,
+    TokenAt,
+    place_words,
+    token_words,
+)
 from whosin.errors import spell
 from whosin.exact import Array
 
@@ -71,57 +83,42 @@ class Distinguisher(ABC):
         return {"words": self.about(threshold, above)}
 
 
-def _half_line(threshold: float, above: bool, sign: int) -> tuple[str, str, float]:
-    """{sign · value ≥ t}, or ≤ t, as a sign, a key and a limit of the value itself."""
-    up = above == (sign > 0)
-    return ("≥", "at_least", sign * threshold) if up else ("≤", "at_most", sign * threshold)
-
-
 @dataclass(frozen=True, eq=False)
 class ByValue(Distinguisher):
-    """Numbers as they are (sign 1), or the least first (sign −1): the events are half-lines."""
+    """Numbers as they are (sign 1), or the least first (sign −1): the events are half-lines.
+
+    Attributes:
+        place: of the number in outputs that are no numbers themselves; `missing` where there is
+            none.
+    """
 
     kind: str = NUMBERS
     width: int = 0
     sign: int = 1
+    place: Place = ()
+    missing: float = 0.0
 
     def _score(self, outputs: Outputs) -> Array:
-        return self.sign * outputs.values.astype(np.float64)
+        if self.kind == FORMS:
+            found = [about.numbers.get(self.place, self.missing) for about in outputs.descriptions]
+            return self.sign * np.array(found, dtype=np.float64)
+        values = outputs.values if self.kind == NUMBERS else outputs.values[:, self.place[0]]
+        return self.sign * values.astype(np.float64)
+
+    def _half_line(self, threshold: float, above: bool) -> tuple[str, str, float]:
+        """{sign · value ≥ t}, or ≤ t, as a sign, a key and a limit of the value itself."""
+        up = above == (self.sign > 0)
+        return (*(("≥", "at_least") if up else ("≤", "at_most")), self.sign * threshold)
 
     def about(self, threshold: float, above: bool) -> str:
-        symbol, _key, limit = _half_line(threshold, above, self.sign)
-        return f"output {symbol} {spell(limit)}"
+        symbol, _key, limit = self._half_line(threshold, above)
+        where = f"output{place_words(self.place)}" if self.place else "the output"
+        return f"{'output' if self.kind == NUMBERS else where} {symbol} {spell(limit)}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
-        _symbol, key, limit = _half_line(threshold, above, self.sign)
-        return {**super().data(threshold, above), key: limit}
-
-
-@dataclass(frozen=True, eq=False)
-class ByPart(Distinguisher):
-    """Outputs by the number at one place; `missing` where there is none."""
-
-    kind: str
-    width: int
-    place: Place
-    missing: float
-    sign: int = 1
-
-    def _score(self, outputs: Outputs) -> Array:
-        if self.kind == VECTORS:
-            return self.sign * outputs.values[:, self.place[0]].astype(np.float64)
-        values = [about.numbers.get(self.place, self.missing) for about in outputs.descriptions]
-        return self.sign * np.array(values, dtype=np.float64)
-
-    def about(self, threshold: float, above: bool) -> str:
-        symbol, _key, limit = _half_line(threshold, above, self.sign)
-        where = "the output" if not self.place else f"output{place_words(self.place)}"
-        return f"{where} {symbol} {spell(limit)}"
-
-    def data(self, threshold: float, above: bool) -> dict[str, object]:
-        _symbol, key, limit = _half_line(threshold, above, self.sign)
-        place = [str(step) for step in self.place]
-        return {**super().data(threshold, above), "place": place, key: limit}
+        _symbol, key, limit = self._half_line(threshold, above)
+        place = {} if self.kind == NUMBERS else {"place": [str(step) for step in self.place]}
+        return {**super().data(threshold, above), **place, key: limit}
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +204,28 @@ def join_words(words: Iterable[str], count: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class ByTellingPart(Distinguisher):
+    """Outputs by the one part that speaks most for "with" (sign 1) or for "without" (sign −1)."""
+
+    part: ClassVar[str]
+    lead: ClassVar[str] = "output "
+    kind: str
+    width: int
+    sign: int
+
+    def about(self, threshold: float, above: bool) -> str:
+        if not threshold or above != (self.sign > 0):
+            sign = "≥" if above else "≤"
+            return f"output without a telling {self.part} (score {sign} {spell(threshold)})"
+        words = self._words(abs(threshold))
+        return self.lead + join_words(words, len(words))
+
+    @abstractmethod
+    def _words(self, least: float) -> list[str]:
+        """What outputs of at least this score have, the most telling first."""
+
+
+@dataclass(frozen=True, eq=False)
 class ByBin(Distinguisher):
     """Numbers in bins, by the ratio of counts: the events are unions of intervals."""
 
@@ -248,9 +267,8 @@ class ByBin(Distinguisher):
 
     def about(self, threshold: float, above: bool) -> str:
         result = self._intervals(threshold, above)
-        return (
-            f"output in {join_words((f'[{spell(a)}, {spell(b)})' for a, b in result), len(result))}"
-        )
+        words = [f"[{spell(low)}, {spell(high)})" for low, high in result]
+        return f"output in {join_words(words, len(words))}"
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
         result = [list(each) for each in self._intervals(threshold, above)]
@@ -335,12 +353,11 @@ class MarkTable:
 
 
 @dataclass(frozen=True, eq=False)
-class ByBits(Distinguisher):
-    """Outputs by the float mark that speaks most for "with" (sign 1) or "without" (sign −1)."""
+class ByBits(ByTellingPart):
+    """Outputs by their most telling float mark."""
 
-    kind: str
-    width: int
-    sign: int
+    part: ClassVar[str] = "bit"
+    lead: ClassVar[str] = ""
     tables: list[MarkTable] = field(repr=False)
 
     @classmethod
@@ -370,24 +387,18 @@ class ByBits(Distinguisher):
             best[there] = np.maximum(best[there], self.sign * table.scores[both[table.grain]])
         return self.sign * best
 
-    def about(self, threshold: float, above: bool) -> str:
-        if not threshold or above != (self.sign > 0):
-            return (
-                f"output without a telling bit (score {'≥' if above else '≤'} {spell(threshold)})"
-            )
+    def _words(self, least: float) -> list[str]:
         told = {
-            (table.place, table.grain): np.flatnonzero(self.sign * table.scores >= abs(threshold))
+            (table.place, table.grain): np.flatnonzero(self.sign * table.scores >= least).tolist()
             for table in self.tables
         }
-        parts = []
+        coarse_words, fine_words = [], []
         for place in dict.fromkeys(table.place for table in self.tables):
             where = f"output{place_words(place)}" if place else "the output"
-            coarse = told.get((place, COARSE), np.zeros(0, dtype=int)).tolist()
-            fine = told.get((place, FINE), np.zeros(0, dtype=int)).tolist()
-            parts += [(0, f"{where} {words}") for words in _coarse_words(coarse)]
-            parts += [(1, f"{where} {words}") for words in _fine_words(fine, set(coarse))]
-        parts.sort(key=lambda part: part[0])
-        return join_words((words for _, words in parts), len(parts))
+            coarse, fine = (told.get((place, grain), []) for grain in (COARSE, FINE))
+            coarse_words += [f"{where} {words}" for words in _coarse_words(coarse)]
+            fine_words += [f"{where} {words}" for words in _fine_words(fine, set(coarse))]
+        return coarse_words + fine_words
 
 
 def _strongest_tables(tables: list[MarkTable]) -> list[MarkTable]:
@@ -483,3 +494,199 @@ def _place_ranges(places: list[int]) -> Iterator[tuple[int, int]]:
         previous = each
     if start is not None and previous is not None:
         yield start, previous
+
+
+# Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is
+# judged by its most telling token alone, so the events are unions, "contains this word or that
+# one", and reach what one draw in a thousand shows inside outputs that are otherwise all different.
+# Tokens are counted on samples that are not counted afterwards.
+
+
+COMMON_SHARE = 0.05
+"""A token in a smaller share of the outputs says nothing by its absence."""
+MAX_TOKENS = 5000
+"""Tokens that are kept."""
+
+TOKEN_PLAINNESS = {HasToken: 0, TokenAt: 1, BuiltFrom: 2, SkeletonShape: 3}
+
+
+def count_tokens(outputs: Outputs) -> Counter[Token]:
+    """In how many draws each token is."""
+    result: Counter[Token] = Counter()
+    for each in outputs.descriptions:
+        result.update(each.tokens.keys())
+    return result
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """In how many draws of each input a token is.
+
+    Attributes:
+        marks: a mark of the draws that have a token, the same for the same draws; of all draws for
+            None.
+        trials: draws with and without.
+    """
+
+    counts: dict[Token, list[int]]
+    marks: dict[Token | None, int]
+    trials: tuple[int, int]
+
+    @classmethod
+    def of(cls, with_: Outputs, without: Outputs) -> TokenCounts:
+        """Count what both samples contain."""
+        bits = random.Random(2023)
+        counts: dict[Token, list[int]] = {}
+        marks: dict[Token | None, int] = {None: 0}
+        for side, outputs in enumerate((with_, without)):
+            for about in outputs.descriptions:
+                mark = bits.getrandbits(64)
+                marks[None] ^= mark
+                for token in about.tokens:
+                    counts.setdefault(token, [0, 0])[side] += 1
+                    marks[token] = marks.get(token, 0) ^ mark
+        return cls(counts, marks, (len(with_), len(without)))
+
+    def distinct_tokens(self) -> dict[int, Token]:
+        """Tokens that are in some draws and not in all, by their mark: of those that are in the
+        same draws the plainest."""
+        result: dict[int, Token] = {}
+        for token in sorted(self.counts, key=lambda token: TOKEN_PLAINNESS[type(token)]):
+            if 1 < sum(self.counts[token]) < sum(self.trials):
+                result.setdefault(self.marks[token], token)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class ByToken(ByTellingPart):
+    """Forms by their most telling token.
+
+    Attributes:
+        present, absent: the ln of the ratio of counts, times the sign, where it is positive.
+    """
+
+    part: ClassVar[str] = "part"
+    present: dict[Token, float] = field(repr=False)
+    absent: dict[Token, float] = field(repr=False)
+
+    @classmethod
+    def learn(cls, counted: TokenCounts, sign: int) -> ByToken:
+        """From the counts of all tokens."""
+        counts, marks, trials = counted.counts, counted.marks, counted.trials
+        by_draws = counted.distinct_tokens()
+        tokens = list(by_draws.values())
+        other = [marks[None] ^ mark not in by_draws for mark in by_draws]
+        table = np.array([counts[token] for token in tokens]).reshape(-1, 2).T
+        here = sign * log_ratios(table[0], table[1], *trials)
+        gone = sign * log_ratios(trials[0] - table[0], trials[1] - table[1], *trials)
+        common = (table.sum(axis=0) >= COMMON_SHARE * sum(trials)) & np.array(other, dtype=bool)
+        kept = _best_tokens(tokens, here), _best_tokens(tokens, np.where(common, gone, 0.0))
+        return cls(FORMS, 0, sign, *kept)
+
+    def _score(self, outputs: Outputs) -> Array:
+        known: dict[int, float] = {}
+        scores = np.empty(len(outputs))
+        for number, about in enumerate(outputs.descriptions):
+            score = known.get(id(about))
+            if score is None:
+                result = [self.present[token] for token in about.tokens if token in self.present]
+                lacks = (value for token, value in self.absent.items() if token not in about.tokens)
+                score = known[id(about)] = max(max(result, default=0.0), next(lacks, 0.0))
+            scores[number] = score
+        return self.sign * scores
+
+    def _words(self, least: float) -> list[str]:
+        parts = [(v, token_words(token)) for token, v in self.present.items() if v >= least]
+        parts += [
+            (v, token_words(token, absent=True)) for token, v in self.absent.items() if v >= least
+        ]
+        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+
+
+def _best_tokens(tokens: list[Token], scores: Array) -> dict[Token, float]:
+    order = np.argsort(-scores, kind="stable")[:MAX_TOKENS]
+    return {tokens[index]: float(scores[index]) for index in order.tolist() if scores[index] > 0}
+
+
+# An ordering of vectors by the values in columns of codes: numbers that come again. An output is
+# judged by its most telling value alone. Values are counted on samples that are not counted
+# afterwards.
+
+
+REPEATED_SHARE = 0.05
+"""A column whose values number at most this share of the draws is one of codes."""
+GLANCE_DRAWS = 5000
+"""Draws that are looked at first for values that come again."""
+SENTINEL, CELLS_OFTEN, CELLS_MOST = 0.0005, 10, 64
+"""A value in this share of a column, and so often, is a code among numbers of which hardly any
+comes again; this many of them are kept."""
+
+
+def code_values(column: Array) -> tuple[Array, Array] | None:
+    """The values of a column that come again, in order, and how often each is there: all of them in
+    a column of codes, the commonest in another; nothing where there are none.
+
+    Of `GLANCE_DRAWS` draws with v values at least about GLANCE²/2v come again: where not half as
+    many do, the column is not one of codes. It is sorted all the same where a value of the first
+    draws comes again.
+    """
+    most = REPEATED_SHARE * len(column)
+    some = column[:: max(1, len(column) // GLANCE_DRAWS)]
+    again = len(some) - len(np.unique(some))
+    if not again:
+        return None
+    values, counts = np.unique(column, return_counts=True)
+    if again >= min(len(some), len(some) ** 2 / (2 * most)) / 4 and len(values) <= most:
+        return (values, counts) if len(values) > 1 else None
+    often = np.flatnonzero(counts >= max(CELLS_OFTEN, SENTINEL * len(column)))
+    kept = np.sort(often[np.argsort(-counts[often], kind="stable")[:CELLS_MOST]])
+    return (values[kept], counts[kept]) if len(kept) else None
+
+
+@dataclass(frozen=True, eq=False)
+class ByCell(ByTellingPart):
+    """Vectors by the most telling value in a column whose values come again.
+
+    Attributes:
+        columns: the values of a column, in order, and the ln of the ratio of their counts.
+    """
+
+    part: ClassVar[str] = "value"
+    columns: dict[int, tuple[Array, Array]] = field(repr=False)
+
+    @classmethod
+    def learn(cls, with_: Outputs, without: Outputs, sign: int = 1) -> ByCell:
+        """Count the values of each column on both inputs; the sign changes nothing in them."""
+        columns = {}
+        for column in range(with_.width):
+            samples = [each.values[:, column].astype(np.float64) for each in (with_, without)]
+            known = code_values(np.concatenate(samples))
+            if known is not None:
+                found = [_find_values(known[0], cells) for cells in samples]
+                hits, other = (
+                    np.bincount(at[there], minlength=len(known[0])) for at, there in found
+                )
+                columns[column] = known[0], log_ratios(hits, other, len(with_), len(without))
+        return cls(VECTORS, with_.width, sign, columns)
+
+    def _score(self, outputs: Outputs) -> Array:
+        best = np.zeros(len(outputs))
+        for column, (values, logs) in self.columns.items():
+            places, found = _find_values(values, outputs.values[:, column].astype(np.float64))
+            best = np.maximum(best, np.where(found, self.sign * logs[places], 0.0))
+        return self.sign * best
+
+    def _words(self, least: float) -> list[str]:
+        parts = [
+            (self.sign * float(log), token_words(TokenAt((column,), float(value))))
+            for column, (values, logs) in self.columns.items()
+            for value, log in zip(values, logs, strict=True)
+            if self.sign * log >= least
+        ]
+        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+
+
+def _find_values(values: Array, cells: Array) -> tuple[Array, Array]:
+    """Where each cell is among the values, and whether it is."""
+    places = np.minimum(np.searchsorted(values, cells), len(values) - 1)
+    return places, values[places] == cells

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.audit import confidence as audit_confidence
-from whosin.audit.confidence import binomial_tail
+from whosin.audit.bounds import binomial_tail, read_confidence
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
 from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
@@ -325,8 +324,6 @@ def _check_pairs(scaled: Array) -> StepFinding:
 
 def _sign_test(first: Array, second: Array) -> float:
     """The sign test: how unlikely this many pairs of like sign are, a call a sign, either way."""
-    from whosin.audit.confidence import binomial_tail
-
     signs = ((first * second).sum(axis=1) > 0).sum()
     hits = max(int(signs), len(first) - int(signs))
     return min(1.0, 2 * binomial_tail(hits, len(first), 0.5))
@@ -407,7 +404,7 @@ def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
     Raises:
         MechanismFailed: the step raised.
     """
-    level, error = audit_confidence.read_confidence(confidence)
+    level, error = read_confidence(confidence)
     claims = _read_claims(clip, noise, rate if sample is None else 1, share, examples, dimension)
     drawn = float(read_ranged(rate, "rate", "above 0 and at most 1"))
     count = read_whole(calls, "calls", 20)

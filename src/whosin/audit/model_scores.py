@@ -12,11 +12,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.audit import confidence as audit_confidence
-from whosin.audit.confidence import RankTest, lower_bound, tried_ranks
+from whosin.audit.bounds import (
+    AuditBounds,
+    EventCount,
+    RankTest,
+    log_ratio,
+    lower_bound,
+    read_confidence,
+    read_delta,
+    read_seed,
+    tried_ranks,
+    upper_bound,
+)
 from whosin.audit.distinguishers import ByValue
-from whosin.audit.events import WITH, WITHOUT, AuditBounds, Event, EventCount, log_ratio
-from whosin.audit.sampling import read_delta, read_seed
+from whosin.audit.event_search import WITH, WITHOUT, Event
 from whosin.audit.single_run import BOTH, IN, OUT, make_guesses
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, read_ranged
@@ -49,7 +58,7 @@ def known_score(model: object, rows: object) -> Score:
     records = getattr(getattr(model, "dtype", None), "names", None) is not None
     array = records or getattr(model, "ndim", 0) == 2
     if isinstance(model, list) or hasattr(model, "columns") or array:
-        from whosin.audit.synthetic_membership import synthetic_score
+        from whosin.audit.synthetic_data import synthetic_score
 
         return synthetic_score()
     offers = "predict_proba or predict (with rows as (features, labels)) or score_samples"
@@ -497,7 +506,7 @@ class Scores(AuditBounds):
             InvalidInput: there are too few non-members to show a rate that low.
         """
         most = read_ranged(fpr, "fpr", "strictly between 0 and 1")
-        error = audit_confidence.read_confidence(self.confidence)[1] / 3  # three bounds
+        error = read_confidence(self.confidence)[1] / 3  # three bounds
         allowed = _false_positives(len(self.non_members), float(most), error)
         if allowed < 0:
             needed = math.ceil(math.log(error) / math.log1p(-float(most)))
@@ -507,36 +516,28 @@ class Scores(AuditBounds):
             )
             hint = f"give at least {spell(needed)}"
             raise InvalidInput(message, field="non_members", value=count, hint=hint)
-        threshold = float(np.sort(self.non_members)[::-1][allowed])
+        return self._rate_above(allowed, float(most), error)
+
+    def _rate_above(self, rank: int, fpr: float, error: float) -> Rate:
+        """The attack above the score of this rank of the non-members."""
+        threshold = float(np.sort(self.non_members)[::-1][rank])
         hits, count = int((self.members > threshold).sum()), len(self.members)
-        low, high = (
-            audit_confidence.lower_bound(hits, count, error),
-            audit_confidence.upper_bound(hits, count, error),
-        )
-        return Rate(float(most), hits / count, low, high, threshold)
+        low, high = lower_bound(hits, count, error), upper_bound(hits, count, error)
+        return Rate(fpr, hits / count, low, high, threshold)
 
     def curve(self) -> list[Rate]:
         """Rates from the lowest false positive rate that can be shown to 1; all hold together.
 
         Each point takes an equal part of the error.
         """
-        error = (
-            audit_confidence.read_confidence(self.confidence)[1] / MAX_POINTS / 3
-        )  # three bounds a point
-        count, total = len(self.non_members), len(self.members)
-        ranked = np.sort(self.non_members)[::-1]
+        error = read_confidence(self.confidence)[1] / MAX_POINTS / 3  # three bounds a point
+        count = len(self.non_members)
         ranks = np.unique(np.geomspace(1, count, MAX_POINTS).astype(int)) - 1
-        result = []
-        for rank in ranks.tolist():
-            # At most `rank` non-members are above the score of that rank.
-            fpr = audit_confidence.upper_bound(rank, count, error)
-            hits = int((self.members > ranked[rank]).sum())
-            low, high = (
-                audit_confidence.lower_bound(hits, total, error),
-                audit_confidence.upper_bound(hits, total, error),
-            )
-            result.append(Rate(fpr, hits / total, low, high, float(ranked[rank])))
-        return result
+        # At most `rank` non-members are above the score of that rank.
+        return [
+            self._rate_above(rank, upper_bound(rank, count, error), error)
+            for rank in ranks.tolist()
+        ]
 
     def to_dict(self) -> dict[str, object]:
         """The result for programs."""
@@ -561,7 +562,7 @@ def _false_positives(count: int, fpr: float, error: float) -> int:
     from scipy.stats import binom
 
     allowed = int(binom.ppf(error, count, fpr)) + 1
-    while allowed >= 0 and audit_confidence.upper_bound(allowed, count, error) > fpr:
+    while allowed >= 0 and upper_bound(allowed, count, error) > fpr:
         allowed -= 1
     return min(allowed, count - 1)
 
@@ -583,23 +584,26 @@ def scores(
         seed: has no effect, because nothing is drawn; for scripts that name it.
     """
     read_seed(seed)
-    (level, _error), granted = audit_confidence.read_confidence(confidence), read_delta(delta)
+    (level, _error), granted = read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
-        if len(values) < ATTACK_SCORES_FEWEST:
-            message = (
-                f"{name} has {len(values)} scores, and at least {ATTACK_SCORES_FEWEST} are needed"
-            )
-            hint = "some 1,000 show most leaks"
-            raise InvalidInput(message, field=name, value=len(values), hint=hint)
+        refuse_few(name, len(values), "scores")
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
 
 
+def refuse_few(name: str, count: int, unit: str) -> None:
+    """Refuse too few scores, or rows, to show anything."""
+    if count < ATTACK_SCORES_FEWEST:
+        message = f"{name} has {count} {unit}, and at least {ATTACK_SCORES_FEWEST} are needed"
+        hint = "some 1,000 show most leaks"
+        raise InvalidInput(message, field=name, value=count, hint=hint)
+
+
 def compare_scores(inside: Array, outside: Array, level: float, granted: float) -> Scores:
     """What scores of members and of others show, at a confidence and granting a δ."""
-    error = audit_confidence.read_confidence(level)[1]
+    error = read_confidence(level)[1]
     share = error / (len(tried_ranks(len(outside))) + len(tried_ranks(len(inside))))
     counts = [
         max(

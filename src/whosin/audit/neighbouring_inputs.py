@@ -1,159 +1,64 @@
-"""Audit a mechanism on two neighbouring inputs: drawn, timed, recorded, or in rounds."""
+"""Audit a mechanism on two neighbouring inputs that are given, or on the worst of many pairs."""
 
 from __future__ import annotations
 
-import json
 import math
-import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from whosin.audit.confidence import read_confidence
-from whosin.audit.distinguisher_search import (
-    Pair,
-    check_returns,
-    is_blind,
-    output_warnings,
-    score_distinguishers,
-)
-from whosin.audit.events import (
+from whosin.audit.bounds import (
+    MIN_DRAWS,
     Audit,
-    Choices,
-    choose_events,
+    AuditTerms,
+    Progress,
     judge_events,
     log_ratio,
     most_that_can_show,
-    pick_events,
-    trials_to_show,
-)
-from whosin.audit.outputs import (
-    FORMS,
-    NUMBERS,
-    Outputs,
-    align_kinds,
-    count_draws,
-    join_outputs,
-    outputs_from_items,
-    read_outputs,
-)
-from whosin.audit.sampling import (
-    MIN_DRAWS,
-    AuditTerms,
-    CallForm,
-    Mechanism,
-    MechanismInput,
-    Progress,
-    check_calls,
-    check_fresh,
-    check_independent,
-    check_memory,
-    check_output_calls,
-    draw_pair,
-    explore_pair,
+    read_confidence,
     read_delta,
     read_epsilon,
     read_samples,
+    trials_to_show,
+)
+from whosin.audit.distinguishers import count_tokens
+from whosin.audit.event_search import (
+    Choices,
+    Pair,
+    choose_events,
+    distinct_outputs,
+    pick_events,
+    score_distinguishers,
+)
+from whosin.audit.sampling import (
+    FORMS,
+    NUMBERS,
+    CallForm,
+    Mechanism,
+    MechanismInput,
+    Outputs,
+    align_kinds,
+    check_calls,
+    check_fresh,
+    check_memory,
+    check_output_calls,
+    count_exceptions,
+    draw_pair,
+    drop_time,
+    explore_pair,
+    is_constant,
+    join_outputs,
     split_draws,
     vectorise,
 )
-from whosin.audit.snapshots import Record
-from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
-from whosin.errors import InvalidInput, invalid_value, spell
-
-# Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
-# Only where a caller asks. Each draw is a call of its own, and an output becomes a record of the
-# output and the nanoseconds until the call returned, so that every ordering sees both. Calls of
-# both inputs are made in turns, and which is first in each turn is random: a machine that warms up,
-# slows down or is busy for a while favours neither input. What the caller must ensure is that one
-# call does not make the next one slower; where nothing depends on the input, chance alone decides
-# which call is whose, and the test of equality holds on any machine.
-
-
-clock = time.perf_counter_ns
-"""What the time is read from, in nanoseconds."""
-TIMED, TIME, OUTPUT = "timed call", "nanoseconds", "output"
-
-
-@dataclass
-class Stopwatch:
-    """A function, and how long its last call took."""
-
-    function: Callable[..., Any]
-    taken: int = 0
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        start = clock()
-        try:
-            return self.function(*given, **named)
-        finally:
-            self.taken = clock() - start
-
-
-@dataclass
-class TimedInput:
-    """One of two inputs: its calls wait here until they are asked for."""
-
-    source: MechanismInput
-    watch: Stopwatch
-    turns: InputPairSampler
-    waiting: deque[Any] = field(default_factory=deque)
-    singly: bool = True
-    timed: bool = True
-
-    @property
-    def value(self) -> object:
-        return self.source.value
-
-    def call(self) -> None:
-        """Make one timed call of the mechanism."""
-        output = self.source.once()
-        parts = ((TIME, float(self.watch.taken)), (OUTPUT, output))
-        self.waiting.append(Record(parts, TIMED))
-
-    def draw(self, size: int) -> Outputs:
-        """Fresh outputs; the other input is called as often."""
-        self.turns.take(size - len(self.waiting))
-        return outputs_from_items([self.waiting.popleft() for _ in range(size)])
-
-
-@dataclass
-class InputPairSampler:
-    """Calls of both inputs, each turn in random order."""
-
-    rng: np.random.Generator
-    inputs: list[TimedInput] = field(default_factory=list)
-
-    def take(self, count: int) -> None:
-        """So many turns, none for a negative number."""
-        for first in self.rng.integers(0, 2, max(count, 0)).tolist():
-            self.inputs[first].call()
-            self.inputs[1 - first].call()
-
-
-def time_inputs(
-    inputs: tuple[MechanismInput, MechanismInput], seed: np.random.SeedSequence
-) -> tuple[TimedInput, TimedInput]:
-    """Both inputs, called in turns."""
-    turns = InputPairSampler(np.random.default_rng(seed))
-    for source in inputs:
-        watch = Stopwatch(source.mechanism.function)
-        call: CallForm = replace(source.mechanism, function=watch)
-        turns.inputs.append(TimedInput(replace(source, mechanism=call), watch, turns))
-    return turns.inputs[0], turns.inputs[1]
-
-
-def drop_time(outputs: Outputs) -> Outputs:
-    """The outputs alone, where calls were timed."""
-    items = outputs.values.tolist() if outputs.kind == FORMS else []
-    if not items or not all(isinstance(i, Record) and i.name == TIMED for i in items):
-        return outputs
-    return outputs_from_items([dict(item.items)[OUTPUT] for item in items])
-
+from whosin.audit.snapshots import MAX_PARTS, Description, Raised, Token
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.exact import rational
+from whosin.validation import read_whole, shorten_value
 
 # Two neighbouring inputs: how well can one tell from its output which of two inputs a mechanism
 # had? The event is chosen on one set of samples and counted on fresh ones, by an exact test
@@ -232,7 +137,11 @@ def open_inputs(
         MechanismInput(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0]), turns),
         MechanismInput(draw, without, f"“without”{of}", np.random.default_rng(seeds[1]), turns),
     )
-    return inputs if turn_seed is None else time_inputs(inputs, turn_seed)
+    if turn_seed is None:
+        return inputs
+    from whosin.audit.recorded_samples import time_inputs
+
+    return time_inputs(inputs, turn_seed)
 
 
 def check_claim(epsilon: object, samples: object, confidence: object, delta: object = 0) -> None:
@@ -364,130 +273,71 @@ def count_events(
     )
 
 
-# Two neighbouring inputs from samples that were drawn beforehand, in memory or in files. The
-# samples are checked for plain dependence (`check_independent`), put in a random order, and split:
-# one part chooses the event, the other is counted. What cannot be checked, that each draw was made
-# afresh, the caller must ensure.
+# What is odd about the outputs of a search, and what is refused for it. An audit that could not
+# have seen anything says so; it never passes for one that looked.
 
 
-SAMPLE_SUFFIXES = (".csv", ".txt", ".jsonl", ".npy")
+BLIND_WARNING = (
+    "every output was distinct, without a number and without a part that comes again, so nothing "
+    "could be learnt: let the mechanism return what an observer would compare"
+)
+NON_NUMBER_SHARE = 0.001
+"""What comes again in a smaller share of the draws comes again by chance."""
+NUMBERED_SHARE = 0.01
+"""Numbers in a smaller share of the draws are an accident of random text."""
 
 
-@dataclass
-class RecordedSamples:
-    """Draws of one input that are handed out once each."""
-
-    outputs: Outputs
-    value: object
-    name: str
-    singly: bool = False
-    spent: int = 0
-    timed: bool = False
-
-    def draw(self, size: int) -> Outputs:
-        """Return the next draws from the mechanism."""
-        self.spent += size
-        return self.outputs.part(self.spent - size, self.spent)
-
-
-def samples(
-    with_: object,
-    without: object,
-    confidence: object = 0.95,
-    *,
-    delta: object = 0,
-    seed: int | None = None,
-    repeats: bool = False,
-    claim: object = None,
-    float_bits: bool = True,
-) -> Audit:
-    """Bound from below how much two samples of outputs tell their inputs apart.
-
-    Args:
-        with_, without: independent draws of the mechanism on two neighbouring inputs: arrays or
-            lists, or paths of files (.npy, .jsonl, or .csv and .txt with an output a line).
-        repeats: unrounded floats may come again: the mechanism has few outputs.
-        float_bits: as for `two_worlds`.
-        claim: an ε; samples that are too few to refute it are refused before any is looked at.
-    """
-    both = _read_samples(with_, "with"), _read_samples(without, "without")
-    size = min(len(each) for each in both)
-    if size < MIN_DRAWS:
-        raise invalid_value("samples", f"at least {MIN_DRAWS} draws of each input", size)
-    terms = AuditTerms.read(size, confidence, delta, seed, None, float_bits)
-    if claim is not None:
-        check_claim(claim, size, confidence, delta)
-    check_independent(*both, repeats=repeats)
-    inputs = []
-    for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
-        order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
-        label = str(given) if isinstance(given, str | Path) else f"{spell(len(outputs))} draws"
-        mixed = Outputs(outputs.kind, outputs.values[order])
-        inputs.append(RecordedSamples(mixed, label, f"“{name}”"))
-    pair: Any = tuple(inputs)
-    seen, chosen = search_events(pair, terms)
-    return count_events(pair, seen, size - seen.draws, terms, chosen=chosen)
+def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
+    """Sentences about the outputs of a search: with, without, with, without."""
+    if is_constant(*parts):
+        yield "the output was the same in every draw of both inputs"
+    elif all(is_constant(*pair) for pair in (parts[0::2], parts[1::2])):
+        yield "no randomness: each input has one output, so any claim of privacy is false"
+    elif is_blind(parts):
+        yield BLIND_WARNING
+    draws = sum(len(part) for part in parts)
+    for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
+        yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
+    if any(_is_cut(part) for part in parts):
+        most = spell(MAX_PARTS)
+        yield f"of outputs with more than {most} parts the others were compared as a whole"
 
 
-def _read_samples(given: object, name: str) -> Outputs:
-    if isinstance(given, str | Path):
-        given = _read_sample_file(Path(given))
-    if getattr(given, "shape", None) == ():
-        raise InvalidInput(f"the samples {name} are one number, not an array", field=name)
-    if not hasattr(given, "__len__"):
-        kind = type(given).__name__
-        message = f"the samples {name} must be an array, a list or a path, not {kind}"
-        raise InvalidInput(message, field=name, value=kind)
-    size = count_draws(given)
-    if size == 0:
-        raise InvalidInput(f"there are no samples {name}", field=name, value=0)
-    return align_kinds([read_outputs(given, size)])[0]
+def is_blind(parts: Sequence[Outputs]) -> bool:
+    """Whether no event could have told anything: every output is the same, or none comes again."""
+    if is_constant(*parts):
+        return True
+    if len({(part.kind, part.width) for part in parts}) == 1 and parts[0].kind != FORMS:
+        return False
+    both = align_kinds([join_outputs(parts[0::2]), join_outputs(parts[1::2])])
+    draws = len(both[0]) + len(both[1])
+    if both[0].kind != FORMS or distinct_outputs((both[0], both[1])) < draws:
+        return False
+    numbered = sum(_has_numbers(each) for outputs in both for each in outputs.descriptions)
+    counts: Counter[Token] = count_tokens(both[0]) + count_tokens(both[1])
+    least = max(3, NON_NUMBER_SHARE * draws)
+    again = any(least <= count <= draws - least for count in counts.values())
+    return not again and numbered < NUMBERED_SHARE * draws
 
 
-def _read_sample_file(path: Path) -> Any:
-    """The outputs in a file; no cell is quoted."""
-    kind = path.suffix.lower()
-    if kind not in SAMPLE_SUFFIXES:
-        message = f"{path.name} is not a file of samples"
-        hint = f"its name must end in {', '.join(SAMPLE_SUFFIXES)}"
-        raise InvalidInput(message, field="samples", value=path.name, hint=hint)
-    try:
-        if kind == ".npy":
-            return np.load(path, allow_pickle=False)
-        if kind == ".csv":
-            return _read_csv_rows(path)
-        text = read_text(path, path.name, MAX_STUDY_BYTES)
-        lines = [line for line in text.split("\n") if line.strip()]
-        if kind == ".jsonl":
-            return [json.loads(line) for line in lines]
-        return [_read_cell(line.rstrip("\r"), "") for line in lines]
-    except FileNotFoundError:
-        raise InvalidInput(f"{path.name}: no such file", field="samples", value=path.name) from None
-    except InvalidInput:
-        raise
-    except (ValueError, OSError):
-        message = f"{path.name} cannot be read as {path.suffix[1:]}"
-        raise InvalidInput(message, field="samples", value=path.name) from None
+def _has_numbers(about: Description) -> bool:
+    return any(place[-1:] != ("length",) for place in about.numbers)
 
 
-def _read_csv_rows(path: Path) -> list[Any]:
-    """The rows of a CSV file, without a line of names."""
-    _lines, rows, separator = read_records(path, MAX_STUDY_BYTES)
-    values = [tuple(_read_cell(text, separator) for text in row) for row in rows]
-    if len(values) > 1 and _is_text(values[0]) and not _is_text(values[1]):
-        values = values[1:]
-    return [value[0] if len(value) == 1 else value for value in values]
+def _is_cut(outputs: Outputs) -> bool:
+    return outputs.kind == FORMS and any(not about.whole for about in outputs.descriptions)
 
 
-def _read_cell(text: str, separator: str) -> float | str:
-    value = read_number(text, separator)
-    if value is not None:
-        return value
-    return math.nan if text.lower() == "nan" else text
-
-
-def _is_text(value: tuple[float | str, ...]) -> bool:
-    return all(isinstance(cell, str) for cell in value)
+def check_returns(parts: Sequence[Outputs]) -> None:
+    """Refuse a mechanism that never returned, for one and the same reason in every draw."""
+    if all(part.kind != NUMBERS for part in parts) and is_constant(*parts):
+        first = parts[0].as_forms().values[0]
+        if isinstance(first, Raised):
+            message = (
+                f"the mechanism raised {first.name} in every draw of both inputs: {first.text}"
+            )
+            hint = "catch it and return it where an observer would see it"
+            raise InvalidInput(message, field="mechanism", value=first.name, hint=hint)
 
 
 # An audit that stops as soon as a claim is refuted. The samples come in rounds of growing size, and
@@ -526,3 +376,325 @@ def audit_rounds(
             break
     best = max(done, key=lambda each: each.epsilon)
     return replace(best, log_ratio=max(each.log_ratio for each in done), samples=spent)
+
+
+# Pairs of neighbouring inputs to try: what one person can change in a vector of queries.
+#
+# Each of `length` queries moves by at most 1 when one person's data does. *add-remove*: a person
+# who comes adds to some queries, so all changes have one sign. *replace*: one person for another,
+# so every query may move either way. The patterns are those under which known mistakes leak (Ding
+# et al. 2018, Bichsel et al. 2021), and steps at several places.
+
+
+NEIGHBOUR_RELATIONS = ("add-remove", "replace")
+
+
+@dataclass(frozen=True, eq=False)
+class InputPair:
+    """Two neighbouring inputs, with a name for the way in which they differ."""
+
+    name: str
+    with_: object
+    without: object
+
+
+def neighbouring_vectors(
+    length: int, relation: str = "add-remove", base: object = 0
+) -> list[InputPair]:
+    """Pairs of vectors of `length` query answers around `base`.
+
+    >>> [pair.name for pair in neighbouring_vectors(2)]
+    ['first query', 'last query', 'all queries']
+    """
+    if relation not in NEIGHBOUR_RELATIONS:
+        raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
+    length = read_whole(length, "length", 1)
+    start = float(rational(base, "base"))
+    zero, one = np.zeros(length), np.ones(length)
+    first, last = zero.copy(), zero.copy()
+    first[0] = last[-1] = 1
+    half = (np.arange(length) < (length + 1) // 2).astype(float)
+    result = [
+        ("first query", first, zero),
+        ("last query", last, zero),
+        ("all queries", one, zero),
+        ("half of the queries", half, zero),
+        ("all but the first query", one - first, zero),
+        ("all but the last query", one - last, zero),
+    ]
+    if relation == "replace":
+        result += [
+            ("first query up, the rest down", first, one - first),
+            ("last query up, the rest down", last, one - last),
+            ("first half up, second half down", half, one - half),
+        ]
+        for count in (2, 3, length // 4):
+            tail = (np.arange(length) >= length - count).astype(float)
+            if 1 < count < length:
+                result.append((f"last {count} queries up, the rest down", tail, one - tail))
+    pairs: dict[tuple[bytes, bytes], InputPair] = {}
+    for name, up, down in result:
+        key = (up.tobytes(), down.tobytes())
+        if key not in pairs and (up != down).any():
+            pairs[key] = InputPair(name, up + start, down + start)
+    return list(pairs.values())
+
+
+SHIFT_STEPS = (-20.0, -5.0, -1.0, 1.0, 5.0, 20.0)
+
+
+def shift_pair(pair: InputPair, rng: np.random.Generator) -> InputPair:
+    """A pair nearby for a search that climbs: some answers moved in both inputs by as much, so that
+    the two stay neighbours. Inputs that are no numbers stay as they are."""
+    try:
+        one, two = (np.array(value, dtype=float) for value in (pair.with_, pair.without))
+    except (TypeError, ValueError):
+        return pair
+    if one.shape != two.shape or one.ndim > 1:
+        return pair
+    move = rng.choice(SHIFT_STEPS)
+    name = pair.name.removesuffix(MOVED_SUFFIX) + MOVED_SUFFIX
+    if one.ndim == 0:
+        return InputPair(name, float(one + move), float(two + move))
+    move = np.where(rng.random(one.shape) < rng.choice([0.2, 0.5, 1.0]), move, 0.0)
+    return InputPair(name, one + move, two + move)
+
+
+MOVED_SUFFIX = ", moved"
+
+
+# A search over pairs of inputs that spends its samples where leakage shows. Pairs compete on
+# samples that are not counted afterwards. In each round every pair that is left gets the same
+# number of fresh draws, and the half that promises more goes on (successive halving: Jamieson and
+# Talwalkar 2016). The one pair that is left is counted on fresh draws, so its bounds are as valid
+# as those of `two_worlds`, however many pairs were tried.
+
+
+COMPETING_SHARE = 0.4
+"""The part of the samples on which pairs compete, and the last pair's event is chosen."""
+MAX_PAIRS = 1000
+"""Pairs that are tried at most."""
+NEARBY_PAIRS = 4
+"""Pairs that compete at each step of a climb: the best one and others near it."""
+Move = Callable[[InputPair, np.random.Generator], InputPair]
+
+
+def search(  # noqa: PLR0913 (public parameters, all by name)
+    mechanism: Mechanism,
+    pairs: Iterable[object],
+    samples: int,
+    confidence: object = 0.95,
+    *,
+    delta: object = 0,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    climb: int = 0,
+    move: Move = shift_pair,
+    timing: bool = False,
+    float_bits: bool = True,
+) -> Audit:
+    """Find the pair of neighbouring inputs that leaks most, and bound its leakage from below.
+
+    Args:
+        pairs: of inputs (with, without): from `neighbouring_vectors`, or any of your own, also a
+            generator.
+        samples: draws of each input, over all pairs and stages together.
+        climb: how many times the best pair competes with pairs nearby (hill climbing), on a part
+            of the same samples.
+        move: makes a pair nearby, `move(pair, rng)`; by default answers of a vector are moved in
+            both inputs alike.
+        mechanism, timing, float_bits: as for `two_worlds`.
+    """
+    terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
+    draw, entrants = vectorise(mechanism), _read_pairs(pairs)
+    rounds = max(1, math.ceil(math.log2(len(entrants))))
+    climbs = read_whole(climb, "climb", 0)
+    share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
+    if share // max(len(entrants), NEARBY_PAIRS if climbs else 1) < MIN_DRAWS // 4:
+        needed = math.ceil(MIN_DRAWS // 4 * len(entrants) * (rounds + climbs) / COMPETING_SHARE)
+        accepted = f"at least {spell(needed)} for {len(entrants)} pairs"
+        raise invalid_value("samples", accepted, samples)
+    quiet = replace(terms, tell=lambda _count: None)
+
+    def enter(pair: InputPair) -> Entrant:
+        seeds = terms.seeds.spawn(2)
+        turn_seed = terms.seeds.spawn(1)[0] if timing else None
+        both = open_inputs(draw, pair.with_, pair.without, seeds, pair.name, turn_seed=turn_seed)
+        return Entrant(pair, both)
+
+    def compete(entered: list[Entrant]) -> list[Entrant]:
+        """As many fresh draws of each pair; the one that promises most is the first."""
+        size = share // len(entered)
+        for each in entered:
+            each.look(explore_outputs(each.inputs, size, quiet), terms)
+        terms.tell(size * len(entered))
+        return sorted(entered, key=lambda each: -each.chosen.promise)
+
+    left, spent = [enter(pair) for pair in entrants], 0
+    for step in range(rounds):
+        spent += share // len(left) * len(left)
+        left = compete(left)[: 1 if step == rounds - 1 else max(2, math.ceil(len(left) / 2))]
+    best = left[0]
+    rng = np.random.default_rng(terms.seeds.spawn(1)[0])
+    for _ in range(climbs):
+        spent += share // NEARBY_PAIRS * NEARBY_PAIRS
+        nearby = [best.pair, *(move(best.pair, rng) for _ in range(NEARBY_PAIRS - 1))]
+        winner = compete([enter(pair) for pair in nearby])[0]
+        if winner.pair is best.pair:  # which is better known now
+            best.look(winner.seen, terms)
+        else:
+            best = winner
+    trials = terms.samples - spent
+    return count_events(
+        best.inputs, best.seen, trials, terms, chosen=best.chosen, pattern=best.pair.name
+    )
+
+
+@dataclass
+class Entrant:
+    """A pair of inputs that competes, what was seen of it, and the events that would be counted."""
+
+    pair: InputPair
+    inputs: tuple[MechanismInput, MechanismInput]
+    seen: SearchDraws = field(init=False)
+    chosen: Choices = field(init=False)
+
+    def look(self, fresh: SearchDraws, terms: AuditTerms) -> None:
+        """Learn from fresh draws, and from those before."""
+        self.seen = self.seen.join(fresh) if hasattr(self, "seen") else fresh
+        self.chosen = self.seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
+
+
+def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
+    """Read the pairs of inputs, each with a name."""
+    result = []
+    try:
+        items = list(islice(pairs, MAX_PAIRS + 1))
+    except TypeError:
+        accepted = "a list or generator of (with, without) pairs"
+        raise invalid_value("pairs", accepted, type(pairs).__name__) from None
+    for index, item in enumerate(items):
+        if isinstance(item, InputPair):
+            result.append(item)
+        elif isinstance(item, tuple | list) and len(item) == 2:
+            result.append(InputPair(f"pair {index}", item[0], item[1]))
+        else:
+            raise invalid_value("pairs", "(with, without) pairs of inputs", shorten_value(item))
+    if not 1 <= len(result) <= MAX_PAIRS:
+        many = f"search takes up to {MAX_PAIRS} pairs, and there are more"
+        message = many if result else "there are no pairs to search"
+        raise InvalidInput(message, field="pairs", value=len(result))
+    return result
+
+
+# Pairs of neighbouring tables to try: a person more, a person less, one person for another.
+#
+# The people who are most likely to show are tried first: the largest and the smallest of each
+# numeric column, those with the rarest values, then others by chance. A table is a data frame, an
+# array with a row a person, or a list of rows (mappings, tuples or single values). Names of pairs
+# say row numbers, never values.
+
+
+MAX_PEOPLE = 12
+
+
+def neighbour_tables(
+    table: Any,
+    relation: str = "add-remove",
+    *,
+    person: str | None = None,
+    people: int = MAX_PEOPLE,
+    seed: int = 0,
+) -> list[InputPair]:
+    """Pairs of tables that differ in one person.
+
+    Args:
+        person: the column that says whose a row is; by default each row is a person of its own.
+        people: how many people are tried.
+
+    >>> [pair.name for pair in neighbour_tables([1, 5, 2], people=1)]
+    ['row 1 or not', 'row 1 twice or once', 'row 1 alone or nobody']
+    """
+    if relation not in NEIGHBOUR_RELATIONS:
+        raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
+    if not hasattr(table, "__len__") or isinstance(table, str | bytes | dict):
+        accepted = "a data frame, an array or a list of rows"
+        raise invalid_value("table", accepted, type(table).__name__)
+    if len(table) < 2:
+        message = f"the table has {len(table)} rows, and neighbouring tables need at least 2"
+        raise InvalidInput(message, field="table", value=len(table))
+    groups = _rows_by_person(table, person)
+    chosen = _telling_people(
+        table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)
+    )
+    result: list[InputPair] = []
+    for index, rows in enumerate(chosen):
+        result += _table_pairs(table, rows, chosen[index - 1], relation)
+    return result
+
+
+def _table_pairs(
+    table: Any, rows: list[int], others: list[int], relation: str
+) -> Iterator[InputPair]:
+    every = list(range(len(table)))
+    rest = [row for row in every if row not in set(rows)]
+    name = f"row {rows[0]}" if len(rows) == 1 else f"the person of row {rows[0]}"
+    if relation == "add-remove":
+        yield InputPair(f"{name} or not", table, _take_rows(table, rest))
+        yield InputPair(f"{name} twice or once", _take_rows(table, every + rows), table)
+        yield InputPair(f"{name} alone or nobody", _take_rows(table, rows), _take_rows(table, []))
+    elif others != rows:
+        yield InputPair(f"{name} or row {others[0]} again", table, _take_rows(table, rest + others))
+
+
+def _take_rows(table: Any, rows: list[int]) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[rows].reset_index(drop=True)
+    if isinstance(table, np.ndarray) or hasattr(table, "columns"):  # a frame without an index
+        return table[rows]
+    return [table[row] for row in rows]
+
+
+def _table_columns(table: Any) -> dict[Any, list[Any]]:
+    if hasattr(table, "columns") and not callable(table.columns):
+        return {name: list(table[name]) for name in table.columns}
+    rows = list(table)
+    if isinstance(rows[0], dict):
+        return {name: [row.get(name) for row in rows] for name in rows[0]}
+    if isinstance(rows[0], tuple | list | np.ndarray):
+        return {column: [row[column] for row in rows] for column in range(len(rows[0]))}
+    return {0: rows}
+
+
+def _rows_by_person(table: Any, person: str | None) -> list[list[int]]:
+    """The rows of each person."""
+    if person is None:
+        return [[row] for row in range(len(table))]
+    columns = _table_columns(table)
+    if person not in columns:
+        raise UnknownName("person", person, [str(name) for name in columns])
+    result: dict[Any, list[int]] = {}
+    for row, who in enumerate(columns[person]):
+        result.setdefault(who, []).append(row)
+    return list(result.values())
+
+
+def _telling_people(
+    table: Any, groups: list[list[int]], people: int, rng: np.random.Generator
+) -> list[list[int]]:
+    """The people most likely to show."""
+    owner = {row: group for group, rows in enumerate(groups) for row in rows}
+    chosen: dict[int, None] = {}
+    for values in _table_columns(table).values():
+        try:
+            numbers = np.array(values, dtype=float)
+            extremes = [int(np.nanargmax(numbers)), int(np.nanargmin(numbers))]
+        except (TypeError, ValueError):
+            counts = Counter(map(repr, values))
+            rarest = min(counts, key=lambda value: counts[value])
+            extremes = [[repr(value) for value in values].index(rarest)]
+        for row in extremes:
+            chosen[owner[row]] = None
+    for group in rng.permutation(len(groups)).tolist():
+        chosen[group] = None
+    return [groups[group] for group in list(chosen)[:people]]

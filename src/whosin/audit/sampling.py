@@ -1,30 +1,263 @@
-"""Draw from a black box: how it is called, how many samples, and tests for dependent draws."""
+"""Draw from a black box: outputs of many draws, how it is called, and draws with a memory."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from whosin.audit.confidence import read_confidence
-from whosin.audit.outputs import (
-    FORMS,
-    NUMBERS,
-    Outputs,
-    align_kinds,
-    join_outputs,
-    outputs_from_items,
-    read_outputs,
+from whosin.audit.snapshots import (
+    NEGATIVE_ZERO,
+    OUTPUT_FIELD,
+    Description,
+    Raised,
+    Record,
+    copy_array,
+    describe_output,
+    drop_float_bits,
+    freeze_output,
+    is_sparse,
 )
-from whosin.audit.snapshots import Raised, freeze_output
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
-from whosin.exact import Array, read_ranged
-from whosin.validation import read_whole
+from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value
+from whosin.exact import Array
+
+# What a mechanism returned in many draws, as one of three kinds. Outputs are `numbers` (one per
+# draw), `vectors` (per draw a row, all of one length) or `forms`: anything else, frozen
+# (`snapshots`). Everything here is a copy. Outputs of several kinds together are forms, so that a
+# kind or a length that changes from draw to draw, or between the inputs, is a difference like any
+# other.
+
+
+NUMBERS, VECTORS, FORMS = "numbers", "vectors", "forms"
+FEW_KINDS = 64
+"""Draws that are compared before all of them are."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Outputs of one kind: an array of numbers, of rows, or of frozen objects."""
+
+    kind: str
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row of vectors has."""
+        return int(self.values.shape[1]) if self.kind == VECTORS else 0
+
+    def keys(self) -> Array:
+        """One key per draw, the same for equal outputs.
+
+        Rows are hashed to 64 bits by a fixed map: should two rows ever meet, they count as one
+        output, in the search and in the count alike.
+        """
+        if self.kind == NUMBERS:
+            return _number_bits(self.values)
+        if self.kind == VECTORS:
+            bits = _number_bits(self.values).view(np.uint64)
+            factors = np.random.default_rng(2023).integers(2**61, 2**62, bits.shape[1])
+            mixed = bits * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+            mixed *= factors.astype(np.uint64) * np.uint64(2) + np.uint64(1)
+            return np.asarray(mixed.sum(axis=1, dtype=np.uint64).view(np.int64))
+        return self.values
+
+    def repeats(self, other: Outputs) -> bool:
+        """Whether both are the same outputs in the same order, as far as the shorter goes."""
+        count = min(len(self), len(other))
+        return all(
+            self.part(0, some).keys().tolist() == other.part(0, some).keys().tolist()
+            for some in (min(count, FEW_KINDS), count)
+        )
+
+    def part(self, start: int, stop: int) -> Outputs:
+        """The draws from `start` to `stop`."""
+        return Outputs(self.kind, self.values[start:stop])
+
+    def as_forms(self) -> Outputs:
+        """The same outputs as forms."""
+        if self.kind == FORMS:
+            return self
+        values = self.values
+        if values.dtype.kind == "f":
+            negative = np.signbit(values) & (values == 0)
+            if negative.any():
+                values = values.astype(object)
+                values[negative] = NEGATIVE_ZERO
+        items = values.tolist()
+        return Outputs(
+            FORMS, _object_array([tuple(i) if self.kind == VECTORS else i for i in items])
+        )
+
+    def without_float_bits(self) -> Outputs:
+        """The same outputs, with −0.0 as 0.0 and every NaN the same."""
+        if self.kind == FORMS:
+            return outputs_from_items([drop_float_bits(each) for each in self.values.tolist()])
+        plain = self.values.dtype.kind != "f"
+        return self if plain else Outputs(self.kind, self.values + 0.0)  # + 0.0: −0 is 0
+
+    def matching(self, kind: str, width: int) -> tuple[Array, Outputs]:
+        """Which draws are of another kind (and width), and those draws as that kind."""
+        if kind == FORMS or (self.kind == kind and self.width == width):
+            return np.ones(len(self), dtype=bool), self.as_forms() if kind == FORMS else self
+        items = self.as_forms().values.tolist()
+        fits = np.array([_fits_kind(item, kind, width) for item in items], dtype=bool)
+        shape = (0, width) if kind == VECTORS else (0,)
+        rows = [item for item, fit in zip(items, fits, strict=True) if fit]
+        return fits, Outputs(kind, np.array(rows, dtype=float) if rows else np.zeros(shape))
+
+    @cached_property
+    def descriptions(self) -> list[Description]:
+        """What can be said of each draw; equal outputs share it."""
+        items = self.as_forms().values.tolist()
+        known = {value: describe_output(value) for value in dict.fromkeys(items)}
+        return [known[value] for value in items]
+
+
+def _fits_kind(item: object, kind: str, width: int) -> bool:
+    if kind == NUMBERS:
+        return _is_number(item)
+    return isinstance(item, tuple) and len(item) == width and all(_is_number(v) for v in item)
+
+
+def _number_bits(values: Array) -> Array:
+    """Numbers as whole numbers, equal ones alike, also when 1 comes as 1.0 in another call."""
+    if values.dtype.kind in "iu" and values.size and np.abs(values).max() >= 2**53:
+        return values.astype(np.int64)
+    return np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+
+
+def count_draws(raw: Any) -> int:
+    """How many outputs an array or list holds; 0 where that cannot be known."""
+    shape = getattr(raw, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])  # a sparse array has no length
+    return len(raw) if isinstance(raw, Sized) else 0
+
+
+def read_outputs(raw: Any, size: int) -> Outputs:
+    """Read what one call returned for `size` draws."""
+    if not isinstance(raw, np.ndarray | list | tuple):
+        raw = _split_batch(raw, size)
+    if isinstance(raw, np.ma.MaskedArray):
+        raw = _unmask_array(raw)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "iubf" and raw.ndim > 0:
+        _check_count(len(raw), size)
+        return outputs_from_array(raw)
+    if isinstance(raw, np.ndarray) and raw.ndim == 0:
+        message = f"the mechanism was asked for {size} outputs and returned one value"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=1)
+    _check_count(len(raw), size)
+    return outputs_from_items([freeze_output(item) for item in raw])
+
+
+def _unmask_array(raw: Any) -> Any:
+    """A plain array where nothing is masked; otherwise a list, in which what is masked stays so."""
+    if raw.ndim == 0 or not np.ma.is_masked(raw):
+        return np.asarray(raw.data)
+    return [raw[number : number + 1].reshape(raw.shape[1:]) for number in range(len(raw))]
+
+
+def _split_batch(raw: Any, size: int) -> Any:
+    """A list or array out of whatever holds a draw an entry."""
+    accepted = f"an array or list of {size} outputs"
+    if isinstance(raw, str | bytes | dict) or hasattr(raw, "columns"):
+        raise invalid_value(OUTPUT_FIELD, accepted, type(raw).__name__)
+    if is_sparse(raw):
+        raw = raw.tocsr()  # which has rows
+    array = copy_array(raw)
+    if array is not None:
+        return array
+    if not isinstance(raw, Iterable):
+        raise invalid_value(OUTPUT_FIELD, accepted, type(raw).__name__)
+    return [freeze_output(item) for item in islice(raw, size + 1)]  # each before the next is made
+
+
+def _check_count(count: int, size: int) -> None:
+    if count != size:
+        message = f"the mechanism was asked for {size} outputs and returned {count}"
+        raise InvalidInput(message, field=OUTPUT_FIELD, value=count)
+
+
+def outputs_from_array(array: Array) -> Outputs:
+    """Numbers or rows of numbers, copied; forms where a NaN is among them."""
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        return outputs_from_items([freeze_output(row) for row in array])
+    if array.ndim == 1:
+        return Outputs(NUMBERS, array.copy())
+    rows = array.reshape(len(array), -1)
+    if rows.shape[1] == 0:
+        return Outputs(FORMS, _object_array([()] * len(array)))
+    return Outputs(VECTORS, rows.copy())
+
+
+def outputs_from_items(items: list[Any]) -> Outputs:
+    """Frozen outputs, as numbers or vectors where all of them are."""
+    if items and all(_is_number(item) for item in items):
+        array = np.asarray(items)
+        if array.dtype != object:
+            return Outputs(NUMBERS, array)
+    widths = {len(item) if isinstance(item, tuple) else 0 for item in items}
+    rows = len(widths) == 1 and 0 not in widths
+    if rows and all(_is_number(value) for item in items for value in item):
+        array = np.asarray(items)
+        if array.dtype != object:
+            return Outputs(VECTORS, array)
+    return Outputs(FORMS, _object_array(items))
+
+
+def join_outputs(parts: Sequence[Outputs]) -> Outputs:
+    """Several calls' outputs as one."""
+    if len(parts) == 1:
+        return parts[0]
+    same = align_kinds(parts)
+    joined = Outputs(same[0].kind, np.concatenate([part.values for part in same]))
+    if all("descriptions" in vars(part) for part in same):
+        vars(joined)["descriptions"] = [each for part in same for each in part.descriptions]
+    return joined
+
+
+def align_kinds(parts: Sequence[Outputs]) -> list[Outputs]:
+    """The same outputs, all of one kind."""
+    return list(parts) if _one_kind(parts) else [part.as_forms() for part in parts]
+
+
+def _one_kind(parts: Sequence[Outputs]) -> bool:
+    return len({(part.kind, part.width) for part in parts}) == 1
+
+
+def _is_number(item: object) -> bool:
+    return isinstance(item, int | float)
+
+
+def _object_array(items: Sequence[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    for index, item in enumerate(items):  # one by one: NumPy would unpack tuples
+        array[index] = item
+    return array
+
+
+TIMED, TIME, OUTPUT = "timed call", "nanoseconds", "output"
+"""The record of a timed call, and its parts."""
+
+
+def drop_time(outputs: Outputs) -> Outputs:
+    """The outputs alone, where calls were timed."""
+    items = outputs.values.tolist() if outputs.kind == FORMS else []
+    if not items or not all(isinstance(i, Record) and i.name == TIMED for i in items):
+        return outputs
+    return outputs_from_items([dict(item.items)[OUTPUT] for item in items])
+
 
 # How a mechanism wants to be called, read from its signature. `m(input, size, rng)` returns `size`
 # independent outputs; `m(input, rng)` and `m(input)` make one draw per call. A parameter with a
@@ -317,115 +550,15 @@ def split_draws(total: int) -> list[int]:
     return [CHUNK_DRAWS] * full + ([rest] if rest else [])
 
 
-# The terms of an audit: how many samples, at which confidence, granting which δ, from which seed.
-# Read once, refused by name, the same for every entry point.
-
-
-MIN_DRAWS = 40
-"""The fewest samples with which an event can be both found and counted."""
-
-Progress = Callable[[int], None]
-"""Called with the number of draws of each input that were made since the last call."""
-
-
-@dataclass(frozen=True)
-class AuditTerms:
-    """What was agreed before the first draw.
-
-    Attributes:
-        samples: draws of each input, all stages together.
-        confidence: with which all bounds of the result hold; `error` is what it leaves.
-        delta: granted to the mechanism.
-        seeds: where randomness begins.
-        tell: told how many draws were made.
-        float_bits: whether the bits of floats count.
-    """
-
-    samples: int
-    confidence: float
-    error: float
-    delta: float
-    seeds: np.random.SeedSequence
-    tell: Progress
-    float_bits: bool = True
-
-    @classmethod
-    def read(
-        cls,
-        samples: object,
-        confidence: object,
-        delta: object,
-        seed: object,
-        progress: object,
-        float_bits: object = True,
-    ) -> AuditTerms:
-        """The terms as a caller states them."""
-        level, error = read_confidence(confidence)
-        if progress is not None and not callable(progress):
-            raise invalid_value("progress", "a function of one number", type(progress).__name__)
-        tell = progress if progress is not None else _say_nothing
-        if not isinstance(float_bits, bool):
-            raise invalid_value("float_bits", "True or False", float_bits)
-        size = read_samples(samples)
-        return cls(size, level, error, read_delta(delta), read_seed(seed), tell, float_bits)
-
-
-def _say_nothing(_count: int) -> None:
-    pass
-
-
-def read_samples(samples: object) -> int:
-    """A whole number of samples that can say something."""
-    return read_whole(samples, "samples", MIN_DRAWS, what=" (some 100,000 show most leaks)")
-
-
-def read_delta(delta: object) -> float:
-    """A δ in [0, 1)."""
-    return float(read_ranged(delta, "delta", "at least 0 and below 1"))
-
-
-def read_epsilon(epsilon: object) -> float:
-    """Read a claimed ε, or refuse it by name."""
-    return float(read_ranged(epsilon, "epsilon", "at least 0"))
-
-
-def read_seed(seed: object) -> np.random.SeedSequence:
-    """Where randomness begins: a whole number for a repeatable run, None for a fresh one."""
-    if seed is None:
-        return np.random.SeedSequence()
-    return np.random.SeedSequence(read_whole(seed, "seed", 0))
-
-
-def one_thread() -> Any:
-    """A context in which linear algebra and trees take one thread, of the libraries that are loaded
-    by then: small ones gain little from more, and lose much on a machine that is busy."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)
-
-
-# Samples that somebody else drew: refuse the ones that are plainly not independent draws. A refusal
-# of honest draws has a chance of about one in a million, unless they are floats of full precision
-# that come again and are on no grid, such as √count: whoever asks then says that they may. What is
-# not refused may still be dependent. Looked for: blocks of outputs that come again, in one sample
-# or in both (a file that was cycled, or copied); full-precision floats that come again here and
-# there (a bootstrap); draws that predict later ones (a chain, a sorted file); draws that predict
-# those of the other sample (one seed for both).
+# Draws that depend on each other: those of one call are alike, or each on the ones before it. A
+# refusal of honest draws has a chance of about one in a million; what is not refused may still be
+# dependent.
 
 
 LAG_LENGTHS = (1, 2, 3, 5, 10, 20, 50, 100)
-FAR_DEVIATIONS = 18.0
+MAX_CORRELATION = 18.0
 """Chance reaches a rank correlation with a probability of about e^-18."""
-MAX_BLOCK_LENGTH = 400
-"""Outputs in a block that is looked for; nearly constant samples would need longer ones."""
-DIGITS, LAST_BITS = 12, 8
-"""A float that differs from its first 12 digits in more than its last bits was not rounded: chance
-does not draw it twice, unless all are on a grid."""
-FINE, COARSE = 1e-10, 1e-4
-"""Of the range of numbers: what arithmetic with floats may blur, and the least step of a grid."""
-REPEATED, OFTEN = 0.02, 20
-"""A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
-MAX_COLUMNS = 16
+MAX_RANKED_COLUMNS = 16
 CALL_COUNT, CALL_CHANCE = 30, 1e-8
 """What a call must hold for its mean to be nearly normal, in draws of the rarest kind; and how
 likely chance makes means of calls differ as much as is refused."""
@@ -433,33 +566,9 @@ RECENT_DRAWS = 5_000
 """Draws of a mechanism that are looked at for a memory."""
 
 
-def check_independent(with_: Outputs, without: Outputs, *, repeats: bool = False) -> None:
-    """Refuse samples that are plainly not independent draws of two inputs.
-
-    Args:
-        repeats: unrounded floats may come again: the mechanism has few outputs.
-    """
-    first, second = align_kinds([with_, without])
-    codes = _code_outputs(first, second)
-    _check_blocks(*codes)
-    if not repeats:
-        for outputs, name in ((first, "with"), (second, "without")):
-            _check_bootstrap(outputs, name)
-    series = [_rank_series(each) for each in (first, second)]
-    for name, columns in zip(("with", "without"), series, strict=True):
-        lag = _find_memory(columns)
-        if lag is not None:
-            got = f"each depends on the one {lag} before (sorted, or a chain)"
-            raise _refuse_dependence(name, got)
-    least = min(len(first), len(second))
-    for one, two in zip(*series, strict=True):
-        if _ranks_correlate(one[:least], two[:least]):
-            raise _refuse_dependence("with and without", "they go together (one seed for both?)")
-
-
 def check_memory(outputs: Outputs) -> None:
     """Refuse draws of a mechanism that depend on those before them: it has a state."""
-    lag = _find_memory(_rank_series(outputs.part(0, RECENT_DRAWS)))
+    lag = find_memory(rank_series(outputs.part(0, RECENT_DRAWS)))
     if lag is not None:
         message = f"each draw of the mechanism depends on the one {lag} before"
         hint = "draws must be independent"
@@ -469,7 +578,7 @@ def check_memory(outputs: Outputs) -> None:
 def check_output_calls(outputs: Outputs, calls: Sequence[int]) -> None:
     """Refuse outputs that depend on the call that made them."""
     if len(calls) > 1:
-        for column in _rank_series(outputs):
+        for column in rank_series(outputs):
             check_calls(column, calls)
 
 
@@ -506,106 +615,16 @@ def check_calls(values: Array, calls: Sequence[int]) -> None:
         raise InvalidInput(message, field="mechanism", hint=hint)
 
 
-def _find_memory(columns: list[Array]) -> int | None:
+def find_memory(columns: list[Array]) -> int | None:
     """How many draws before, where a column of ranks depends on earlier draws."""
     for column in columns:
         for lag in LAG_LENGTHS:
-            if len(column) > 4 * lag and _ranks_correlate(column[:-lag], column[lag:]):
+            if len(column) > 4 * lag and ranks_correlate(column[:-lag], column[lag:]):
                 return lag
     return None
 
 
-def _refuse_dependence(name: str, got: str, hint: str = "draw each output afresh") -> InvalidInput:
-    message = f"the samples {name} are not independent draws: {got}"
-    return InvalidInput(message, field=name, hint=hint)
-
-
-def _code_outputs(first: Outputs, second: Outputs) -> tuple[Array, Array]:
-    """Equal outputs of both samples as equal whole numbers."""
-    if first.kind == FORMS:
-        known: dict[object, int] = {}
-        both = [known.setdefault(item, len(known)) for item in (*first.values, *second.values)]
-        codes = np.array(both, dtype=np.int64)
-    else:
-        keys = np.concatenate([first.keys(), second.keys()])
-        codes = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-    return codes[: len(first)], codes[len(first) :]
-
-
-def _check_blocks(first: Array, second: Array) -> None:
-    """Refuse a block that comes again, so long that chance does not repeat it."""
-    codes = np.concatenate([first, second])
-    kinds = int(codes.max()) + 1
-    shares = [np.bincount(each, minlength=kinds) / len(each) for each in (first, second)]
-    # Two draws of one input are alike at least as often as one of each input.
-    same = max(float((each**2).sum()) for each in shares)
-    if same >= 1:
-        return
-    needed = (2 * math.log(len(codes)) + math.log(1e12)) / -math.log(max(same, 1e-12))
-    length = max(2, math.ceil(needed))
-    if length > min(MAX_BLOCK_LENGTH, len(first) // 2, len(second) // 2):
-        return
-    marks = np.random.default_rng(2023).integers(1, 2**62, kinds, dtype=np.uint64)
-    blocks = [_mark_blocks(marks[each], length) for each in (first, second)]
-    for name, own in zip(("with", "without"), blocks, strict=True):
-        if len(np.unique(own)) < len(own):
-            raise _refuse_dependence(name, f"a block of {length} or more outputs comes again")
-    if len(np.unique(np.concatenate(blocks))) < sum(len(each) for each in blocks):
-        got = f"a block of {length} or more outputs is in both"
-        raise _refuse_dependence("with and without", got)
-
-
-def _mark_blocks(marks: Array, length: int) -> Array:
-    """A mark of every block of this many outputs in a row."""
-    count = len(marks) - length + 1
-    result = np.zeros(count, dtype=np.uint64)
-    for step in range(length):
-        result = result * np.uint64(0x9E3779B97F4A7C15) + marks[step : step + count]
-    return result
-
-
-def _check_bootstrap(outputs: Outputs, name: str) -> None:
-    if outputs.kind == FORMS or outputs.values.dtype.kind != "f":
-        return
-    keys, index, counts = np.unique(outputs.keys(), return_index=True, return_counts=True)
-    again = (counts > 1) & (counts <= OFTEN)
-    share = counts[again].sum() / len(outputs)
-    if share < REPEATED:
-        return
-    values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
-    if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
-        got = f"{spell(100 * share, 2)}% are unrounded numbers that come again (a bootstrap?)"
-        hint = "say repeats=True where the mechanism has few outputs"
-        raise _refuse_dependence(name, got, hint)
-
-
-def _are_unrounded(values: Array) -> bool:
-    """Whether most have all the digits of a float. What arithmetic does to the last bits of a
-    rounded number (0.1 × 3) adds none."""
-    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in values.tolist()])
-    with np.errstate(invalid="ignore"):
-        return bool(
-            np.mean(np.abs(values - rounded) > LAST_BITS * np.spacing(np.abs(values))) > 0.5
-        )
-
-
-def _lie_on_grid(values: Array) -> bool:
-    """Whether all are whole multiples of one step apart: Euclid's algorithm on their distances."""
-    distances = np.unique(values[np.isfinite(values)])
-    distances = distances - distances[:1]
-    if len(distances) < 3:
-        return True  # two numbers are on some grid
-    fine, step = float(distances[-1]) * FINE, 0.0
-    for distance in distances[1:].tolist():
-        common, rest = distance, step
-        while rest > fine:
-            common, rest = rest, abs(math.remainder(common, rest))
-        # A whole part of the distance again: what rounding blurred would grow from step to step.
-        step = distance / round(distance / common)
-    return step > float(distances[-1]) * COARSE
-
-
-def _rank_series(outputs: Outputs) -> list[Array]:
+def rank_series(outputs: Outputs) -> list[Array]:
     """Ranks of the numbers, column by column; of forms, whether an output is a common one."""
     from scipy.stats import rankdata
 
@@ -617,10 +636,10 @@ def _rank_series(outputs: Outputs) -> list[Array]:
         for item in items:
             counts[item] = counts.get(item, 0) + 1
         return [rankdata([counts[item] for item in items])]
-    return [rankdata(column) for column in outputs.values.T[:MAX_COLUMNS]]
+    return [rankdata(column) for column in outputs.values.T[:MAX_RANKED_COLUMNS]]
 
 
-def _ranks_correlate(one: Array, two: Array) -> bool:
+def ranks_correlate(one: Array, two: Array) -> bool:
     """Whether the ranks go together more than chance makes them.
 
     By Bernstein's inequality for the sum of the products: a few rare outputs that meet are soon
@@ -634,4 +653,12 @@ def _ranks_correlate(one: Array, two: Array) -> bool:
         return False
     errors = abs(float(one @ two)) / spread
     largest = float(np.abs(one).max() * np.abs(two).max()) / spread
-    return errors**2 / 2 > FAR_DEVIATIONS * (1 + largest * errors / 3)
+    return errors**2 / 2 > MAX_CORRELATION * (1 + largest * errors / 3)
+
+
+def one_thread() -> Any:
+    """A context in which linear algebra and trees take one thread, of the libraries that are loaded
+    by then: small ones gain little from more, and lose much on a machine that is busy."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)

@@ -12,11 +12,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from whosin.audit import confidence
-from whosin.audit import confidence as audit_confidence
-from whosin.audit.confidence import ROUNDING_SLACK, binomial_tail
-from whosin.audit.events import AuditBounds
-from whosin.audit.sampling import read_delta
+from whosin.audit.bounds import (
+    ROUNDING_SLACK,
+    AuditBounds,
+    binomial_tail,
+    bisect_rejected,
+    lower_bound,
+    read_confidence,
+    read_delta,
+    upper_bound,
+)
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, read_ranged
 
@@ -169,10 +174,7 @@ class RunTest:
         """The largest ε whose p-value is at most the error, at every possible rate."""
         hardest = self.only(self.hardest(self.implied))
         held, refused = hardest._bracket(error)
-        while refused - held > EPSILON_TOLERANCE * max(refused, 0.1):
-            middle = (held + refused) / 2
-            rejected = hardest.p_value(middle) <= error
-            held, refused = (middle, refused) if rejected else (held, middle)
+        held = bisect_rejected(lambda epsilon: hardest.p_value(epsilon) <= error, held, refused)
         step = EPSILON_TOLERANCE * max(held, 0.1)
         while held > 0 and self.p_value(held) > error:  # at the cells that were left out
             held, step = max(0.0, held - step), step * 2
@@ -290,7 +292,7 @@ def _mean_success(size: int, inside: int, rate: float, epsilon: float) -> float:
 
 def _implied_epsilon(size: int, inside: int, right: int, look: float, rate: float) -> float:
     """The ε at which this many right guesses are as unlikely as `look`, at the declared rate."""
-    low = confidence.lower_bound(right, size, look)
+    low = lower_bound(right, size, look)
     held, refused = 0.0, MAX_EPSILON
     if low <= _mean_success(size, inside, rate, 0.0):
         return 0.0
@@ -449,7 +451,7 @@ def one_run(
         people: for each canary whose it is, where a person has several. One bit decides about all
             canaries of a person; their scores are added up, and the bounds are about people.
     """
-    (level, error), granted = audit_confidence.read_confidence(confidence), read_delta(delta)
+    (level, error), granted = read_confidence(confidence), read_delta(delta)
     inside, values = read_run(included, scores, people)
     declared, rates = check_rate(inside, rate, known_rate, error * RATE_ERROR_SHARE)
     return bound_run(
@@ -518,9 +520,7 @@ def check_rate(inside: Array, rate: object, known: object, error: float) -> tupl
 def possible_rates(included: Array, error: float) -> Rates:
     """An exact interval for the rate of inclusion."""
     heads, count = int(included.sum()), len(included)
-    return audit_confidence.lower_bound(heads, count, error / 2), audit_confidence.upper_bound(
-        heads, count, error / 2
-    )
+    return lower_bound(heads, count, error / 2), upper_bound(heads, count, error / 2)
 
 
 def read_run(included: object, scores: object, people: object = None) -> tuple[Array, Array]:

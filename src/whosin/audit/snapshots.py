@@ -1,4 +1,4 @@
-"""A snapshot of one output, whatever it is.
+"""One output, whatever it is: a snapshot of it, and what can be said of its parts.
 
 `freeze_output` is the one place that reads an output. What it returns is hashable, equal for equal
 outputs, and holds nothing that the mechanism can change afterwards, such as a buffer that it fills
@@ -13,10 +13,14 @@ holds nothing that can be read is refused.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -281,3 +285,285 @@ def _freeze_object(value: Any, depth: int) -> Any:
 def _has_equality(kind: Any) -> bool:
     """Whether values of this type can equal one another."""
     return kind.__eq__ is not object.__eq__
+
+
+# What can be said of one output: its numbers, each with its place, and its tokens.
+# `describe_output` reads a frozen output and nothing else knows how outputs are
+# built. A *place* is a path of positions and keys. A *token* is something that an output has or
+# lacks: a word or a key anywhere in it, a word or whole number (also as a float) at a place, how
+# the part at a place is built (the keys of a record, the length of a sequence and the types in it,
+# an exception, a number where a field might have none), its shape as a whole. Lists of pairs are
+# read by their first entries, as a mapping is; text that holds JSON by what it spells; other text
+# by the numbers and the words in it; bytes one by one, and as text where they are. So a histogram
+# says the same as a mapping, as pairs and as text.
+
+
+Place = tuple[Any, ...]
+
+MAX_PARTS = 20_000
+"""Parts of one output that are described; the result of an audit says so where there are more."""
+MOST_BYTES, MOST_VALUES = 4096, 64
+"""Bytes of an output that are read one by one, and those whose values are tokens."""
+MAX_TEXT_LENGTH = 1_000_000
+"""Letters of a text that are read as JSON or searched for numbers."""
+_NUMBER_PATTERN = re.compile(r"(?<![\w.-])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w|\.\d|-\w)")
+_WORD_PATTERN = re.compile(r"\b[^\W\d_]\w*")
+
+
+@dataclass(frozen=True)
+class HasToken:
+    """A word, a key or another symbol, anywhere in the output."""
+
+    symbol: Any
+
+
+@dataclass(frozen=True)
+class TokenAt:
+    """A symbol, or a whole number, at one place."""
+
+    place: Place
+    symbol: Any
+
+
+@dataclass(frozen=True)
+class SkeletonShape:
+    """How an output is built: its types, keys and lengths."""
+
+    skeleton: Any
+
+
+@dataclass(frozen=True)
+class BuiltFrom:
+    """How the part at one place is built, whatever is in it."""
+
+    place: Place
+    kind: str
+    parts: tuple[Any, ...] = ()
+
+
+KEYS, ENTRIES, ELEMENTS, NUMBER, RAISED = "keys", "entries", "elements", "a number", "raised"
+ODD, EVEN = "an odd number", "an even number"
+Token = HasToken | TokenAt | BuiltFrom | SkeletonShape
+
+
+def token_words(token: Token, absent: bool = False) -> str:
+    """What an output with the token does, or one without it."""
+    has = "has not" if absent else "has"
+    match token:
+        case HasToken(symbol):
+            return f"{'lacks' if absent else 'contains'} {symbol!r}"
+        case TokenAt(place, symbol):
+            return f"{has} {symbol!r} at {place_words(place)}"
+        case BuiltFrom(place, kind, parts):
+            return f"{has} {_built_words(kind, parts)} at {place_words(place)}"
+        case SkeletonShape(skeleton):
+            return f"{has} the shape {skeleton!r}"
+
+
+def _built_words(kind: str, parts: tuple[Any, ...]) -> str:
+    if kind == KEYS:
+        return f"the keys {', '.join(map(repr, parts)) or 'of nothing'}"
+    if kind in (ENTRIES, ELEMENTS):
+        inside = f" ({' and '.join(parts[1:])})" if parts[1:] else ""
+        return f"{parts[0]} {kind}{inside}"
+    return " ".join([kind, *parts])
+
+
+class _Type(str):
+    """The name of a type, in a skeleton."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_REST, _NUMERIC, _TEXT = _Type("…"), _Type("number"), _Type("text")
+_PARTS_TYPE, _BYTES, _NOT_A_NUMBER = _Type("parts"), _Type("bytes"), _Type("NaN")
+_REAL_TYPES = (int, float, Fraction, Decimal)
+
+
+@dataclass
+class Description:
+    """The parts of one output.
+
+    Attributes:
+        tokens: in the order in which they were met.
+        whole: whether all parts are described.
+    """
+
+    numbers: dict[Place, float] = field(default_factory=dict)
+    tokens: dict[Token, None] = field(default_factory=dict)
+    whole: bool = True
+
+    def symbol(self, place: Place, value: Any) -> None:
+        self.tokens[HasToken(value)] = None
+        if place:
+            self.tokens[TokenAt(place, value)] = None
+
+    def built(self, place: Place, kind: str, *parts: Any) -> None:
+        self.tokens[BuiltFrom(place, kind, parts)] = None
+
+    def field(self, place: Place) -> None:
+        """A number, where it is in a field by name."""
+        if place and isinstance(place[-1], str):
+            self.built(place, NUMBER)
+
+
+def describe_output(form: Any) -> Description:
+    """The numbers and tokens of a frozen output."""
+    result = Description()
+    skeleton = _read_part(form, (), result)
+    result.tokens[SkeletonShape(skeleton)] = None
+    return result
+
+
+def place_words(place: Place) -> str:
+    """A place as Python would write it: [0]['n']."""
+    return "".join(f"[{step!r}]" for step in place) or "the output"
+
+
+def _read_part(form: Any, place: Place, about: Description) -> Any:  # noqa: C901 (a case for each kind of output)
+    """Note the parts of one part; its skeleton."""
+    if len(about.numbers) + len(about.tokens) > MAX_PARTS:
+        about.whole = False
+        return _REST
+    kind = type(form)
+    if kind is float:
+        about.numbers[place] = form
+        if form.is_integer():
+            about.tokens[TokenAt(place, form)] = None
+            about.built(place, ODD if form % 2 else EVEN)
+        about.field(place)
+        return _NUMERIC
+    if kind is str:
+        return _read_text(form, place, about)
+    if kind is tuple:
+        return _read_sequence(form, place, about)
+    if kind is Record:
+        about.built(place, KEYS, *(key for key, _value in form.items))
+        return _Type(form.name), *[
+            (_read_key(key, about), _read_part(value, (*place, key), about))
+            for key, value in form.items
+        ]
+    if kind is Raised:
+        about.symbol(place, f"raised {form.name}")
+        about.built(place, RAISED, form.name)
+        return _Type(f"raised {form.name}"), _read_text(form.text, (*place, "message"), about)
+    if kind is frozenset:
+        ordered = sorted(form, key=lambda each: (str(type(each)), repr(each)))
+        about.built(place, ELEMENTS, len(form))
+        return _Type("set"), len([_read_part(each, (*place, "element"), about) for each in ordered])
+    if kind is NegativeZero:
+        about.symbol(place, form)
+        about.numbers[place] = -0.0
+        about.field(place)
+        return _NUMERIC
+    if kind is NotANumber:
+        about.symbol(place, form)
+        about.symbol(place, NAN)  # whatever its payload
+        return _NOT_A_NUMBER
+    if kind is bytes:
+        return _read_bytes(form, place, about)
+    if kind is not bool and isinstance(form, _REAL_TYPES):
+        return _read_number(form, place, about)
+    about.symbol(place, form)
+    return _Type(kind.__name__)
+
+
+def _read_sequence(form: tuple[Any, ...], place: Place, about: Description) -> Any:
+    keyed = list(_keyed_entries(form))
+    if keyed:
+        for key, position, value in keyed:
+            _read_part(value, (*place, key, position), about)
+        about.built(place, KEYS, *(row[0] for row in form))
+        return _Type("pairs"), tuple([_read_key(row[0], about) for row in form])
+    about.numbers[(*place, "length")] = len(form)
+    inside = tuple([_read_part(each, (*place, number), about) for number, each in enumerate(form)])
+    kinds = {each if isinstance(each, _Type) else _PARTS_TYPE for each in inside}
+    about.built(place, ENTRIES, len(form), *sorted(kinds))
+    return inside
+
+
+def _read_number(form: Any, place: Place, about: Description) -> Any:
+    try:
+        value = float(form)
+    except (OverflowError, ValueError):
+        value = math.inf if form > 0 else -math.inf
+    if isinstance(form, int):
+        about.tokens[TokenAt(place, form)] = None
+        about.built(place, ODD if form % 2 else EVEN)
+    about.numbers[place] = value
+    about.field(place)
+    return _NUMERIC
+
+
+def _read_key(key: Any, about: Description) -> Any:
+    about.tokens[HasToken(key)] = None
+    return key
+
+
+def _keyed_entries(form: tuple[Any, ...]) -> Iterator[tuple[Any, int, Any]]:
+    """(key, position in the entry, value) where a sequence is a list of entries with keys."""
+    if any(type(each) is not tuple or len(each) < 2 for each in form):
+        return
+    keys = [row[0] for row in form]
+    if any(isinstance(key, _NO_KEYS) for key in keys) or len(set(keys)) < len(keys):
+        return
+    for row in form:
+        for position, value in enumerate(row[1:], start=1):
+            yield row[0], position, value
+
+
+_NO_KEYS = (float, tuple, Record)
+
+
+def _read_bytes(data: bytes, place: Place, about: Description) -> Any:
+    """Bytes as text, where they are, and one by one: as numbers, the first also as values."""
+    about.symbol(place, data)
+    about.numbers[(*place, "length")] = len(data)
+    about.built(place, ENTRIES, len(data), _BYTES)
+    for position, byte in enumerate(data[:MOST_BYTES]):
+        about.numbers[(*place, "byte", position)] = byte
+        if position < MOST_VALUES:
+            about.tokens[TokenAt((*place, "byte", position), byte)] = None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return _BYTES
+    if text.isprintable():
+        _read_text(text, (*place, "text"), about)
+    return _BYTES
+
+
+def _read_text(text: str, place: Place, about: Description) -> Any:
+    if len(text) <= MAX_TEXT_LENGTH:
+        inner = _parse_json(text)
+        if inner is not None:
+            return _Type("JSON"), _read_part(inner, place, about)
+        numbers = _NUMBER_PATTERN.findall(text)
+        if numbers:
+            skeleton = _NUMBER_PATTERN.sub("#", text)
+            for position, number in enumerate(numbers):
+                about.numbers[(*place, "number", position)] = float(number)
+            about.symbol(place, skeleton)
+            _note_words(skeleton, text, about)
+            return _TEXT, skeleton
+        _note_words(text, text, about)
+    about.symbol(place, text)
+    return _TEXT
+
+
+def _note_words(skeleton: str, text: str, about: Description) -> None:
+    for word in _WORD_PATTERN.findall(skeleton):
+        if word != text:
+            about.tokens[HasToken(word)] = None
+
+
+def _parse_json(text: str) -> Any:
+    """What a text that is JSON spells: only an object or an array is more than text."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        value = json.loads(text)
+        return freeze_output(value) if isinstance(value, dict | list) else None
+    except (ValueError, RecursionError, InvalidInput):
+        return None

@@ -9,8 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from whosin.audit import confidence as audit_confidence
-from whosin.audit.sampling import read_delta, read_epsilon
+from whosin.audit.bounds import largest_rejected, read_confidence, read_delta, read_epsilon
 from whosin.audit.single_run import RATE_ERROR_SHARE, Rates, check_rate, read_run, right_guesses
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
@@ -167,7 +166,6 @@ def read_curve(curve: object) -> Curve:
 IN, OUT, BOTH = "in", "out", "both"
 NUMERIC_SLACK = 1e-9
 """How far above 1 a total of probabilities must be to count as too much."""
-MU_TOLERANCE = 1e-4
 MAX_MU = 20.0
 
 
@@ -212,17 +210,7 @@ class CurveTest:
     def largest(self, family: Callable[[float], Curve], error: float) -> float:
         """The largest parameter, from 0 on, whose curve is refuted; curves allow more as it
         grows."""
-        if not self.refutes(family(0.0), error):
-            return 0.0
-        held, refused = 0.0, 0.25
-        while refused < MAX_MU and self.refutes(family(refused), error):
-            held, refused = refused, refused * 2
-        while refused - held > MU_TOLERANCE * max(refused, 0.1):
-            middle = (held + refused) / 2
-            held, refused = (
-                (middle, refused) if self.refutes(family(middle), error) else (held, middle)
-            )
-        return held
+        return largest_rejected(lambda value: self.refutes(family(value), error), MAX_MU)
 
 
 def _level_function(curve: Curve, side: str, rates: Rates) -> Callable[[float], float]:
@@ -368,7 +356,7 @@ def curve_run(
     Args:
         included, scores, rate, known_rate, people: as for `one_run`.
     """
-    level, error = audit_confidence.read_confidence(confidence)
+    level, error = read_confidence(confidence)
     inside, values = read_run(included, scores, people)
     declared, rates = check_rate(inside, rate, known_rate, error * RATE_ERROR_SHARE)
     share = error if known_rate else error * (1 - RATE_ERROR_SHARE)

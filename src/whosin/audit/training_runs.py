@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin import documents
-from whosin.audit import confidence as audit_confidence
 from whosin.audit import model_scores
-from whosin.audit.events import AuditBounds
+from whosin.audit.bounds import AuditBounds, Progress, read_confidence, read_delta
 from whosin.audit.model_scores import (
     ROWS,
     Score,
@@ -28,7 +27,6 @@ from whosin.audit.model_scores import (
     plant_canaries,
     read_answer,
 )
-from whosin.audit.sampling import Progress, read_delta
 from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, check_rate
 from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
 from whosin.exact import Array
@@ -338,7 +336,7 @@ def training(  # noqa: PLR0913 (public parameters, all by name)
     Raises:
         MechanismFailed: target fits failed three times.
     """
-    level, _error = audit_confidence.read_confidence(confidence)
+    level, _error = read_confidence(confidence)
     granted = read_delta(delta)
     asked = _resumed_terms(rows, runs, shadows, canaries, kind, seed)
     asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
@@ -513,9 +511,7 @@ def _make_result(
     tries = 1 + sum(role == TARGET for role, _name in kept.failures)
     granted = min(delta * tries, MOST_DELTA)
     rate, rates = check_rate(included, 0.5, True, 0.0)
-    run = bound_run(
-        included, told, level, audit_confidence.read_confidence(level)[1], granted, rates, rate
-    )
+    run = bound_run(included, told, level, read_confidence(level)[1], granted, rates, rate)
     notes = []
     if kept.failures:
         names, failed = (

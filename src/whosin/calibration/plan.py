@@ -15,6 +15,7 @@ from whosin.documents import check_keys, read_json
 from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten, spell
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
+from whosin.noise.distributions import GaussianNoise, LaplaceNoise, make_noise
 from whosin.notebook_display import Displayed
 from whosin.plain_files import write_file
 from whosin.validation import read_path, read_whole, shorten_result, shorten_value
@@ -67,11 +68,28 @@ class PlannedQuery:
 
     def l2_sensitivity(self, relation: str) -> float:
         """The L2 sensitivity, which Gaussian noise needs."""
+        return math.sqrt(self.squared_l2_sensitivity(relation))
+
+    def squared_l2_sensitivity(self, relation: str) -> Fraction:
+        """The square of the L2 sensitivity, exactly."""
         if self.kind != "histogram":
-            return float(self.l1_sensitivity(relation))
-        return self.max_rows_per_group * math.sqrt(
-            self.max_groups * (2 if relation == "replace" else 1)
+            return self.l1_sensitivity(relation) ** 2
+        moved = self.max_groups * (2 if relation == "replace" else 1)
+        return Fraction(self.max_rows_per_group**2 * moved)
+
+    def widest_noise(self, within: Fraction, kind: str = "laplace") -> LaplaceNoise | GaussianNoise:
+        """The widest noise with which 95% of answers are within ± this of the truth (F33).
+
+        Counts have noise of whole numbers; sums are taken to be on a fine grid, where the noise is
+        as the continuous one.
+        """
+        law: type[LaplaceNoise | GaussianNoise] = (
+            GaussianNoise if kind == "gaussian" else LaplaceNoise
         )
+        if self.kind != "sum":
+            return law.within(float(within))
+        unit = Fraction(make_noise(kind, Fraction(1)).continuous_quantile(0.95) * (1 + 2**-40))
+        return make_noise(kind, (within / unit) ** (2 if kind == "gaussian" else 1))
 
     def words(self) -> str:
         """The query in words."""

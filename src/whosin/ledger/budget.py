@@ -219,6 +219,11 @@ def epsilon_of(rho: int, delta: Fraction) -> int:
     )
 
 
+def epsilon_from_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least ε, rounded up to a unit, that is proved for ρ-zCDP at δ; see `epsilon_of`."""
+    return Fraction(epsilon_of(math.ceil(rho * EPSILON_UNITS), delta), EPSILON_UNITS)
+
+
 @lru_cache(maxsize=1024)
 def concentrated_limit(epsilon: int, delta: Fraction) -> int:
     """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none."""

@@ -24,7 +24,6 @@ from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
     InvalidInput,
-    ScanFailed,
     SourceChanged,
     WhosinError,
     invalid_value,
@@ -252,6 +251,7 @@ class Ledger(Registry):
 
         for number, debit in enumerate(debits):
             failure: BaseException | None = None
+            suspends = False
             try:
                 if debit.answer is not None:
                     found[number] = json.loads(debit.answer)
@@ -262,14 +262,15 @@ class Ledger(Registry):
             except SourceChanged as error:
                 failure = SourceChanged(f"{error}; {stands}")
             except Exception:  # without its words: see `registry`
-                failure = ScanFailed("")
-            if failure is not None:
+                suspends = True
+            if failure or suspends:
                 try:
                     with suppress(WhosinError):
                         store()
                 finally:  # whatever happens meanwhile, nothing more is drawn
-                    if isinstance(failure, ScanFailed):
+                    if suspends:
                         failure = suspend_dataset(self, debit.dataset, debit.request, request)
+                assert failure is not None
                 raise failure
             if monotonic() - begun > MAX_UNSTORED_SECONDS or number + 1 == len(debits):
                 try:

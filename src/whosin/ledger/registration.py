@@ -28,7 +28,7 @@ datasets, never within one."""
 LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 MAX_SHOWN_LENGTH = 60
-OPTIONAL_KEYS = ("tables", "features")
+OPTIONAL_KEYS = ("tables", "features", "apart_from")
 """Keys that are left out where they are empty."""
 
 
@@ -48,6 +48,8 @@ class Registration:
         tables: further tables by name: whose rows they have, how many count, their columns. Their
             fingerprints are in `source`, under "bytes:visits".
         features: what is computed for each privacy unit, by name.
+        apart_from: datasets with the same columns that are about other people, by the curator's
+            word.
     """
 
     privacy_unit: str
@@ -59,6 +61,7 @@ class Registration:
     universe: str | None = None
     tables: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
+    apart_from: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("domains", "schema", "source", *OPTIONAL_KEYS):
@@ -132,6 +135,14 @@ class RegisteredTable:
             or (PEOPLE_KIND in one and one[PEOPLE_KIND] == each.get(PEOPLE_KIND))
             for one in mine
             for each in others
+        )
+
+    def has_shape_of(self, registration: Registration) -> bool:
+        """Whether the privacy unit and the columns are the same: perhaps another month's file."""
+        mine = self.registration
+        return (mine.privacy_unit, dict(mine.schema)) == (
+            registration.privacy_unit,
+            dict(registration.schema),
         )
 
     def seal(self, kind: str, print_: str) -> str:

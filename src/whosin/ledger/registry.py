@@ -89,6 +89,14 @@ def find_copies(connection: Connection, name: str, registration: Registration | 
     return sorted(result)
 
 
+def describe_lookalike(name: str, other: str) -> str:
+    """That a table may be about the people of another dataset, in words."""
+    return (
+        f"{name!r} has the privacy unit and the columns of dataset {other!r}, which has a budget "
+        "of its own"
+    )
+
+
 def describe_copy(name: str, other: str) -> str:
     """That rows have two budgets, in words."""
     return (
@@ -495,6 +503,18 @@ class Registry:
         name = read_name(dataset, "dataset")
         with self._store.reading() as connection:
             return find_copies(connection, name, read_registration(registration))
+
+    def lookalikes(self, dataset: str, registration: Registration) -> list[str]:
+        """Other datasets with the same privacy unit and columns."""
+        with self._store.reading() as connection:
+            kept = connection.execute(select(datasets.c.name, datasets.c.registration))
+            return sorted(
+                str(row.name)
+                for row in kept
+                if row.name != dataset
+                and row.registration is not None
+                and RegisteredTable.read(row.registration).has_shape_of(registration)
+            )
 
     def budget_state(self, dataset: str) -> BudgetState:
         """Where a dataset stands."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, isqrt, sqrt
 from typing import Any, overload
 
@@ -96,15 +96,15 @@ class DiscreteLaplace:
         self.low_bits = max(0, (scale.__ceil__() - 1) // TOP_SCALE).bit_length()
         self.last = int(TAIL_SCALES * scale / 2**self.low_bits)
         names = np.arange(-self.last - 2, self.last + 2)
-        self.top = Inversion(
-            lambda precision: top_thresholds(scale, self.low_bits, self.last, precision),
-            names,
-            first_bits,
-            word_bits,
-        )
-        shifts = range(0, self.low_bits, DIGIT_BITS)
-        widths = [(shift, min(DIGIT_BITS, self.low_bits - shift)) for shift in shifts]
-        self.digits = [(w[0], _digit_inversion(scale, *w, first_bits, word_bits)) for w in widths]
+        thresholds = partial(top_thresholds, scale, self.low_bits, self.last)
+        self.top = Inversion(thresholds, names, first_bits, word_bits)
+        self.digits = []
+        for shift in range(0, self.low_bits, DIGIT_BITS):
+            # A digit r < 2^bits of weight 2^shift: P(r) ∝ e^(−r·2^shift/s).
+            bits = min(DIGIT_BITS, self.low_bits - shift)
+            thresholds = partial(digit_thresholds, scale, shift, bits)
+            digit = Inversion(thresholds, np.arange(1 << bits), first_bits, word_bits)
+            self.digits.append((shift, digit))
 
     def draw(self, source: Source, count: int) -> Array:
         signed = self._top(source, count)
@@ -154,18 +154,6 @@ def top_thresholds(scale: Fraction, low_bits: int, last: int, precision: int) ->
         return [below * power for power in reversed(powers)] + [
             1 - above * power for power in powers[1:]
         ]
-
-
-def _digit_inversion(
-    scale: Fraction, shift: int, bits: int, first_bits: int, word_bits: int
-) -> Inversion:
-    """A digit r < 2^bits of weight 2^shift: P(r) ∝ e^(−r·2^shift/s)."""
-    return Inversion(
-        lambda precision: digit_thresholds(scale, shift, bits, precision),
-        np.arange(1 << bits),
-        first_bits,
-        word_bits,
-    )
 
 
 def digit_thresholds(scale: Fraction, shift: int, bits: int, precision: int) -> list[Any]:

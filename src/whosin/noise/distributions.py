@@ -9,6 +9,7 @@ curves of mechanisms with such noise are in `whosin.curves`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -25,6 +26,8 @@ MIN_VARIANCE = 1e-12
 """The variance of noise that is always 0, so that it can be divided by."""
 MAX_SUMMED_VARIANCE = 4
 """Above it the variance of a discrete Gaussian is its parameter, to within 1e-30 of it."""
+MAX_SUMMED_SIGMA = 1_000
+"""Up to this σ the tail of a discrete Gaussian is summed term by term."""
 MIN_SCALE_FOR_SINH = Fraction(1, 700)
 """Below it 1/sinh(1/scale) is 0 in floats."""
 TAIL_SLACK = 1 + 1e-12
@@ -46,6 +49,11 @@ class LaplaceNoise:
     def at_epsilon(cls, sensitivity: int | Fraction, epsilon: Fraction) -> LaplaceNoise:
         """The noise that makes a statistic of this L1 sensitivity ε-differentially private."""
         return cls(Fraction(sensitivity) / epsilon)
+
+    @classmethod
+    def within(cls, distance: float, confidence: float = 0.95) -> LaplaceNoise:
+        """The widest noise that is at most this far from 0 with this probability, by `tail`."""
+        return cls(_widest(lambda scale: cls(scale).tail(distance) <= 1 - confidence))
 
     def draw(self, size: Shape) -> Array:
         """Exact noise from the secure source."""
@@ -137,6 +145,12 @@ class GaussianNoise:
         rounded up."""
         return cls(Fraction(square_root_up(Fraction(squared_sensitivity) / (2 * rho))) ** 2)
 
+    @classmethod
+    def within(cls, distance: float, confidence: float = 0.95) -> GaussianNoise:
+        """The widest noise that is at most this far from 0 with this probability, by `tail`."""
+        widest = _widest(lambda sigma: cls(sigma**2).tail(distance) <= 1 - confidence)
+        return cls(widest**2)
+
     def draw(self, size: Shape) -> Array:
         """Exact noise from the secure source."""
         if not self.sigma_squared:
@@ -177,13 +191,19 @@ class GaussianNoise:
         return NormalDist().inv_cdf((1 + confidence) / 2) * self.spread
 
     def tail(self, distance: float) -> float:
-        """Pr[|X| > distance], at most: that of a normal distribution beyond ⌊distance⌋ (Canonne,
-        Kamath and Steinke 2020, Proposition 25)."""
+        """Pr[|X| > distance], summed and rounded up; for a wide noise that of a normal distribution
+        beyond ⌊distance⌋, which is more (Canonne, Kamath and Steinke 2020, Proposition 25)."""
         if not self.sigma_squared:
             return 0.0 if distance >= 0 else 1.0
         if distance < 0:
             return 1.0
-        return min(1.0, math.erfc(math.floor(distance) / self.spread / math.sqrt(2)) * TAIL_SLACK)
+        if self.spread > MAX_SUMMED_SIGMA:
+            tail = math.erfc(math.floor(distance) / self.spread / math.sqrt(2))
+        else:
+            reach = math.ceil(40 * self.spread) + 1
+            weights = np.exp(-(np.arange(1, reach + 1) ** 2) / (2 * float(self.sigma_squared)))
+            tail = float(2 * weights[math.floor(distance) :].sum() / (1 + 2 * weights.sum()))
+        return min(1.0, tail * TAIL_SLACK)
 
     def quantile(self, confidence: float) -> int:
         """The noise is at most this far from 0 with this probability, by `tail`."""
@@ -213,6 +233,17 @@ Noise = LaplaceNoise | GaussianNoise
 def make_noise(kind: str, width: Fraction) -> Noise:
     """Laplace noise of a scale, or Gaussian noise of a σ²: either way the cost is as 1/width."""
     return GaussianNoise(width) if kind == "gaussian" else LaplaceNoise(width)
+
+
+def _widest(keeps: Callable[[Fraction], bool]) -> Fraction:
+    """The largest width that keeps a promise which every smaller one keeps, to 40 bits."""
+    low, high = Fraction(0), Fraction(1, 2**20)
+    while keeps(high) and high < MAX_SCALE_PARAMETER:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
 def _check_width(width: Fraction, most: int, shown: float, hint: str) -> None:

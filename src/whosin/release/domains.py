@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -26,6 +26,8 @@ from whosin.release.hierarchies import Parents, lowest_values, read_parents
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
 
 OTHER_LABEL = "other"
+FROM_ROWS = "from_rows"
+"""The key of a domain that says that it was chosen by looking at the rows."""
 DROP, CLAMP = "drop", "clamp"
 """What a closed domain may do with a value outside, beside counting it as a declared one."""
 
@@ -46,10 +48,10 @@ def check_outside(outside: object) -> None:
         raise invalid_value("outside", f"{DROP!r} or {CLAMP!r} for a range", repr(outside)[:80])
 
 
-def check_constant(given: object) -> None:
-    """Whether a column is the same in all rows of a privacy unit."""
+def check_flag(given: object, field: str) -> None:
+    """Refuse what is neither true nor false."""
     if not isinstance(given, bool):
-        raise invalid_value("constant", "true or false", repr(given)[:80])
+        raise invalid_value(field, "true or false", repr(given)[:80])
 
 
 def other_label(values: Sequence[object]) -> str:
@@ -90,6 +92,7 @@ class Values:
     constant: bool = False
     outside: object = None
     parents: object = ()
+    from_rows: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, list | tuple | range) or not self.values:
@@ -115,7 +118,7 @@ class Values:
             raise InvalidInput("values has text that UTF-8 cannot hold", field="values")
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values has a value twice", field="values", value=self.values[:5])
-        check_constant(self.constant)
+        check_flag(self.constant, "constant")
         self._check_outside()
         if self.parents != ():
             object.__setattr__(self, "parents", read_parents(self.values, self.parents))
@@ -186,9 +189,10 @@ class Range:
     edges: tuple[object, ...] = ()
     constant: bool = False
     outside: str | None = None
+    from_rows: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_constant(self.constant)
+        check_flag(self.constant, "constant")
         low, high = self.bounds
         if low >= high:
             raise InvalidInput(
@@ -319,11 +323,12 @@ class Dates:
     edges: str | tuple[object, ...] = ()
     constant: bool = False
     outside: str | None = None
+    from_rows: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_constant(self.constant)
-        for field in ("lower", "upper"):
-            object.__setattr__(self, field, read_day(getattr(self, field), field).isoformat())
+        check_flag(self.constant, "constant")
+        for end in ("lower", "upper"):
+            object.__setattr__(self, end, read_day(getattr(self, end), end).isoformat())
         first, last = self.ends
         if first >= last:
             raise InvalidInput(
@@ -490,7 +495,11 @@ def read_domain(column: str, data: object) -> Domain:
 
 def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     known = ("values", "lower", "upper", "step", "edges", "constant", "outside", "parents")
-    check_keys(data, known, f"domain of {column}")
+    check_keys(data, (*known, FROM_ROWS), f"domain of {column}")
+    if FROM_ROWS in data:
+        check_flag(data[FROM_ROWS], FROM_ROWS)
+        rest = {key: value for key, value in data.items() if key != FROM_ROWS}
+        return replace(_domain_from_keys(column, rest), from_rows=data[FROM_ROWS])
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:

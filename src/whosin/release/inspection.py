@@ -94,6 +94,102 @@ def check_table(
     return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
 
 
+# The preflight: what would make a release worthless, looked for before anything is paid. A category
+# that no row has is most often misspelt, and so is a column whose rows are mostly undeclared.
+
+
+MAX_NAMED_VALUES = 5
+"""Undeclared values of a column that are named, the most frequent first."""
+MAX_UNDECLARED_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class ColumnLook:
+    """What the rows hold beside the domain of a column: private, for the curator.
+
+    Attributes:
+        rows: rows of the table.
+        undeclared: those with another value than the declared ones, or a number outside.
+        named: the most frequent undeclared values, with how many rows have each.
+        empty: declared values that no row has.
+    """
+
+    column: str
+    rows: int
+    undeclared: int
+    named: tuple[tuple[str, int], ...] = ()
+    empty: tuple[str | int, ...] = ()
+
+    @property
+    def stops(self) -> bool:
+        """Whether a release should not be paid for before somebody has looked at this column."""
+        return bool(self.empty) or self.undeclared > MAX_UNDECLARED_SHARE * self.rows
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The curator's look before the first debit of a scenario.
+
+    Attributes:
+        empty_conditions: conditions of questions that are true of no row.
+    """
+
+    columns: tuple[ColumnLook, ...]
+    empty_conditions: tuple[str, ...] = ()
+
+    @property
+    def stops(self) -> bool:
+        """Whether the release should not be paid for as it is."""
+        return bool(self.empty_conditions) or any(each.stops for each in self.columns)
+
+
+def run_preflight(
+    table: Table, conditions: Sequence[str], policies: Sequence[ContributionPolicy]
+) -> Preflight:
+    """Look at the columns that the questions use, and at their conditions; nothing is spent, and
+    nothing of it may be published."""
+    used = {
+        column_behind(table.domains, name)
+        for each in policies
+        for name in (*each.others, *each.outside, *each.unnamed, *each.ranges)
+    }
+    used |= {name for text in conditions for name in condition_columns(text)}
+    names = [name for name in table.domains if name in used]
+    table = table.about({*names, *used}, rows=True)
+    data = add_levels(table.data, table.domains, " ".join(conditions))
+    empty = [
+        text for text in conditions if not _single_figure(table, parse_condition(text, data).sum())
+    ]
+    rows = _single_figure(table, data.count())
+    return Preflight(tuple(_look_at_column(table, name, rows) for name in names), tuple(empty))
+
+
+def _look_at_column(table: Table, column: str, rows: int) -> ColumnLook:
+    domain, data = table.domains[column], table.data
+    if not isinstance(domain, Values):
+        if isinstance(domain, Dates):
+            value = replace(domain, outside=None).code(data[column])
+            low, high = (float(date_code(end)) for end in domain.ends)
+        else:
+            value = number_value(data[column])
+            low, high = (float(end) for end in domain.bounds)
+        inside = (value >= low) & (value <= high)
+        return ColumnLook(column, rows, rows - _single_figure(table, inside.sum()))
+    cells = GroupGrid((column,), (replace(domain, outside=None),))
+    coded = cells.coded(data, value=data[column].cast("string"))
+    key, other = cells.names[0], len(domain.values)
+    counts = table.engine.run(coded.group_by(key).aggregate(n=coded.count())).to_pylist()
+    held = {row[key]: int(row["n"]) for row in counts}
+    empty = tuple(each for code, each in enumerate(domain.values) if not held.get(code))
+    outside = coded.filter(coded[key] == other)
+    listed = outside.group_by("value").aggregate(n=outside.count())
+    named = table.engine.run(
+        listed.order_by([listed["n"].desc(), listed["value"]]).limit(MAX_NAMED_VALUES)
+    ).to_pylist()
+    values = tuple((str(row["value"]), int(row["n"])) for row in named)
+    return ColumnLook(column, rows, held.get(other, 0), values, empty)
+
+
 def _never_named(table: Table, counted: Sequence[ContributionPolicy]) -> set[str]:
     """Columns whose undeclared values are in no cell of any answer, since all of them only name
     values."""
@@ -189,7 +285,8 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
 
 
 def _single_figure(table: Table, figure: Any) -> int:
-    return int(table.engine.run(figure.name("figure").as_table()).column("figure")[0].as_py())
+    found = table.engine.run(figure.name("figure").as_table()).column("figure")[0].as_py()
+    return int(found or 0)
 
 
 def check_lines(table: Table) -> list[InspectionFinding]:

@@ -15,6 +15,7 @@ from typing import Any
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
 from whosin.errors import (
+    EmptyLedger,
     InvalidInput,
     UnknownName,
     WhosinError,
@@ -22,6 +23,7 @@ from whosin.errors import (
     at_keys,
 )
 from whosin.extras import require_extras
+from whosin.ledger import Ledger
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
@@ -30,8 +32,9 @@ from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.features import Feature, read_features
 from whosin.release.queries import QUERIES, Query, read_query
+from whosin.release.queries.base import scenario_keys
 from whosin.release.related_tables import Further, read_tables
-from whosin.release.session import Session, Watch
+from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table
 from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
 
@@ -107,11 +110,22 @@ class Scenario:
         return at_keys(BudgetSection.known_keys(), "budget")
 
     def open_session(
-        self, ledger: object = None, request: str | None = None, *, amend: bool = False
+        self,
+        ledger: object = None,
+        request: str | None = None,
+        *,
+        amend: bool = False,
+        again: bool = True,
+        new_people: bool | None = None,
     ) -> Session:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
         batch is estimated before a new request, so that what is wrong with it is found before a
-        budget is opened."""
+        budget is opened.
+
+        Args:
+            again: False where the same batch of the same rows is not asked anew (see `Session`).
+            new_people: as for `Session`; copies of rows are refused too, unless it is None.
+        """
         table = self.open_table()
         if request is None:
             self.estimate_cost(table)
@@ -127,8 +141,31 @@ class Scenario:
                 request=request,
                 share=self.budget.get("share", 1),
                 amend=amend,
+                copies="warn" if new_people is None else "refuse",
+                new_people=new_people,
+                batch=None if again else self._batch_data(),
                 queries=self.queries,
             )
+
+    def was_asked(self, ledger: object = None) -> bool:
+        """Whether this very batch was paid before, of the table as it is registered now."""
+        url = ledger if ledger is not None else self.ledger
+        if "://" not in str(url) and not Path(str(url)).exists():
+            return False
+        name = self.dataset or self.open_table().name
+        try:
+            with Ledger(url, create=False) as opened:
+                if name not in opened.datasets():
+                    return False
+                request = name_request(opened, name, self.plan, self._batch_data())
+                return bool(opened.requests(name, f"{request}/"))
+        except EmptyLedger:
+            return False
+
+    def _batch_data(self) -> dict[str, Any]:
+        """What is asked, as plain data."""
+        budget = {key: str(value) for key, value in self.budget.items()}
+        return {"queries": [scenario_keys(query) for query in self.queries], "budget": budget}
 
 
 def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:

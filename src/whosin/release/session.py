@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +24,7 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.registry import (
     add_note,
     describe_copy,
+    describe_lookalike,
     describe_unanswered,
     describe_unnamed,
 )
@@ -59,6 +60,10 @@ class Session:
         curator: False for someone who may ask and not decide: the dataset must be registered with
             this very table, and requests of others are not answered.
         copies: "refuse" where rows that have a budget under another name may not get another one.
+        new_people: False where a new dataset with the privacy unit and columns of another one is
+            refused; True records that nobody is in both, as the curator's word.
+        batch: what is asked, as plain data, where asking it again of the same rows is not new: the
+            stored answers are shown, or drawn under the debits that stand.
 
     Attributes:
         notes: what people should be told about the session, in sentences.
@@ -81,6 +86,8 @@ class Session:
         amend: bool = False,
         curator: bool = True,
         copies: str = "warn",
+        new_people: bool | None = None,
+        batch: Mapping[str, Any] | None = None,
         queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
@@ -95,8 +102,9 @@ class Session:
         self.notes: tuple[str, ...] = ()
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Spend] = []
+        self._batch = batch if request is None else None
         try:
-            self._open(queries, amend, copies)
+            self._open(queries, amend, copies, new_people)
         except BaseException:
             self.close()
             raise
@@ -281,7 +289,9 @@ class Session:
             capped=own,
         )
 
-    def _open(self, queries: Sequence[Query], amend: bool, copies: str) -> None:
+    def _open(
+        self, queries: Sequence[Query], amend: bool, copies: str, new_people: bool | None
+    ) -> None:
         known = self.dataset in self.ledger.datasets()
         if not known and not self.curator:
             raise BudgetRefused(
@@ -291,11 +301,22 @@ class Session:
                 hint="its curator opens one with whosin ledger create",
             )
         self.registration = register_table(self.table, queries, rows=amend or not known)
+        amend = amend and known and not self._is_registered()
+        if known and not amend:
+            self._name_request()
         if self._paid():
+            if self._batch is not None:
+                self._check_registered()
+                self._note(
+                    f"this was asked before, as request {self.request}: these are its answers, and "
+                    "nothing more is spent"
+                )
             return
-        if amend and known:
+        if amend:
             self.ledger.amend(self.dataset, self.registration)
         elif not known:
+            if new_people is not None:
+                self._check_people(new_people)
             for other in self.ledger.copies(self.dataset, self.registration)[:1]:
                 self._note(describe_copy(self.dataset, other), warn=copies == "warn")
         if not self.curator:
@@ -308,6 +329,7 @@ class Session:
             registration=self.registration,
             copies=copies,
         )
+        self._name_request()
         budget = Budget.of(self.plan)
         if not budget_state.spendable_units:
             registry.check_session(budget_state, self.plan, budget)
@@ -317,6 +339,31 @@ class Session:
                 f"dataset {self.dataset!r} has ε = {spell(budget_state.spendable)} left, and this "
                 f"session takes {spell(part)} of it"
             )
+
+    def _name_request(self) -> None:
+        """Name the request after what is asked, where asking it again is not new."""
+        if self._batch is not None:
+            self.request = name_request(self.ledger, self.dataset, self.plan, self._batch)
+
+    def _check_people(self, new_people: bool) -> None:
+        """A table like that of another dataset is about other people, or has its budget."""
+        others = self.ledger.lookalikes(self.dataset, self.registration)
+        if others and not new_people:
+            raise BudgetRefused(
+                describe_lookalike(self.dataset, others[0]),
+                field="dataset",
+                value=self.dataset,
+                hint=f"say --continues {others[0]} if people may be in both (next month, a "
+                "correction), or --new-people if nobody is",
+            )
+        if others:
+            said = dict.fromkeys(others, "other people, by the curator's word")
+            self.registration = replace(self.registration, apart_from=said)
+
+    def _is_registered(self) -> bool:
+        """Whether the dataset is registered with this very table already."""
+        registered = self.ledger.budget_state(self.dataset).registered
+        return registered is not None and registered.difference(self.registration) is None
 
     def _check_registered(self) -> None:
         """Someone who may not decide finds everything decided."""
@@ -398,3 +445,15 @@ def _read_request(request: object) -> str:
         accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)
+
+
+def name_request(ledger: Ledger, dataset: str, plan: Plan, batch: Mapping[str, Any]) -> str:
+    """The name of a batch under a plan of the table that a dataset is registered with. It is made
+    of what the history shows anyway, so that it says nothing more of the rows."""
+    registered = ledger.budget_state(dataset).registered
+    asked = {
+        "batch": dict(batch),
+        "plan": plan.to_dict(),
+        "table": None if registered is None else registered.entry(),
+    }
+    return encoding.digest_text(encoding.canonical_json(asked))[:32]

@@ -6,10 +6,17 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from whosin.calibration.plan import PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.curves.epsilon_meaning import Explanation, Reading, Sufficiency
 from whosin.errors import UnknownName
-from whosin.exact import exact_fraction, format_figures, format_percent, format_typed
+from whosin.exact import (
+    exact_fraction,
+    format_decimals,
+    format_figures,
+    format_percent,
+    format_typed,
+)
 from whosin.report.card import EXAMPLE_PRIOR, promised_rates
 from whosin.report.document import (
     Chart,
@@ -102,6 +109,23 @@ def describe_explanation(meaning: Explanation, verdict: Sufficiency | None = Non
             make_section("", picture, Theorems(theorems)),
         ),
     )
+
+
+def describe_accuracy(
+    query: PlannedQuery,
+    within: float,
+    noise: PlannedNoise,
+    meaning: Explanation,
+    verdict: Sufficiency | None = None,
+) -> Document:
+    """What answers this good cost, and what that means."""
+    cost = (
+        f"For {query.words()}: {noise.kind.capitalize()} noise of scale "
+        f"{format_decimals(noise.scale, 4, 'down')} is the most that leaves them so, and costs "
+        f"{spell_level(meaning)}."
+    )
+    first = make_section(f"95% of answers within ±{format_general(within)}", cost, level=2)
+    return Document("", (first, *describe_explanation(meaning, verdict).sections))
 
 
 def _posterior_table(meaning: Explanation) -> TextTable:

@@ -33,7 +33,7 @@ from whosin.report.numbers import format_count, format_epsilon, format_general
 from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
 if TYPE_CHECKING:
-    from whosin.release.inspection import InspectionFinding
+    from whosin.release.inspection import InspectionFinding, Preflight
 
 MAX_TERMINAL_ROWS = 30
 MAX_MEASURED_TABLES = 8
@@ -308,3 +308,30 @@ def describe_demo(
     )
     chapters = (replace(step, level=2) for step in steps)
     return Document(title, (*chapters, *answers, ledger))
+
+
+def describe_preflight(found: Preflight) -> list[str]:
+    """What the curator's look found, a sentence for each column or condition; not for others."""
+    lines = []
+    for each in found.columns:
+        parts = []
+        if each.empty:
+            parts.append(f"no row has the declared {_list_values(each.empty)}")
+        if each.undeclared:
+            share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows"
+            named = ", ".join(f"{value!r} ({format_count(count)})" for value, count in each.named)
+            parts.append(f"{share} have undeclared values{': ' if named else ''}{named}")
+        if parts:
+            lines.append(f"{each.column}: {'; '.join(parts)}")
+    return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def _list_values(values: Sequence[object]) -> str:
+    shown = ", ".join(map(repr, values[:5]))
+    return f"{shown} and {len(values) - 5} more" if len(values) > 5 else shown
+
+
+def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
+    """What a batch spends of its plan, in one sentence."""
+    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    return f"{len(estimates)} answers will spend {cost_words(total)} of {budget_words(plan)}."

@@ -8,9 +8,12 @@ the evidence could not have refuted the claim, whatever leaks, the claim is unde
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,19 +21,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.audit_subjects import (
-    Inputs,
     Subject,
-    TrainingOptions,
-    find_subject,
+    channel_subject,
     find_training,
+    plan_subject,
     read_flags,
     read_runs,
-    read_samples,
 )
 from whosin.app.cli.options import Draw, Json, print_json, progress_bar
-from whosin.app.cli.user_code import user_code
-from whosin.errors import InvalidInput
-from whosin.extras import require_extras
+from whosin.app.cli.user_code import load_object, user_code
+from whosin.errors import InvalidInput, invalid_value
 
 if TYPE_CHECKING:
     from whosin.audit import Audit, AuditBounds, CurveRun
@@ -145,7 +145,7 @@ def share_options(command: Callable[..., None]) -> Callable[..., None]:
     shared = signature(read_options, eval_str=True).parameters.values()
 
     def call(**given: Any) -> None:
-        require_extras("audit")
+        import_module("whosin.audit")  # says what is not installed, before anything is read
         chosen = {each.name: given.pop(each.name) for each in shared}
         command(**given, options=read_options(**chosen))
 
@@ -219,7 +219,8 @@ def audit_function(
     with user_code():
         subject = find_subject(target, entities, claim.plan)
         bounds = _attack_function(subject, inputs, read_samples(samples), options, terms)
-    exact = subject.exact_levels(bounds.with_, bounds.without)
+    both = bounds.with_, bounds.without
+    exact = None if subject.channel is None else subject.exact_levels(*both)
     _finish(bounds, subject.name, options, seed=seed, exact=exact)
 
 
@@ -241,6 +242,137 @@ def _attack_function(
             return room.two_worlds(subject.mechanism, *both, samples, options.confidence, **terms)
         pairs = inputs.list_pairs(subject, claim.plan)
         return room.search(subject.mechanism, pairs, samples, options.confidence, **terms)
+
+
+def find_subject(target: str | None, entities: int | None, plan: Plan | None) -> Subject:
+    """Read `module:function`, `path/file.py:function` or a channel file; or the noise of a plan."""
+    from whosin.mechanisms import Channel, Mechanism
+    from whosin.spaces import Subsets
+
+    if target is None:
+        assert plan is not None
+        return plan_subject(plan)
+    if target.endswith(".json"):
+        if entities is not None:
+            message = "a channel file says itself how many people there are"
+            hint = "leave out --entities"
+            raise InvalidInput(message, field="--entities", value=entities, hint=hint)
+        return channel_subject(Channel.load(target), target)
+    result = load_object(target)
+    if isinstance(result, Mechanism):
+        space = None if entities is None else Subsets(entities)
+        if space is None and not isinstance(result, Channel):
+            message = f"{target} is a mechanism of whosin"
+            hint = "say by --entities how many people there are"
+            raise InvalidInput(message, field="--entities", hint=hint)
+        return channel_subject(result.channel(space), target)
+    if entities is not None:
+        message = "--entities is for a mechanism of whosin, and this is a function"
+        raise InvalidInput(message, field="--entities", value=entities)
+    if not callable(result):
+        kind = type(result).__name__
+        message = f"{target} must be a function m(input, size, rng) or a mechanism, not {kind}"
+        raise InvalidInput(message, field="target", value=kind)
+    return Subject(result, target)
+
+
+def read_input(text: str, field: str) -> object:
+    """An input from the command line: a number, a list (as an array), a word, a literal."""
+    try:
+        read = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if text.isidentifier():
+            return text
+        accepted = "a number, a list such as [0, 1, 1], or a word"
+        raise invalid_value(field, accepted, repr(text)) from None
+    if isinstance(read, list) and read and all(isinstance(each, int | float) for each in read):
+        import numpy as np
+
+        return np.array(read)
+    return read
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which neighbouring inputs are tried, as options say it."""
+
+    with_: str | None = None
+    without: str | None = None
+    queries: int | None = None
+    relation: str | None = None
+    pairs: str | None = None
+
+    def check(self, known: bool) -> None:
+        """Refuse several ways to name inputs at once, and none unless the subject knows its own."""
+        if (self.with_ is None) != (self.without is None):
+            first = self.with_ is None
+            missing, other = ("--with", "--without") if first else ("--without", "--with")
+            message = f"{other} needs {missing}, the neighbouring input"
+            raise InvalidInput(message, field=missing)
+        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
+        if sum(given) > 1 or (sum(given) == 0 and not known):
+            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
+            hint = "give --with and --without, or --queries, or --pairs"
+            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
+        if self.queries is not None and self.queries < 1:
+            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
+        if self.relation is not None and self.queries is None:
+            message = "--relation is about vectors of queries"
+            raise InvalidInput(
+                message, field="--relation", value=self.relation, hint="add --queries"
+            )
+
+    def read_pair(self) -> tuple[object, object] | None:
+        """The two inputs, where they are given."""
+        import numpy as np
+
+        if self.with_ is None or self.without is None:
+            return None
+        with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
+        if np.array_equal(with_, without):  # type: ignore[arg-type]
+            raise InvalidInput("--with and --without are the same input", field="--without")
+        return with_, without
+
+    def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
+        """The pairs to search: by pattern, by the user's function, or the subject's own."""
+        from whosin import audit
+
+        if self.queries is not None:
+            known = "add-remove" if plan is None else plan.relation
+            relation = self.relation or known
+            if plan is not None and (relation, known) == ("replace", "add-remove"):
+                message = "the plan is about adding or removing a person"
+                hint = "leave out --relation"
+                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
+            return audit.neighbouring_vectors(self.queries, relation)
+        return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
+
+
+def read_samples(text: str) -> int:
+    """A whole number, also as 1e6 or 1,000,000."""
+    from whosin.audit.bounds import MIN_DRAWS
+    from whosin.exact import rational
+
+    plain = text.strip()
+    if re.fullmatch(r"\d{1,3}(?:([,_])\d{3})(?:\1\d{3})*", plain):
+        plain = plain.replace(",", "").replace("_", "")
+    number = rational(plain, "--samples")
+    if number.denominator != 1 or number < MIN_DRAWS:
+        accepted = f"a whole number of at least {MIN_DRAWS}, such as 100000, 100,000 or 1e5"
+        raise invalid_value("--samples", accepted, text)
+    return int(number)
+
+
+def _load_pairs(name: str) -> Any:
+    pairs = load_object(name)
+    if not callable(pairs):
+        return pairs
+    try:
+        return list(pairs())
+    except (Exception, SystemExit) as error:
+        message = f"{name} failed with {type(error).__name__}: {error}"
+        hint = "it must be a function without parameters that yields (with, without) pairs"
+        raise InvalidInput(message, field="--pairs", value=name, hint=hint) from error
 
 
 @app.command("samples")
@@ -371,7 +503,7 @@ def audit_training(
 
     options = replace(options, claim=options.claim.restate("add-remove"))
     with user_code(), progress_bar() as bar:
-        named, data, scoring = find_training(fit, TrainingOptions(rows, label, score))
+        named, data, scoring = find_training(fit, rows, label, score)
         task = bar.add_task("training", total=runs + shadows)
         bounds = room.training(
             named,

@@ -1,15 +1,12 @@
-"""What `whosin audit` attacks, as its arguments name it.
+"""What `whosin audit` attacks besides functions: channels, plans, trainings, files of scores.
 
-A function of the user's, a finite mechanism of ours (drawn row by row, and shown with its exact
-level), the noise of a plan, a training, or files of scores. Cells of files are private: no message
-quotes one.
+A finite mechanism of ours is drawn row by row, and shown with its exact level. Cells of files are
+private: no message quotes one.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.user_code import load_object, load_with_module
-from whosin.errors import InvalidInput, UnknownName, Unsupported, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported, at
 from whosin.extras import require_extras
 
 if TYPE_CHECKING:
@@ -45,15 +42,14 @@ class Subject:
     pairs: tuple[InputPair, ...] = ()
     channel: Channel | None = None
 
-    def exact_levels(self, with_: object, without: object) -> dict[str, float] | None:
+    def exact_levels(self, with_: object, without: object) -> dict[str, float]:
         """The exact ε of a mechanism of ours: of this pair, and over all neighbouring inputs."""
         import numpy as np
 
         from whosin.notions import DifferentialPrivacy
         from whosin.spaces import Records
 
-        if self.channel is None:
-            return None
+        assert self.channel is not None
         first, second = (
             self.channel.likelihoods[self.channel.index(world)] for world in (with_, without)
         )
@@ -65,43 +61,6 @@ class Subject:
             "pair": pair,
             "epsilon": float(DifferentialPrivacy(relation).measure(self.channel).value),
         }
-
-
-def find_subject(target: str | None, entities: int | None, plan: Plan | None) -> Subject:
-    """What is attacked: a function, a mechanism of ours, or the noise of a plan."""
-    if target is None:
-        assert plan is not None
-        return plan_subject(plan)
-    return load_subject(target, entities)
-
-
-def load_subject(target: str, entities: int | None) -> Subject:
-    """Read `module:function`, `path/file.py:function` or a channel file."""
-    from whosin.mechanisms import Channel, Mechanism
-    from whosin.spaces import Subsets
-
-    if target.endswith(".json"):
-        if entities is not None:
-            message = "a channel file says itself how many people there are"
-            hint = "leave out --entities"
-            raise InvalidInput(message, field="--entities", value=entities, hint=hint)
-        return channel_subject(Channel.load(target), target)
-    result = load_object(target)
-    if isinstance(result, Mechanism):
-        space = None if entities is None else Subsets(entities)
-        if space is None and not isinstance(result, Channel):
-            message = f"{target} is a mechanism of whosin"
-            hint = "say by --entities how many people there are"
-            raise InvalidInput(message, field="--entities", hint=hint)
-        return channel_subject(result.channel(space), target)
-    if entities is not None:
-        message = "--entities is for a mechanism of whosin, and this is a function"
-        raise InvalidInput(message, field="--entities", value=entities)
-    if not callable(result):
-        kind = type(result).__name__
-        message = f"{target} must be a function m(input, size, rng) or a mechanism, not {kind}"
-        raise InvalidInput(message, field="target", value=kind)
-    return Subject(result, target)
 
 
 def channel_subject(channel: Channel, name: str) -> Subject:
@@ -160,131 +119,23 @@ def plan_subject(plan: Plan) -> Subject:
     return Subject(draw, f"the plan's own noise (discrete {kind}, scale {scale:.4g})", (pair,))
 
 
-def read_input(text: str, field: str) -> object:
-    """An input from the command line: a number, a list (as an array), a word, a literal."""
-    try:
-        read = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        if text.isidentifier():
-            return text
-        accepted = "a number, a list such as [0, 1, 1], or a word"
-        raise invalid_value(field, accepted, repr(text)) from None
-    if isinstance(read, list) and read and all(isinstance(each, int | float) for each in read):
-        import numpy as np
-
-        return np.array(read)
-    return read
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Which neighbouring inputs are tried, as options say it."""
-
-    with_: str | None = None
-    without: str | None = None
-    queries: int | None = None
-    relation: str | None = None
-    pairs: str | None = None
-
-    def check(self, known: bool) -> None:
-        """Refuse several ways to name inputs at once, and none unless the subject knows its own."""
-        if (self.with_ is None) != (self.without is None):
-            first = self.with_ is None
-            missing, other = ("--with", "--without") if first else ("--without", "--with")
-            message = f"{other} needs {missing}, the neighbouring input"
-            raise InvalidInput(message, field=missing)
-        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
-        if sum(given) > 1 or (sum(given) == 0 and not known):
-            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
-            hint = "give --with and --without, or --queries, or --pairs"
-            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
-        if self.queries is not None and self.queries < 1:
-            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
-        if self.relation is not None and self.queries is None:
-            message = "--relation is about vectors of queries"
-            raise InvalidInput(
-                message, field="--relation", value=self.relation, hint="add --queries"
-            )
-
-    def read_pair(self) -> tuple[object, object] | None:
-        """The two inputs, where they are given."""
-        import numpy as np
-
-        if self.with_ is None or self.without is None:
-            return None
-        with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
-        if np.array_equal(with_, without):  # type: ignore[arg-type]
-            raise InvalidInput("--with and --without are the same input", field="--without")
-        return with_, without
-
-    def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
-        """The pairs to search: by pattern, by the user's function, or the subject's own."""
-        from whosin import audit
-
-        if self.queries is not None:
-            known = "add-remove" if plan is None else plan.relation
-            relation = self.relation or known
-            if plan is not None and (relation, known) == ("replace", "add-remove"):
-                message = "the plan is about adding or removing a person"
-                hint = "leave out --relation"
-                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
-            return audit.neighbouring_vectors(self.queries, relation)
-        return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
-
-
-def read_samples(text: str) -> int:
-    """A whole number, also as 1e6 or 1,000,000."""
-    from whosin.audit.sampling import MIN_DRAWS
-    from whosin.exact import rational
-
-    plain = text.strip()
-    if re.fullmatch(r"\d{1,3}(?:([,_])\d{3})(?:\1\d{3})*", plain):
-        plain = plain.replace(",", "").replace("_", "")
-    number = rational(plain, "--samples")
-    if number.denominator != 1 or number < MIN_DRAWS:
-        accepted = f"a whole number of at least {MIN_DRAWS}, such as 100000, 100,000 or 1e5"
-        raise invalid_value("--samples", accepted, text)
-    return int(number)
-
-
-def _load_pairs(name: str) -> Any:
-    pairs = load_object(name)
-    if not callable(pairs):
-        return pairs
-    try:
-        return list(pairs())
-    except (Exception, SystemExit) as error:
-        message = f"{name} failed with {type(error).__name__}: {error}"
-        hint = "it must be a function without parameters that yields (with, without) pairs"
-        raise InvalidInput(message, field="--pairs", value=name, hint=hint) from error
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Where rows and scores of a training come from; None where an option was left out."""
-
-    rows: str | None = None
-    label: str | None = None
-    score: str | None = None
-
-
-def find_training(fit: str, options: TrainingOptions) -> tuple[Any, Any, Any]:
+def find_training(
+    fit: str, rows: str | None, label: str | None, score: str | None
+) -> tuple[Any, Any, Any]:
     """The fit, its rows, and the score where there is one: named, or of the module of the fit."""
     named, module = load_with_module(fit)
-    score = getattr(module, "score", None)
-    if options.score is not None:
-        score = load_object(options.score)
-    return named, _load_rows(options, module), score
+    scoring = getattr(module, "score", None) if score is None else load_object(score)
+    return named, _load_rows(rows, label, module), scoring
 
 
-def _load_rows(options: TrainingOptions, module: ModuleType) -> Any:
-    if options.rows is not None and options.rows.endswith(".csv"):
-        return _load_table(Path(options.rows), options.label)
-    if options.label is not None:
+def _load_rows(named: str | None, label: str | None, module: ModuleType) -> Any:
+    if named is not None and named.endswith(".csv"):
+        return _load_table(Path(named), label)
+    if label is not None:
         message = "--label is for rows from a CSV file"
-        raise InvalidInput(message, field="--label", value=options.label, hint="add --rows x.csv")
-    if options.rows is not None:
-        rows = load_object(options.rows)
+        raise InvalidInput(message, field="--label", value=label, hint="add --rows x.csv")
+    if named is not None:
+        rows = load_object(named)
     elif hasattr(module, "rows"):
         rows = module.rows
     else:

@@ -22,14 +22,20 @@ if TYPE_CHECKING:
     from whosin.curves.epsilon_meaning import Sufficiency
 
 
+DEFAULT_DELTA = "1e-6"
+MAX_EXPLAINED_RHO = 1_000
 MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
-@add_options("target", without=("epsilon", "delta"))
+@add_options("target", without=("epsilon", "delta", "rho"))
 def explain(
     target: Mapping[str, Any],
     epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(help="Or ρ of zCDP, at δ = 1e-6 by default; with -m the target of that name."),
+    ] = None,
     from_: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +74,7 @@ def explain(
     save: Draw = None,
     json: Json = False,
 ) -> None:
-    """Say in beliefs what an ε allows: for each prior the largest posterior, by adversary.
+    """Say in beliefs what an ε or a ρ allows: for each prior the largest posterior, by adversary.
 
     --from reads the ε out of an object of OpenDP, dp-accounting, Opacus, JAX-Privacy, Tumult
     Analytics, PipelineDP, SmartNoise SQL or riskcal; a function without arguments is called.
@@ -77,7 +83,7 @@ def explain(
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
     from whosin.curves.epsilon_meaning import explain_epsilon
-    from whosin.exact import number_range
+    from whosin.exact import number_range, rational
     from whosin.report import charts, explanation
     from whosin.report.explanation import explanation_chart
 
@@ -86,29 +92,28 @@ def explain(
     if for_ is not None:
         explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
-    sources = {"--from": from_, "--multiplier": multiplier, "--epsilon": epsilon}
-    given = [option for option, value in sources.items() if value is not None]
-    if not given:
-        hint = "give --epsilon, --multiplier or --from"
-        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
-    for option in given[1:]:
-        refuse_options({option: sources[option]}, given[0])
-    if multiplier is None:
-        refuse_options({"--sample-rate": sample_rate, "--steps": steps}, given[0])
-    if epsilon is None:
-        refuse_options({"--relation": relation}, given[0])
-    if from_ is None:
-        refuse_options({"--max-rows": None if max_rows == 1 else max_rows}, given[0])
+    if rho is not None and "candidates" in target:
+        target, rho = {**target, "rho": rho}, None
+    sources = {"--from": from_, "--multiplier": multiplier, "--rho": rho, "--epsilon": epsilon}
+    only_with = {
+        "--sample-rate": (sample_rate, ("--multiplier",)),
+        "--steps": (steps, ("--multiplier",)),
+        "--relation": (relation, ("--epsilon", "--rho")),
+        "--max-rows": (None if max_rows == 1 else max_rows, ("--from",)),
+    }
+    _check_source(sources, only_with)
     if from_ is not None:
         source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
     elif multiplier is not None:
         source = _explain_process(multiplier, delta, noise, sample_rate, steps)
+    elif rho is not None:
+        source = explain_zcdp(rational(rho, "--rho"), delta, relation)
     else:
         source = _explain_epsilon(epsilon, delta, relation)
     explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
-    verdict = _held_against(target, prior, source) if target else None
+    verdict = check_target(target, prior, source) if target else None
     _debit_ledger(source.stated, ledger, dataset, title)
-    data = explained.to_dict()
+    data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
     data |= {} if verdict is None else {"target": explanation.verdict_data(verdict)}
     data |= (
@@ -124,8 +129,23 @@ def explain(
         charts.save_chart(explanation_chart(explained, verdict, band), save)
 
 
+def _check_source(
+    sources: Mapping[str, object], only_with: Mapping[str, tuple[object, tuple[str, ...]]]
+) -> None:
+    """One thing is explained, and options that belong to another one are refused."""
+    given = [option for option, value in sources.items() if value is not None]
+    if not given:
+        hint = "give --epsilon, --rho, --multiplier or --from"
+        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
+    for option in given[1:]:
+        refuse_options({option: sources[option]}, given[0])
+    for option, (value, owners) in only_with.items():
+        if given[0] not in owners:
+            refuse_options({option: value}, given[0])
+
+
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """What is explained: (ε, δ), which tool says so, and what is known beyond the two numbers."""
 
     epsilon: Fraction
@@ -133,18 +153,32 @@ class _Source:
     relation: str
     stated: Guarantee | None = None
     curve: TradeOff | None = None
+    rho: Fraction = Fraction(0)
 
 
-def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> _Source:
+def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> Source:
     from whosin.exact import rational
 
     level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-    return _Source(level, failing, relation or "add-remove")
+    return Source(level, failing, relation or "add-remove")
+
+
+def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> Source:
+    """zCDP at a δ: the least ε that is proved for it, and what tests reach by its ε at other δ."""
+    from whosin.bridges import Guarantee, read_curve
+    from whosin.exact import rational, read_ranged
+
+    if not 0 < rho <= MAX_EXPLAINED_RHO:
+        raise invalid_value("--rho", f"above 0 and at most {MAX_EXPLAINED_RHO}", float(rho))
+    failing = read_ranged(delta or DEFAULT_DELTA, "--delta", "strictly between 0 and 1")
+    stated = Guarantee("zCDP", "", math.inf, Fraction(0), relation or "add-remove", rho, "ρ")
+    numbers = rational(stated.at(failing).epsilon), failing, stated.relation
+    return Source(*numbers, curve=read_curve(stated), rho=rho)
 
 
 def _explain_process(
     multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
-) -> _Source:
+) -> Source:
     """Noise in several steps: ε in both directions, and what tests reach."""
     from whosin.app.cli.plan import read_process
     from whosin.calibration.accounting import MIN_MULTIPLIER
@@ -173,10 +207,10 @@ def _explain_process(
             value=delta,
             hint="choose a larger one",
         )
-    return _Source(Fraction(level), failing, "add-remove", None, curves[0])
+    return Source(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> _Source:
+def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> Source:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
     from whosin.app.cli.user_code import load_object, user_code
     from whosin.bridges import read, read_curve
@@ -196,7 +230,7 @@ def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: 
             hint="choose one, for example --delta 1e-6",
         )
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
-    return _Source(*numbers, guarantee, known)
+    return Source(*numbers, guarantee, known)
 
 
 def _call_function(function: Any) -> Any:
@@ -224,7 +258,7 @@ def _is_needed(parameter: Parameter) -> bool:
     return parameter.default is Parameter.empty and not several
 
 
-def _held_against(words: Mapping[str, Any], prior: str | None, source: _Source) -> Sufficiency:
+def check_target(words: Mapping[str, Any], prior: str | None, source: Source) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.curves.epsilon_meaning import check_sufficiency

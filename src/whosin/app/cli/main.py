@@ -115,6 +115,7 @@ COMMANDS = {
     "distortion": "distortion:distortion",
     "release": "release:release",
     "sql": "release:sql",
+    "draft": "release:draft",
     "inspect": "release:inspect",
     "rules": "rules:app",
     "ledger": "ledger:app",

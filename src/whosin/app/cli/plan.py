@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,8 +22,10 @@ from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError, invalid_value
 
 if TYPE_CHECKING:
-    from whosin.calibration import Process, Target
+    from whosin.calibration import PlannedQuery, Process, Target
     from whosin.families import Family
+
+MAX_WITHIN = 10**12
 
 
 @add_options("target", "adversary")
@@ -50,13 +53,18 @@ def plan(
     chain: Annotated[
         Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
     ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Accuracy first: 95% of answers within ± this; get ε.")
+    ] = None,
     save: Draw = None,
     json: Json = False,
 ) -> None:
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
-    With --sample-rate and --steps it plans the noise multiplier of DP-SGD; with --chain the noise
-    of a query over rows that depend on each other.
+    With --within it is the other way round: the least ε for answers that good, what anyone may then
+    believe, and with a target whether that keeps it. With --sample-rate and --steps it plans the
+    noise multiplier of DP-SGD; with --chain the noise of a query over rows that depend on each
+    other.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
@@ -64,6 +72,18 @@ def plan(
 
     if save is not None:
         charts.check_path(save)
+    asked = PlannedQuery(
+        query or "count",
+        rational(lower, "--lower"),
+        rational(upper, "--upper"),
+        max_rows_per_group,
+        max_groups,
+    )
+    if within is not None:
+        unused = {"--chain": chain, "--steps": steps, "--sample-rate": sample_rate, "--save": save}
+        refuse_options(unused, "--within")
+        _plan_accuracy(asked, rational(within, "--within"), target, adversary, json=json)
+        return
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     people = adversary.get("people")
@@ -72,15 +92,6 @@ def plan(
         refuse_options(unused | {"--sample-rate": sample_rate}, "--chain")
         _plan_chain(wanted, family, chain, query, save, json=json)
         return
-    if max_groups < 1:
-        raise invalid_value("--max-groups", "at least 1", max_groups)
-    asked = PlannedQuery(
-        query or "count",
-        rational(lower, "--lower"),
-        rational(upper, "--upper"),
-        max_rows_per_group,
-        max_groups,
-    )
     failing = rational(target.get("delta", 0), "--delta")
     if people is not None and people < 1:
         raise invalid_value("--people", "at least 1", people)
@@ -107,6 +118,51 @@ def plan(
     if save is not None:
         title = f"Whoever is looking {planned.target.words()}"
         charts.save_chart(card.plan_charts(planned, title)[0].draw(), save)
+
+
+def _plan_accuracy(
+    query: PlannedQuery,
+    within: Fraction,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    *,
+    json: bool,
+) -> None:
+    """The least ε, or ρ with a δ, for which 95% of answers are this good (F33)."""
+    from whosin.app.cli.explain import Source, check_target, explain_zcdp
+    from whosin.calibration import PlannedNoise
+    from whosin.curves.epsilon_meaning import explain_epsilon
+    from whosin.exact import number_range, round_up
+    from whosin.report.explanation import describe_accuracy, verdict_data
+
+    if not 0 <= within <= MAX_WITHIN:
+        raise invalid_value("--within", f"from 0 to {MAX_WITHIN:,}", float(within))
+    relation = "replace" if adversary.get("size-known") else "add-remove"
+    delta, prior = target.get("delta"), adversary.get("prior")
+    noise = query.widest_noise(within, "laplace" if delta is None else "gaussian")
+    if not noise.width:
+        raise InvalidInput(
+            f"95% of answers cannot be within ±{float(within):g}: there is no noise that small",
+            field="--within",
+            value=float(within),
+            hint="allow more",
+        )
+    if delta is None:
+        cost = noise.cost(query.l1_sensitivity(relation))
+        source = Source(Fraction(round_up(cost)), Fraction(0), relation)
+    else:
+        cost = noise.cost(query.squared_l2_sensitivity(relation))
+        source = explain_zcdp(cost, delta, relation)
+    band = number_range(prior, "--prior") if prior is not None else None
+    explained = explain_epsilon(source.epsilon, source.delta, relation, band, source.curve)
+    words = {word: value for word, value in target.items() if word != "delta"}
+    verdict = check_target(words, prior, source) if words else None
+    planned = PlannedNoise(noise.kind, noise.spread, noise.mean_error, float(within))
+    data = {**explained.to_dict(), "within": float(within), "confidence": 0.95}
+    data |= {"query": query.kind, "noise": asdict(planned)}
+    data |= {} if delta is None else {"rho": round_up(cost)}
+    data |= {} if verdict is None else {"target": verdict_data(verdict)}
+    print_result(json, data, describe_accuracy, query, float(within), planned, explained, verdict)
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

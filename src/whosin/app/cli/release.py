@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,14 @@ from whosin.app.cli.options import (
     print_warning,
     progress_bar,
 )
-from whosin.errors import EmptyLedger, Interrupted, InvalidInput
+from whosin.errors import (
+    BudgetRefused,
+    EmptyLedger,
+    Interrupted,
+    InvalidInput,
+    ScanFailed,
+    WhosinError,
+)
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -43,6 +51,23 @@ Continued = Annotated[
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
 ]
+Continues = Annotated[
+    str | None,
+    typer.Option(
+        "--continues",
+        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
+    ),
+]
+NewPeople = Annotated[
+    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
+]
+NoPreflight = Annotated[
+    bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write a report for people: out.html.")
 ]
@@ -57,14 +82,20 @@ def release(
     ledger: OtherLedger = None,
     request: Continued = None,
     amend: Amend = False,
+    continues: Continues = None,
+    new_people: NewPeople = False,
+    again: Again = False,
+    no_preflight: NoPreflight = False,
+    yes: Yes = False,
     report: ReportFile = None,
     save: Save = None,
     json: Json = False,
 ) -> None:
     """Release the answers of a scenario: whom it protects from whom, the table, the questions.
 
-    Everything is checked before a row is read. With several answers, --save x.csv writes one file
-    for each.
+    Before it pays it looks at the rows, for the curator alone: a declared category that no row has,
+    a column that is mostly undeclared or a condition that is never true stops it. With several
+    answers, --save x.csv writes one file for each.
     """
     from whosin.release.scenario import load_scenario
 
@@ -73,7 +104,11 @@ def release(
     if dry_run:
         show_estimate(loaded, ledger, json)
     else:
-        show_answers(loaded, ledger, request, amend, report, save, json)
+        if continues is not None:
+            loaded, amend = replace(loaded, dataset=continues), True
+        choices = SessionChoices(request, amend, again, new_people)
+        look = Preparation(not no_preflight, not yes and not json)
+        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
@@ -107,28 +142,55 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     print_result(json, data, releases.describe_estimates, title, plan, estimates, left)
 
 
+@dataclass(frozen=True)
+class SessionChoices:
+    """What the curator says of a session: see `Session`."""
+
+    request: str | None = None
+    amend: bool = False
+    again: bool = False
+    new_people: bool = False
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What happens before anything is paid: a look at the rows, a question at a terminal."""
+
+    preflight: bool
+    ask: bool
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the answers go."""
+
+    report: Path | None
+    save: Path | None
+    json: bool
+
+
 def show_answers(
     loaded: Scenario,
     ledger: str | None,
-    request: str | None,
-    amend: bool,
-    report: Path | None,
-    save: Path | None,
-    json: bool,
+    choices: SessionChoices,
+    look: Preparation,
+    outputs: Outputs,
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
     from whosin.report.terminal import print_document
 
-    title, plan = loaded.title, loaded.plan
-    answered = _run_release(loaded, ledger, request, amend=amend, quiet=json)
+    title, plan, json = loaded.title, loaded.plan, outputs.json
+    if choices.request is None and (choices.again or not loaded.was_asked(ledger)):
+        prepare_release(loaded, look)
+    answered = _run_release(loaded, ledger, choices, quiet=json)
     with _naming(answered.request):
-        if save is not None:
-            table_views.save_answers(answered, save)
-        if report is not None:
+        if outputs.save is not None:
+            table_views.save_answers(answered, outputs.save)
+        if outputs.report is not None:
             from whosin.report import html
 
-            html.save_report(title, plan, answered, report)
+            html.save_report(title, plan, answered, outputs.report)
         if json:
             print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
         else:
@@ -171,7 +233,7 @@ def _budget_left(ledger: str, scenario: Scenario) -> float | None:
 
 
 def _run_release(
-    scenario: Scenario, ledger: str | None, request: str | None, *, amend: bool, quiet: bool
+    scenario: Scenario, ledger: str | None, choices: SessionChoices, *, quiet: bool
 ) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -186,8 +248,8 @@ def _run_release(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
-                session = scenario.open_session(ledger, request, amend=amend)
-            if request is not None and not session.continues:
+                session = scenario.open_session(ledger, **vars(choices))
+            if choices.request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
             with session:
@@ -197,6 +259,58 @@ def _run_release(
     for note in session.notes:
         print_warning(note)
     return answered
+
+
+def draft(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file, a folder, or database::table.")
+    ],
+    privacy_unit: Annotated[
+        str | None, typer.Option(help='The column that says whose row it is; "row" for each row.')
+    ] = None,
+    dictionary: Annotated[
+        Path | None, typer.Option(help="A data dictionary (CSV): column, values, lower, upper, …")
+    ] = None,
+    from_rows: Annotated[
+        bool, typer.Option("--from-rows", help="Declare what the rows hold, marked as looked up.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the scenario there: visits.toml.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draft a scenario for a table: its columns, what to declare and to decide, and questions.
+
+    It is for the curator: the kinds of columns in text files are guessed from their first rows.
+    """
+    from whosin.plain_files import write_file
+    from whosin.release.draft import draft_scenario
+
+    shown = relative_source(source, save.parent) if save is not None else None
+    text = draft_scenario(source, privacy_unit, dictionary, from_rows=from_rows, shown=shown)
+    if save is None:
+        if json:
+            print_json({"scenario": text})
+        else:
+            print(text)
+        return
+    if save.exists():
+        raise InvalidInput(
+            f"{save.name} is there already", field="save", value=save.name, hint="name another file"
+        )
+    write_file(save, text + "\n", "save")
+    if json:
+        print_json({"saved": str(save), "scenario": text})
+    else:
+        print(f"{save}: decide and fill in what it says, then whosin release {save} --dry-run")
+
+
+def relative_source(source: str, folder: Path) -> str:
+    """A source as a scenario in a folder names it: paths in a scenario are relative to its file."""
+    if "://" in source or source.startswith("::"):
+        return source
+    path, separator, table = source.partition("::")
+    return os.path.relpath(path, folder) + separator + table
 
 
 def inspect(scenario: ScenarioFile, json: Json = False) -> None:
@@ -229,6 +343,9 @@ def sql(
     amend: Amend = False,
     report: ReportFile = None,
     save: Save = None,
+    again: Again = False,
+    no_preflight: NoPreflight = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Ask a scenario's table in SQL: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
@@ -250,7 +367,47 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
-        show_answers(loaded, ledger, request, amend, report, save, json)
+        choices = SessionChoices(request, amend, again)
+        look = Preparation(not no_preflight, not yes and not json)
+        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
+
+
+def prepare_release(scenario: Scenario, look: Preparation) -> None:
+    """Look at the rows, and ask the person at a terminal once more, before anything is paid.
+
+    Raises:
+        BudgetRefused: the look found what would make answers worthless, or the person said no.
+    """
+    from whosin.report.releases import describe_costs, describe_preflight
+
+    table = scenario.open_table()
+    if look.preflight:
+        from whosin.release.inspection import run_preflight
+
+        conditions = [query.where for query in scenario.queries if query.where is not None]
+        policies = scenario.contribution_policies(table)
+        try:
+            found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+        except (WhosinError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # of an engine, which may name rows
+            raise ScanFailed(
+                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
+                "was spent",
+                hint="see whether other programs can read the table",
+            ) from None
+        for line in describe_preflight(found):
+            print_warning(line)
+        if found.stops:
+            raise BudgetRefused(
+                "the release was stopped before anything was spent",
+                field="domains",
+                hint="correct the scenario, or add --no-preflight if it is as it should be",
+            )
+    if look.ask and sys.stdin.isatty():
+        print(describe_costs(scenario.plan, scenario.estimate_cost(table)), file=sys.stderr)
+        if not typer.confirm("Spend this for good?", err=True):
+            raise BudgetRefused("nothing was spent, as you said")
 
 
 def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:

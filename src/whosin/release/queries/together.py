@@ -107,7 +107,7 @@ class JointMeasurement(Query):
         outside = outside_values(cells.columns, cells.domains)
         return ContributionPolicy(table.privacy_unit, rows, **outside, by_row=table.by_row)
 
-    def counted_of(self, table: Table, member: Query) -> ContributionPolicy:
+    def member_policy(self, table: Table, member: Query) -> ContributionPolicy:
         """What counts in the answer of one member: the rows that were chosen for all."""
         return replace(
             member.contribution_policy(table),
@@ -115,7 +115,7 @@ class JointMeasurement(Query):
         )
 
     def describe_question(self, table: Table) -> dict[str, Any]:
-        counted = [self.counted_of(table, each).to_dict() for each in self.members]
+        counted = [self.member_policy(table, each).to_dict() for each in self.members]
         return self.question() | {COUNTED_NOTION: counted}
 
     def question(self) -> dict[str, Any]:
@@ -173,7 +173,9 @@ class JointMeasurement(Query):
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
             error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
-            asked = member.question() | {COUNTED_NOTION: self.counted_of(table, member).to_dict()}
+            asked = member.question() | {
+                COUNTED_NOTION: self.member_policy(table, member).to_dict()
+            }
             spend = Spend(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
             expected = error * sqrt(2 / pi)

@@ -1,21 +1,305 @@
-"""Events to count: how they are chosen, what their counts show, and the bounds of an audit."""
+"""Search for events: which distinguishers are tried, and which of their events are counted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from whosin import beliefs
-from whosin.audit.confidence import RatioTest, log_interval_ratio, log_ratio_bound
-from whosin.audit.distinguisher_search import FEW_OUTPUTS, DistinguisherScores
-from whosin.audit.distinguishers import Distinguisher
-from whosin.audit.outputs import Outputs, count_draws, read_outputs
-from whosin.audit.sampling import read_epsilon
-from whosin.exact import Array, exact_fraction, exp_up, probability, round_up
+from whosin.audit import classifiers
+from whosin.audit.bounds import RARE_SHARE, log_interval_ratio
+from whosin.audit.classifiers import (
+    HalfTables,
+    LearntClassifier,
+    OutputColumns,
+    is_among_the_best,
+)
+from whosin.audit.distinguishers import (
+    BIN_COUNT,
+    ByBin,
+    ByBits,
+    ByCell,
+    ByFrequency,
+    ByTellingPart,
+    ByToken,
+    ByValue,
+    Distinguisher,
+    TokenCounts,
+    has_bits,
+)
+from whosin.audit.sampling import (
+    FORMS,
+    NUMBERS,
+    VECTORS,
+    Outputs,
+    align_kinds,
+    count_draws,
+    join_outputs,
+    one_thread,
+    read_outputs,
+)
+from whosin.exact import Array
+
+# What is tried on the outputs of a search: orderings, with scores for draws they have not seen.
+# Everything here happens on samples that are not counted afterwards. `STRATEGIES` are the kinds of
+# orderings, the plainest first: each says by itself to which outputs it applies. What is cheap to
+# learn is learnt three times: each half of the samples judges what the other half learnt, and both
+# together order the outputs of the final event. Places are chosen on the first half alone, and
+# single places and the bits of floats at many places are judged by the second.
+
+
+FEW_OUTPUTS = 64
+"""Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
+SENTINEL, OFTEN = 0.0005, 10
+"""An output in this share of all draws, and so often, is one by itself among floats of which hardly
+any comes again."""
+Pair = tuple[Outputs, Outputs]
+"""Outputs with and without."""
+ORDER_SIGNS = (1, -1)
+"""For "with", and for "without"."""
+Learn = Callable[[Outputs, Outputs], Distinguisher]
+
+
+@dataclass(frozen=True)
+class DistinguisherScores:
+    """An ordering with scores that it gave to draws it was not learnt on, on both inputs.
+
+    `matched` are the scores by which a share of the draws is turned into a threshold: of the final
+    ordering, where the distinguisher's own scores came from orderings learnt on one half each.
+    `smooth` orderings put draws in the tail for a reason, not by chance. Without `float_bits`
+    outputs are ordered apart from these.
+    """
+
+    ordering: Distinguisher
+    with_scores: Array
+    without_scores: Array
+    matched: Array | None = None
+    smooth: bool = False
+    float_bits: bool = True
+
+    @cached_property
+    def sorted_scores(self) -> tuple[Array, Array]:
+        """Return the scores with and without the person, each sorted."""
+        return np.sort(self.with_scores), np.sort(self.without_scores)
+
+    @cached_property
+    def levels(self) -> Array:
+        """The different scores of both inputs, the least first."""
+        levels = np.concatenate(self.sorted_scores)
+        levels.sort(kind="stable")  # which merges what is sorted already
+        return np.asarray(levels[np.append(True, levels[1:] != levels[:-1])])
+
+
+@dataclass(frozen=True)
+class SampleHalves:
+    """Two halves of the search's samples, all outputs of one kind."""
+
+    first: Pair
+    second: Pair
+    float_bits: bool = True
+
+    @classmethod
+    def of(cls, first: Pair, second: Pair, *, float_bits: bool = True) -> SampleHalves:
+        """The halves, as one kind; apart from the bits of floats, where these do not count."""
+        given = [*first, *second]
+        parts = align_kinds(given if float_bits else [each.without_float_bits() for each in given])
+        if parts[0].kind == FORMS:
+            for part in parts:
+                _ = part.descriptions  # once, for all that follows
+        return cls((parts[0], parts[1]), (parts[2], parts[3]), float_bits)
+
+    @cached_property
+    def both(self) -> Pair:
+        """Return the two halves as one sample of each input."""
+        return join_outputs([self.first[0], self.second[0]]), join_outputs(
+            [self.first[1], self.second[1]]
+        )
+
+    @property
+    def kind(self) -> str:
+        return self.first[0].kind
+
+    @cached_property
+    def distinct(self) -> int:
+        """How many different outputs there are."""
+        return distinct_outputs(self.both)
+
+    @cached_property
+    def comes_again(self) -> bool:
+        """Whether whole outputs are worth counting: most come again, or one does so often."""
+        draws = len(self.both[0]) + len(self.both[1])
+        if self.kind == FORMS or self.distinct <= draws / 2:
+            return True
+        return self.distinct < draws and most_repeats(self.both) >= max(OFTEN, SENTINEL * draws)
+
+    @cached_property
+    def columns(self) -> OutputColumns:
+        """The parts of outputs that differ most in the first half."""
+        return OutputColumns.of(*self.first)
+
+    @property
+    def pairs(self) -> tuple[Pair, Pair, Pair]:
+        """Each half, and both together."""
+        return self.first, self.second, self.both
+
+    def cross_learn(self, learn: Learn) -> DistinguisherScores:
+        """Each half judged by what the other half learnt."""
+        return self.cross_score(*(learn(*pair) for pair in self.pairs))
+
+    def cross_learn_signs(
+        self, learn: Callable[[Outputs, Outputs], ByTellingPart]
+    ) -> Iterator[DistinguisherScores]:
+        """The same for what speaks for "with", and for what speaks for "without"."""
+        learnt = [learn(*pair) for pair in self.pairs]
+        for sign in ORDER_SIGNS:
+            yield self.cross_score(*(replace(each, sign=sign) for each in learnt))
+
+    def cross_score(
+        self, one: Distinguisher, two: Distinguisher, final: Distinguisher
+    ) -> DistinguisherScores:
+        """Each half judged by the ordering of the other one."""
+        scores = [
+            np.concatenate([one.score(self.second[side]), two.score(self.first[side])])
+            for side in (0, 1)
+        ]
+        matched = np.concatenate([final.score(each) for each in self.both])
+        return DistinguisherScores(final, scores[0], scores[1], matched)
+
+    def score_second_half(
+        self, ordering: Distinguisher, *, smooth: bool = False
+    ) -> DistinguisherScores:
+        """The second half judged by what the first half learnt."""
+        scores = ordering.score(self.second[0]), ordering.score(self.second[1])
+        return DistinguisherScores(ordering, *scores, smooth=smooth)
+
+
+def most_repeats(both: Pair) -> int:
+    """How often the commonest output is there, on both inputs together."""
+    keys = np.sort(np.concatenate([each.keys() for each in both]))
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return int(np.diff(np.append(starts, len(keys))).max())
+
+
+def distinct_outputs(both: Pair) -> int:
+    """How many different outputs there are on both inputs."""
+    if both[0].kind == FORMS:
+        return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
+    return len(np.unique(np.concatenate([each.keys() for each in both])))
+
+
+def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """Numbers as they are; the least first, too, where a table of counts would be long."""
+    if halves.kind == NUMBERS and halves.distinct > 2:
+        for sign in ORDER_SIGNS if halves.distinct > FEW_OUTPUTS else ORDER_SIGNS[:1]:
+            value = ByValue(sign=sign)
+            one, two = (value.score(each) for each in halves.both)
+            yield DistinguisherScores(value, one, two, smooth=True)
+
+
+def try_frequencies(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """Whole outputs that come again."""
+    if halves.comes_again:
+        yield halves.cross_learn(ByFrequency.learn)
+
+
+def try_bins(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """Try numbers by the bin that they are in."""
+    if halves.kind == NUMBERS and halves.distinct > BIN_COUNT:
+        yield halves.cross_learn(ByBin.learn)
+
+
+def _has_parts(halves: SampleHalves) -> bool:
+    return halves.kind != NUMBERS and (halves.distinct > FEW_OUTPUTS or not halves.comes_again)
+
+
+def try_tokens(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """What an output contains or lacks."""
+    if _has_parts(halves) and halves.kind == FORMS:
+        counted = [TokenCounts.of(*pair) for pair in halves.pairs]
+        for sign in ORDER_SIGNS:
+            yield halves.cross_score(*(ByToken.learn(each, sign) for each in counted))
+    elif _has_parts(halves):
+        yield from halves.cross_learn_signs(ByCell.learn)
+
+
+def try_parts(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """The number that differs most; where a column of vectors does so in both halves, both judge
+    it."""
+    if _has_parts(halves) and halves.columns.places:
+        of, columns = halves.first[0], halves.columns
+        agreed = of.kind == VECTORS and is_among_the_best(columns.places[0], *halves.second)
+        for sign in ORDER_SIGNS:
+            part = ByValue(of.kind, of.width, sign, columns.places[0], columns.medians[0])
+            if agreed:
+                one, two = (part.score(each) for each in halves.both)
+                yield DistinguisherScores(part, one, two, smooth=True)
+            else:
+                yield halves.score_second_half(part, smooth=True)
+
+
+def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """What classifiers learn from all parts together, the small net only where it tells more."""
+    if halves.kind != NUMBERS and halves.distinct > FEW_OUTPUTS and halves.columns.count:
+        cut = len(halves.first[0]), len(halves.first[1])
+        tables = HalfTables.of(*halves.both, halves.columns)
+        halved = tables.split(cut)
+        second = []
+        for learn in classifiers.CLASSIFIER_LEARNERS:
+            learnt = learn(*halved)
+            if learnt is not None:
+                scored = _cross_classify(learnt, tables, cut)
+                second.append((scored.with_scores[cut[0] :], scored.without_scores[cut[1] :]))
+                yield scored
+        if classifiers.net_pays(*halved, second):
+            yield _cross_classify(classifiers.learn_net(*halved), tables, cut)
+
+
+def _cross_classify(
+    learnt: LearntClassifier, tables: HalfTables, cut: tuple[int, int]
+) -> DistinguisherScores:
+    """Each half judged by what the other half taught a classifier."""
+    (one, all_one), (two, all_two) = (
+        learnt.cross_scores(table, here, tables.columns.count)
+        for table, here in zip(tables.matrices, cut, strict=True)
+    )
+    matched = np.concatenate([all_one, all_two])
+    return DistinguisherScores(learnt.ordering(tables), one, two, matched, smooth=True)
+
+
+def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
+    """The bits of numbers."""
+    if halves.distinct > FEW_OUTPUTS and has_bits(halves.both[0], floats=halves.float_bits):
+        if halves.kind == NUMBERS:
+            yield from halves.cross_learn_signs(ByBits.learn)
+        else:  # judged by as many draws as other parts are
+            once = ByBits.learn(*halves.first)
+            for sign in ORDER_SIGNS:
+                yield halves.score_second_half(replace(once, sign=sign))
+
+
+STRATEGIES = [
+    try_values,
+    try_frequencies,
+    try_bins,
+    try_tokens,
+    try_parts,
+    try_classifiers,
+    try_float_bits,
+]
+
+
+def score_distinguishers(
+    first: Pair, second: Pair, *, float_bits: bool = True
+) -> list[DistinguisherScores]:
+    """What is worth trying for outputs of this kind, the plainest first; at least one."""
+    halves = SampleHalves.of(first, second, float_bits=float_bits)
+    with one_thread():
+        tried = [scored for strategy in STRATEGIES for scored in strategy(halves)]
+    return tried if float_bits else [replace(each, float_bits=False) for each in tried]
+
 
 # Events, and the choice of the one to count. Everything here happens on samples that are not
 # counted afterwards, so approximations are allowed: they cost strength, never validity.
@@ -48,8 +332,6 @@ RARE_EVENT_DEPTH = 0.85
 """Of the hits of such an event: as far from all that the other input has shown as this part of them
 is, because just beyond its last draw there will be more of its draws.
 """
-RARE_SHARE = 0.5
-"""The part of the error that pays for events which the other input hardly has, where there are."""
 WITH, WITHOUT = "with", "without"
 
 
@@ -355,183 +637,6 @@ def _rare_log_ratio(hits: Array, counts: Array, doubt: float) -> Array:
     return np.where(root > 0, 2 * np.log(np.maximum(root, 1e-12)), -np.inf)
 
 
-# What an audit shows: lower bounds, at a stated confidence, that hold all together. `epsilon`,
-# `gamma`, `ratio` and every posterior of one result hold *simultaneously* with the stated
-# confidence. They are lower bounds on what leaks, for the inputs that were tried: an audit can
-# refute a claim of privacy, never confirm one.
-
-
-@dataclass(frozen=True)
-class AuditBounds:
-    """Lower bounds on leakage.
-
-    Attributes:
-        epsilon: on ε, in nats: no smaller ε (with this δ) is true of the mechanism.
-        log_ratio: on ln r, r = Pr[S|t]/Pr[S|¬t] of some event S: evidence that someone is *in*.
-        delta: the δ that is granted to the mechanism.
-        relation: which neighbours the bounds are about: "add-remove" where inclusion was random,
-            "replace" where members are compared with others like them; None where two inputs were
-            given, which are neighbours in whatever sense whoever gave them meant.
-    """
-
-    relation: ClassVar[str | None] = None
-    epsilon: float
-    log_ratio: float
-    confidence: float
-    delta: float = field(default=0.0, kw_only=True)
-
-    @property
-    def ratio(self) -> float:
-        """The lower bound on r itself, rounded down."""
-        return math.exp(self.log_ratio) * (1 - 1e-15) if self.log_ratio > 0 else 1.0
-
-    @property
-    def gamma(self) -> float:
-        """The factor by which some adversary's belief grows at least (T1, T4): r itself."""
-        return self.ratio
-
-    def gamma_at(self, prior: object) -> float:
-        """The γ that is violated at one prior belief (F4)."""
-        return float(beliefs.gamma(self.ratio, float(probability(prior, "prior"))))
-
-    def posterior(self, prior: object = 0.5) -> float:
-        """How sure someone with this prior becomes at least, on seeing the event (F1)."""
-        return float(beliefs.posterior(self.ratio, float(probability(prior, "prior"))))
-
-    def refutes(self, epsilon: object) -> bool:
-        """Whether the claim of ε-DP (with the δ of this audit) is refuted at the confidence."""
-        return self.epsilon > read_epsilon(epsilon)
-
-    def to_dict(self) -> dict[str, object]:
-        """The bounds for programs."""
-        bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
-        about = {"confidence": self.confidence, "delta": self.delta, "relation": self.relation}
-        return {**bounds, **about}
-
-
-@dataclass(frozen=True)
-class EventCount:
-    """How often an event happened on both inputs, in fresh draws, and the bound that this gives.
-
-    Attributes:
-        trials, others: draws with and without.
-        log_ratio: the lower bound on ln of the ratio, favoured input over the other.
-    """
-
-    event: Event
-    with_hits: int
-    without_hits: int
-    trials: int
-    others: int
-    log_ratio: float
-
-    @property
-    def estimate(self) -> float:
-        """ln of the ratio of frequencies, favoured input over the other; not a bound."""
-        hits, other = self.with_hits * self.others, self.without_hits * self.trials
-        if self.event.favours == "without":
-            hits, other = other, hits
-        if hits == 0:
-            return -math.inf if other else 0.0
-        return math.log(hits / other) if other else math.inf
-
-    def to_dict(self) -> dict[str, object]:
-        """The count for programs."""
-        numbers = ("with_hits", "without_hits", "trials", "others", "log_ratio", "estimate")
-        about = {**self.event.data(), "favours": self.event.favours}
-        return about | {key: getattr(self, key) for key in numbers}
-
-
-@dataclass(frozen=True)
-class Audit(AuditBounds):
-    """The result of `two_worlds` and `search`.
-
-    Attributes:
-        counts: what was counted; the first one gives `epsilon` its event.
-        samples: draws of each input, all stages together.
-        notes: what one should know besides, such as that the mechanism has no randomness.
-        blind: every output was the same; or every output was distinct, and none had a number or a
-            part that comes again. Nothing could be learnt, whatever leaks.
-        with_, without: the inputs.
-        pattern: the name of the pair of inputs, where a search chose it.
-        timing: the time of each call was a part of its output: the bounds are of both together.
-        float_bits: the bits of floats counted; False: bounds are on what leaks apart from these.
-    """
-
-    counts: tuple[EventCount, ...]
-    samples: int
-    with_: object
-    without: object
-    notes: tuple[str, ...] = ()
-    pattern: str | None = None
-    blind: bool = False
-    timing: bool = False
-    float_bits: bool = True
-
-    @property
-    def event(self) -> Event:
-        """The witness: an event whose probability differs by this much between the inputs."""
-        return self.counts[0].event
-
-    def could_refute(self, epsilon: object) -> bool:
-        """Whether an event that all draws with and none without are in would refute this claim."""
-        claim, count = read_epsilon(epsilon), self.counts[0]
-        error, slope = 1 - self.confidence, math.exp(min(claim, 30.0))
-        test = RatioTest(count.trials, count.trials, 0, count.others, error, slope, self.delta)
-        return test.rejects(claim)
-
-    def samples_to_refute(self, epsilon: object) -> int | None:
-        """About how many samples would refute a claim, if the frequencies seen are the truth; None
-        where they do not speak against it. A guess, for planning the next audit."""
-        count = self.counts[0]
-        seen = (count.with_hits, count.trials), (count.without_hits, count.others)
-        spread = sum(1 / max(hits, 1) - 1 / trials for hits, trials in seen)
-        margin = count.estimate - read_epsilon(epsilon)
-        if margin <= math.sqrt(spread) or self.delta:  # within what chance alone does
-            return None
-        error = 1 - self.confidence
-        needed = self.samples * spread * -2 * math.log(error) / min(margin, 50.0) ** 2
-        return max(math.ceil(needed), self.samples)
-
-    def to_dict(self) -> dict[str, object]:
-        """The result for programs."""
-        return {
-            **super().to_dict(),
-            "samples": self.samples,
-            "with": repr(self.with_),
-            "without": repr(self.without),
-            "pattern": self.pattern,
-            "event": self.counts[0].to_dict(),
-            "counts": [count.to_dict() for count in self.counts],
-            "notes": list(self.notes),
-            "blind": self.blind,
-            "timing": self.timing,
-            "float_bits": self.float_bits,
-        }
-
-
-def most_that_can_show(trials: int, error: float, delta: float = 0.0) -> float:
-    """About the largest ε that this many counted draws of each input could ever show: all hits on
-    one input and none on the other."""
-    log = -math.log(error)
-    return max(0.0, math.log(max(math.exp(-log / trials) - delta, 1e-300) * trials / log))
-
-
-def trials_to_show(epsilon: float, error: float, delta: float = 0.0) -> int:
-    """About how many counted draws of each input an event without misses needs to show ε."""
-    ratio = round_up(exp_up(exact_fraction(min(epsilon, 60.0)))) + 1
-    return math.ceil(ratio * -math.log(error) / (1 - delta)) + 1
-
-
-# From chosen events to bounds: which events are counted, and what their counts show. The error is
-# shared by the events that are counted, which are picked before any count. If the event that
-# promises most favours the input *with* the person, all of the error is spent on it; otherwise half
-# is, and half on the best event that favours "with", which alone speaks of γ and posteriors. Events
-# that the other input hardly has, where the search has seen one, are counted besides, by an exact
-# interval for each of the two probabilities, with `RARE_SHARE` of the error: the slope of a joint
-# test would have to be guessed from counts that are next to nothing.
-
-
 WORTHWHILE_FACTOR = 1.1
 """How many times more the direction "without" must promise to be worth half of the error."""
 
@@ -549,35 +654,3 @@ def pick_events(chosen: Choices) -> list[EventChoice]:
     if WITHOUT in chosen.rare and chosen.rare[WITHOUT].promise > known * WORTHWHILE_FACTOR:
         rare.append(chosen.rare[WITHOUT])
     return usual + rare
-
-
-def judge_events(
-    picked: Sequence[EventChoice],
-    hits: Sequence[tuple[int, int]],
-    trials: tuple[int, int],
-    error: float,
-    delta: float,
-) -> tuple[EventCount, ...]:
-    """What the hits of each event (with, without), in `trials` fresh draws of each input, show; the
-    strongest first."""
-    rare = sum(choice.exclusive for choice in picked)
-    shares = {True: RARE_SHARE / max(rare, 1)}
-    shares[False] = (1 - RARE_SHARE if rare else 1) / (len(picked) - rare)
-    counts = []
-    for choice, (first, second) in zip(picked, hits, strict=True):
-        pairs = ((first, trials[0]), (second, trials[1]))
-        favoured, other = pairs if choice.event.above else pairs[::-1]
-        share = error * shares[choice.exclusive]
-        if choice.exclusive:
-            bound = log_ratio_bound(*favoured, *other, share, delta)
-        else:
-            each = share / len(choice.slopes)
-            tests = (RatioTest(*favoured, *other, each, kappa, delta) for kappa in choice.slopes)
-            bound = max(test.bound() for test in tests)
-        counts.append(EventCount(choice.event, first, second, *trials, bound))
-    return tuple(sorted(counts, key=lambda count: -count.log_ratio))
-
-
-def log_ratio(counts: Sequence[EventCount]) -> float:
-    """The bound on ln r: from events that favour "with" alone."""
-    return max(count.log_ratio for count in counts if count.event.above)

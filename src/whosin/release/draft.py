@@ -1,0 +1,378 @@
+"""Draft a scenario from a table: its columns, domains to declare, and a question of each kind.
+
+A draft is for the curator. The kind of a column comes from the schema, or for text files from the
+first rows. What a column may hold comes from a data dictionary, and from the rows only where the
+curator says so: such domains are marked `from_rows`, since the promise does not cover what they
+tell.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whosin.documents import read_csv, toml_line
+from whosin.errors import InvalidInput, UnknownName
+from whosin.extras import require_extras
+from whosin.release.engines import DuckDB
+from whosin.release.queries import QUERIES
+
+GUESS_ROWS = 2_000
+"""Rows of a text file that the kinds of its columns are guessed from."""
+MAX_LISTED_VALUES = 50
+"""Distinct values of a column that is taken for categories."""
+MAX_LINE_LETTERS = 100
+UNIT_NAME_PATTERN = re.compile(
+    r"(person|patient|participant|subject|member|customer|client|user|pupil|student|employee|"
+    r"household|respondent|resident|individual)?[_ -]?(id|no|nr|number|key)|person|patient",
+    re.IGNORECASE,
+)
+"""Names of columns that may say whose row it is."""
+NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+WHOLE_PATTERN = re.compile(r"[+-]?\d{1,18}")
+DAY_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+DICTIONARY_COLUMNS = {
+    "column": ("column", "name", "variable", "field", "variable name", "column name"),
+    "kind": ("kind", "type", "data type", "format"),
+    "values": ("values", "value", "levels", "categories", "allowed values", "codes", "code"),
+    "lower": ("lower", "min", "minimum", "from"),
+    "upper": ("upper", "max", "maximum", "to"),
+    "about": ("about", "description", "label", "meaning"),
+}
+"""What the columns of a data dictionary may be called."""
+
+
+NUMBER_KINDS, CELL_KINDS = ("numbers",), ("values", "dates")
+EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
+    "count": {},
+    "rows": {"by": ("values",)},
+    **{
+        kind: {"column": NUMBER_KINDS}
+        for kind in ("sum", "mean", "variance", "deviation", "median")
+    },
+    "quantile": {"column": NUMBER_KINDS, "quantile": 0.25},
+    "histogram": {"column": CELL_KINDS},
+    "keys": {"column": ("text", "values")},
+    "top": {"by": ("values",), "k": 3},
+    "marginals": {"columns": ("values",)},
+    "synthetic": {"columns": ("values",), "path": "synthetic.parquet"},
+}
+"""What a question of each kind asks for; tuples are the kinds of columns that it takes."""
+
+
+@dataclass(frozen=True)
+class ColumnDraft:
+    """What a draft says of a column.
+
+    Attributes:
+        kind: "values", "numbers", "dates", or "text" for what has too many values to list.
+        domain: what it may hold, as a scenario writes it; None where nobody has said so.
+        from_rows: whether the domain was read off the rows.
+        about: what a data dictionary says of it.
+    """
+
+    name: str
+    kind: str
+    domain: object = None
+    from_rows: bool = False
+    about: str = ""
+
+
+def draft_scenario(
+    source: str,
+    privacy_unit: str | None = None,
+    dictionary: Path | None = None,
+    *,
+    from_rows: bool = False,
+    shown: str | None = None,
+) -> str:
+    """The text of a scenario for a table, with comments that say what to decide and to fill in.
+
+    Args:
+        source: a file, folder, or database::table, as in [table].
+        privacy_unit: the column that says whose row it is, or "row"; otherwise it is to fill in.
+        dictionary: a CSV file about the columns, one line a column, or one line a value.
+        from_rows: declare what the rows hold, for columns of which nothing else is known.
+        shown: how the scenario names the source, if not as it was given.
+    """
+    require_extras("release")
+    with DuckDB() as engine:
+        data = engine.open(source)
+        names = list(data.schema())
+        if privacy_unit not in (None, "row", *names):
+            raise UnknownName("privacy_unit", str(privacy_unit), ("row", *names))
+        known = {} if dictionary is None else read_dictionary(dictionary, names)
+        columns = _describe_columns(engine, data, known, privacy_unit, from_rows)
+    title = Path(source.partition("::")[2] or source).name.partition(".")[0]
+    return "\n".join(_scenario_lines(title, shown or source, privacy_unit, names, columns))
+
+
+def read_dictionary(path: Path, names: Sequence[str]) -> dict[str, ColumnDraft]:
+    """What a data dictionary says of the columns of a table.
+
+    It has a line a column (column, values separated by | or ;, or lower and upper), or several
+    lines a column, each with a value.
+
+    Raises:
+        InvalidInput: it has no column of names, or describes no column of the table.
+    """
+    records = read_csv(path)
+    found = {
+        key: next((at for at, name in enumerate(records.header) if _plain(name) in spelled), None)
+        for key, spelled in DICTIONARY_COLUMNS.items()
+    }
+    if found["column"] is None:
+        raise InvalidInput(
+            f"{path.name} has no column that names the table's columns",
+            field="dictionary",
+            value=path.name,
+            hint="call it column, name or variable; others are values, lower, upper, description",
+        )
+    spelled = {_plain(name): name for name in names}
+    lines: dict[str, list[dict[str, str]]] = {}
+    for row in records.rows:
+        line = {key: row[at].strip() for key, at in found.items() if at is not None}
+        if _plain(line["column"]) in spelled:
+            lines.setdefault(spelled[_plain(line["column"])], []).append(line)
+    if not lines:
+        raise InvalidInput(
+            f"{path.name} describes no column of this table",
+            field="dictionary",
+            value=path.name,
+            hint=f"the table has {', '.join(names[:5])}{' …' if len(names) > 5 else ''}",
+        )
+    return {name: _dictionary_entry(name, entries) for name, entries in lines.items()}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_]+", " ", name.strip().lower())
+
+
+def _dictionary_entry(name: str, lines: Sequence[Mapping[str, str]]) -> ColumnDraft:
+    about = next((line["about"] for line in lines if line.get("about")), "")
+    lower, upper = lines[0].get("lower", ""), lines[0].get("upper", "")
+    if lower and upper:
+        kind = "dates" if DAY_PREFIX.fullmatch(lower) else "numbers"
+        ends = (lower, upper) if kind == "dates" else (_spell_value(lower), _spell_value(upper))
+        return ColumnDraft(
+            name, kind, dict(zip(("lower", "upper"), ends, strict=True)), about=about
+        )
+    if len(lines) > 1:
+        listed = [line.get("values", "") for line in lines]
+        about = ""  # it is about single values
+    else:
+        listed = re.split(r"\s*[|;]\s*", lines[0].get("values", ""))
+    values = list(dict.fromkeys(each.partition("=")[0].strip() for each in listed))
+    values = [each for each in values if each]
+    if values:
+        return ColumnDraft(name, "values", _alike(values), about=about)
+    kind = lines[0].get("kind", "").lower()
+    numeric = any(word in kind for word in ("int", "num", "float", "double", "real", "dec"))
+    guessed = "dates" if "date" in kind or "time" in kind else "numbers" if numeric else "values"
+    return ColumnDraft(name, guessed, about=about)
+
+
+def _alike(values: Sequence[str]) -> list[Any]:
+    """Whole numbers where all are, or else texts."""
+    if all(map(WHOLE_PATTERN.fullmatch, values)):
+        return [int(each) for each in values]
+    return list(values)
+
+
+def _spell_value(text: str) -> int | float | str:
+    if WHOLE_PATTERN.fullmatch(text):
+        return int(text)
+    return float(text) if NUMBER_PATTERN.fullmatch(text) else text
+
+
+def _describe_columns(
+    engine: DuckDB,
+    data: Any,
+    known: Mapping[str, ColumnDraft],
+    privacy_unit: str | None,
+    from_rows: bool,
+) -> list[ColumnDraft]:
+    schema = data.schema()
+    first = (
+        engine.run(data.limit(GUESS_ROWS)) if any(t.is_string() for t in schema.values()) else None
+    )
+    result = []
+    for name, kind in schema.items():
+        if name == privacy_unit:
+            continue
+        draft = known.get(name)
+        if draft is None or draft.domain is None:
+            seen = _schema_kind(kind)
+            if seen is None:
+                assert first is not None
+                seen = _guess_kind(
+                    [v for v in first.column(name).to_pylist() if v not in (None, "")]
+                )
+            draft = ColumnDraft(name, seen, about=draft.about if draft else "")
+        if from_rows and draft.domain is None:
+            draft = _domain_from_rows(engine, data, draft)
+        result.append(draft)
+    return result
+
+
+def _schema_kind(kind: Any) -> str | None:
+    """The kind of a column by its type; None for text, which may hold anything."""
+    if kind.is_boolean():
+        return "values"
+    if kind.is_numeric():
+        return "numbers"
+    return "dates" if kind.is_date() or kind.is_timestamp() else None
+
+
+def _guess_kind(values: Sequence[str]) -> str:
+    distinct = set(values)
+    if values and all(DAY_PREFIX.fullmatch(each) for each in values):
+        return "dates"
+    if values and all(NUMBER_PATTERN.fullmatch(each.strip()) for each in values):
+        few = len(distinct) <= 5 and all(WHOLE_PATTERN.fullmatch(each.strip()) for each in values)
+        return "values" if few else "numbers"
+    return "values" if len(distinct) <= MAX_LISTED_VALUES else "text"
+
+
+def _domain_from_rows(engine: DuckDB, data: Any, draft: ColumnDraft) -> ColumnDraft:
+    """The domain that the rows show: their values, or a range that holds them, wider than they
+    are."""
+    from whosin.release.row_values import number_value
+
+    column = data[draft.name]
+    if draft.kind == "numbers":
+        value = number_value(column)
+        ends = engine.run(data.aggregate(lower=value.min(), upper=value.max())).to_pylist()[0]
+        if ends["lower"] is None:
+            return draft
+        lower, upper = _widen_range(float(ends["lower"]), float(ends["upper"]))
+        return ColumnDraft(
+            draft.name, "numbers", {"lower": lower, "upper": upper}, True, draft.about
+        )
+    if draft.kind == "dates":
+        ends = engine.run(data.aggregate(lower=column.min(), upper=column.max())).to_pylist()[0]
+        if ends["lower"] is None:
+            return draft
+        first, last = str(ends["lower"])[:4], str(ends["upper"])[:4]
+        span = {"lower": f"{first}-01-01", "upper": f"{last}-12-31"}
+        return ColumnDraft(draft.name, "dates", span, True, draft.about)
+    counted = data.group_by(each=column).aggregate(rows=data.count()).limit(MAX_LISTED_VALUES + 2)
+    values = [row["each"] for row in engine.run(counted).to_pylist()]
+    values = [each for each in values if each not in (None, "")]
+    if not values or len(values) > MAX_LISTED_VALUES:
+        return ColumnDraft(draft.name, "text", None, False, draft.about)
+    if all(isinstance(each, str) for each in values):
+        values = _alike(values)
+    return ColumnDraft(draft.name, "values", sorted(values), True, draft.about)
+
+
+def _widen_range(lower: float, upper: float) -> tuple[int | float, int | float]:
+    """A range in round numbers that holds both, so that no row's number is an end by itself."""
+    size = max(abs(lower), abs(upper), 1e-300)
+    step = 10.0 ** math.floor(math.log10(size))
+    low = 0.0 if 0 <= lower < upper / 2 else math.floor(lower / step) * step
+    high = math.ceil(upper / step) * step
+    if high <= low:
+        high = low + step
+    ends = [round(end, 12) for end in (low, high)]
+    return tuple(int(end) if float(end).is_integer() else end for end in ends)  # type: ignore[return-value]
+
+
+def _scenario_lines(
+    title: str,
+    source: str,
+    privacy_unit: str | None,
+    names: Sequence[str],
+    columns: Sequence[ColumnDraft],
+) -> Iterator[str]:
+    candidates = [name for name in names if UNIT_NAME_PATTERN.fullmatch(name)]
+    yield "# A draft. Decide what [adversary] and [target] promise, fill in [table] and [domains],"
+    yield "# and take the # off the questions that you want to ask. Then:"
+    yield "#   whosin inspect THIS-FILE             what the rows are beside it, for your eyes only"
+    yield "#   whosin release THIS-FILE --dry-run   what each answer costs, and how good it will be"
+    yield ""
+    yield toml_line("title", title)
+    yield ""
+    yield "[adversary]  # who may be looking, and how sure they may be already that someone is in"
+    yield '# prior = "0.05..0.5"   # DECIDE: between 5% and 50% sure, whatever else they know'
+    yield ""
+    yield "[target]  # how sure they may become from what is published"
+    yield "# posterior = 0.6       # DECIDE: at most 60% sure"
+    yield ""
+    yield "[table]"
+    yield toml_line("source", source)
+    if privacy_unit is None:
+        hint = f", perhaps {' or '.join(candidates[:3])}" if candidates else ""
+        yield f'# privacy_unit = "…"    # FILL IN: the column that says whose row it is{hint};'
+        yield '#                         "row" where each row is another person'
+    else:
+        yield toml_line("privacy_unit", privacy_unit)
+    if privacy_unit != "row":
+        yield "# max_rows_per_group = 1  # FILL IN: how many of a unit's rows count in a group"
+        yield "# max_groups = 1          # FILL IN: in how many groups a unit counts"
+    yield ""
+    yield "[domains]  # public: what the columns may hold, known without looking at the rows"
+    if any(column.from_rows for column in columns):
+        yield "# from_rows: chosen by looking at the rows. The promise does not cover what such a"
+        yield "# domain tells: replace it by what is publicly known, or be sure that it is."
+    for column in columns:
+        yield from _domain_lines(column)
+    yield ""
+    yield from _question_lines(columns)
+
+
+def _domain_lines(column: ColumnDraft) -> Iterator[str]:
+    about = f"  # {' '.join(column.about.split())[:MAX_LINE_LETTERS]}" if column.about else ""
+    if column.domain is not None:
+        domain: Any = column.domain
+        if column.from_rows:
+            domain = {"values": domain} if isinstance(domain, list) else dict(domain)
+            domain["from_rows"] = True
+        yield toml_line(column.name, domain) + about
+        return
+    blank = {
+        "values": '["…", "…"]',
+        "numbers": "{ lower = …, upper = … }",
+        "dates": '"2024-01-01..2024-12-31"',
+        "text": '["…", "…"]',
+    }[column.kind]
+    kind = {"text": "text with many values: leave it out, or list some"}.get(
+        column.kind, column.kind
+    )
+    key = toml_line(column.name, 0).removesuffix(" = 0")
+    yield f"# {key} = {blank}  # FILL IN: {kind}{about.replace('  #', '.', 1)}"
+
+
+def _question_lines(columns: Sequence[ColumnDraft]) -> Iterator[str]:
+    """One question of each kind, on columns of the right kind, behind comment signs."""
+    for kind in QUERIES.values():
+        keys = _example_keys(kind.kind, columns)
+        if keys is None:
+            continue
+        needs = "  # needs delta in [target]" if kind.needs_delta else ""
+        yield f"# [[queries]]{needs}"
+        for key, value in {"kind": kind.kind, **keys}.items():
+            yield f"# {toml_line(key, value)}"
+        yield "#"
+
+
+def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] | None:
+    """The keys of one question, on the first columns of the right kind; None where the table has
+    none, or the kind needs more than columns."""
+    example = EXAMPLE_KEYS.get(kind)
+    if example is None:
+        return None
+    keys: dict[str, Any] = {}
+    for key, value in example.items():
+        if not isinstance(value, tuple):
+            keys[key] = value
+            continue
+        named = [each.name for wanted in value for each in columns if each.kind == wanted]
+        if not named:
+            return None
+        keys[key] = named[0] if key == "column" else named[: 1 if key == "by" else 3]
+    return keys

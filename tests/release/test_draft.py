@@ -1,0 +1,119 @@
+"""Drafts of scenarios: every line can be taken as it stands, and nothing of the rows is in them
+unless the curator says so."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from refusals import refused
+from whosin.errors import InvalidInput
+from whosin.release.draft import draft_scenario
+from whosin.release.queries import QUERIES, read_query
+from whosin.release.scenario import load_scenario
+
+ROWS = [
+    ("p1", "north", "34", "2024-03-01", "1", "a long remark of its own"),
+    ("p2", "south", "71.5", "2024-05-09", "0", "another one"),
+    ("p3", "south", "8", "2025-01-31", "1", ""),
+]
+HEADER = ("patient", "region", "age", "day", "smokes", "remark")
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(",".join(row) for row in (HEADER, *ROWS)) + "\n")
+    return path
+
+
+def uncomment(text: str, *starts: str) -> str:
+    """The draft with these lines taken, as an editor would."""
+    for start in starts:
+        text, count = re.subn(rf"(?m)^# ({re.escape(start)}.*)$", r"\1", text)
+        assert count == 1, start
+    return text
+
+
+def test_a_draft_becomes_a_release_by_deciding_and_filling_in(visits: Path) -> None:
+    text = draft_scenario(str(visits), "patient", shown="visits.csv")
+    assert "north" not in text and "34" not in text and "p1" not in text
+    text = uncomment(text, "prior =", "posterior =", "max_rows_per_group", "max_groups")
+    text = text.replace('# region = ["…", "…"]', 'region = ["north", "south"]')
+    wanted = '# [[queries]]\n# kind = "rows"\n# by = ["region"]\n'
+    assert wanted in text
+    text = text.replace(wanted, wanted.replace("# ", ""))
+    path = visits.with_suffix(".toml")
+    path.write_text(text)
+    [estimate] = load_scenario(path).estimate_cost()
+    assert estimate.query.by == ["region"]
+
+
+def test_every_question_of_a_draft_can_be_asked_as_it_stands(visits: Path) -> None:
+    text = draft_scenario(str(visits), "patient")
+    asked = text[text.index("# [[queries]]") :].replace("\n#\n", "\n")
+    questions = tomllib.loads(re.sub(r"(?m)^# ?", "", asked))["queries"]
+    assert {each["kind"] for each in questions} == QUERIES.keys() - {"maximum"}
+    for each in questions:
+        read_query(each, QUERIES)
+
+
+def test_kinds_come_from_first_rows_or_from_the_schema(visits: Path, tmp_path: Path) -> None:
+    text = draft_scenario(str(visits), "patient")
+    for line in ('# region = ["…"', "# age = { lower", '# day = "2024', '# smokes = ["…"'):
+        assert line in text
+    database = tmp_path / "clinic.sqlite"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE stays (person TEXT, days REAL, ward TEXT)")
+        connection.execute("INSERT INTO stays VALUES ('a', 3.5, 'x')")
+    connection.close()
+    text = draft_scenario(f"{database}::stays", "person")
+    assert "# days = { lower" in text and '# ward = ["…"' in text and 'title = "stays"' in text
+
+
+def test_rows_are_declared_only_where_asked_for_and_marked(visits: Path) -> None:
+    text = draft_scenario(str(visits), "patient", from_rows=True)
+    domains = tomllib.loads(text)["domains"]
+    assert domains["region"] == {"values": ["north", "south"], "from_rows": True}
+    assert domains["age"] == {"lower": 0, "upper": 80, "from_rows": True}
+    assert domains["day"] == {"lower": "2024-01-01", "upper": "2025-12-31", "from_rows": True}
+    assert domains["smokes"]["values"] == [0, 1]
+    assert "chosen by looking at the rows" in text
+    assert all(each["from_rows"] for each in domains.values())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "column,values,min,max,description\nRegion,north|south|west,,,Where they live\n"
+        "age,,0,120,Years",
+        "variable;value;label;lower;upper\nregion;north;N;;\nregion;south;S;;\nregion;west;W;;\n"
+        "age;;;0;120",
+    ],
+)
+def test_dictionaries_by_column_or_by_value(visits: Path, tmp_path: Path, lines: str) -> None:
+    dictionary = tmp_path / "dictionary.csv"
+    dictionary.write_text(lines)
+    domains = tomllib.loads(draft_scenario(str(visits), "patient", dictionary))["domains"]
+    assert domains == {"region": ["north", "south", "west"], "age": {"lower": 0, "upper": 120}}
+
+
+def test_what_does_not_fit_is_refused(visits: Path, tmp_path: Path) -> None:
+    dictionary = tmp_path / "dictionary.csv"
+    dictionary.write_text("colour,meaning\nred,warm\n")
+    with refused("dictionary", "dictionary.csv"):
+        draft_scenario(str(visits), None, dictionary)
+    dictionary.write_text("column,values\nheight,1|2\n")
+    with refused("dictionary", "dictionary.csv"):
+        draft_scenario(str(visits), None, dictionary)
+    with refused("privacy_unit", "Patient", hint=True):
+        draft_scenario(str(visits), "Patient")
+    for content, name in ((b"", "empty.csv"), (b"PAR1 no more", "damaged.parquet")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(InvalidInput):
+            draft_scenario(str(path))
