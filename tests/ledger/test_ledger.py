@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from amounts import cases
+from documents_shown import section_text
 from refusals import refused
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
@@ -1033,7 +1034,7 @@ def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
     budget_state = ledger.budget_state("d")
     assert (budget_state.left, budget_state.spendable_units, budget_state.spendable) == (2, 0, 0.0)
     assert budget_state.to_dict()["remaining_epsilon"] == pytest.approx(2e-12)
-    assert "Left: ε = 0." in card.budget_state_card(budget_state)[0].lines
+    assert "Left: ε = 0." in section_text(card.budget_state_card(budget_state)).splitlines()
     with pytest.raises(BudgetRefused, match=r"needs ε = 0.3, and dataset 'd' has 0 left of"):
         ledger.debit("d", "more", pure("0.3"))
     with refused("share", kind=BudgetRefused):
