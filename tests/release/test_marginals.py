@@ -442,7 +442,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
             flat = [np.ravel(each["values"]).tolist() for each in answer["details"]["measured"]]
             return (*(row[2] for row in answer["rows"]), *chain.from_iterable(flat))
 
-        return wi.audit.two_worlds(draw, 0, 1, 500, confidence)
+        return wi.audit.two_worlds(draw, 0, 1, 300, confidence)
 
     assert attacked(1, 1 - 1e-6).epsilon <= 1
     assert attacked(6, 0.95).refutes(1)
