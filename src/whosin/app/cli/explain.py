@@ -145,7 +145,7 @@ def _check_source(
 
 
 @dataclass(frozen=True)
-class Source:
+class ExplainedBudget:
     """What is explained: (ε, δ), which tool says so, and what is known beyond the two numbers."""
 
     epsilon: Fraction
@@ -156,14 +156,16 @@ class Source:
     rho: Fraction = Fraction(0)
 
 
-def _explain_epsilon(epsilon: str | None, delta: str | None, relation: str | None) -> Source:
+def _explain_epsilon(
+    epsilon: str | None, delta: str | None, relation: str | None
+) -> ExplainedBudget:
     from whosin.exact import rational
 
     level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-    return Source(level, failing, relation or "add-remove")
+    return ExplainedBudget(level, failing, relation or "add-remove")
 
 
-def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> Source:
+def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> ExplainedBudget:
     """zCDP at a δ: the least ε that is proved for it, and what tests reach by its ε at other δ."""
     from whosin.bridges import Guarantee, read_curve
     from whosin.exact import rational, read_ranged
@@ -173,12 +175,12 @@ def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> Source:
     failing = read_ranged(delta or DEFAULT_DELTA, "--delta", "strictly between 0 and 1")
     stated = Guarantee("zCDP", "", math.inf, Fraction(0), relation or "add-remove", rho, "ρ")
     numbers = rational(stated.at(failing).epsilon), failing, stated.relation
-    return Source(*numbers, curve=read_curve(stated), rho=rho)
+    return ExplainedBudget(*numbers, curve=read_curve(stated), rho=rho)
 
 
 def _explain_process(
     multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
-) -> Source:
+) -> ExplainedBudget:
     """Noise in several steps: ε in both directions, and what tests reach."""
     from whosin.app.cli.plan import read_process
     from whosin.calibration.accounting import MIN_MULTIPLIER
@@ -207,10 +209,12 @@ def _explain_process(
             value=delta,
             hint="choose a larger one",
         )
-    return Source(Fraction(level), failing, "add-remove", None, curves[0])
+    return ExplainedBudget(Fraction(level), failing, "add-remove", None, curves[0])
 
 
-def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: bool) -> Source:
+def _explain_tool(
+    target: str, delta: str | None, max_rows: int, *, with_curve: bool
+) -> ExplainedBudget:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
     from whosin.app.cli.user_code import load_object, user_code
     from whosin.bridges import read, read_curve
@@ -230,7 +234,7 @@ def _explain_tool(target: str, delta: str | None, max_rows: int, *, with_curve: 
             hint="choose one, for example --delta 1e-6",
         )
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
-    return Source(*numbers, guarantee, known)
+    return ExplainedBudget(*numbers, guarantee, known)
 
 
 def _call_function(function: Any) -> Any:
@@ -258,7 +262,9 @@ def _is_needed(parameter: Parameter) -> bool:
     return parameter.default is Parameter.empty and not several
 
 
-def check_target(words: Mapping[str, Any], prior: str | None, source: Source) -> Sufficiency:
+def check_target(
+    words: Mapping[str, Any], prior: str | None, source: ExplainedBudget
+) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.curves.epsilon_meaning import check_sufficiency

@@ -129,7 +129,7 @@ def _plan_accuracy(
     json: bool,
 ) -> None:
     """The least ε, or ρ with a δ, for which 95% of answers are this good (F33)."""
-    from whosin.app.cli.explain import Source, check_target, explain_zcdp
+    from whosin.app.cli.explain import ExplainedBudget, check_target, explain_zcdp
     from whosin.calibration import PlannedNoise
     from whosin.curves.epsilon_meaning import explain_epsilon
     from whosin.exact import number_range, round_up
@@ -149,7 +149,7 @@ def _plan_accuracy(
         )
     if delta is None:
         cost = noise.cost(query.l1_sensitivity(relation))
-        source = Source(Fraction(round_up(cost)), Fraction(0), relation)
+        source = ExplainedBudget(Fraction(round_up(cost)), Fraction(0), relation)
     else:
         cost = noise.cost(query.squared_l2_sensitivity(relation))
         source = explain_zcdp(cost, delta, relation)

@@ -108,7 +108,7 @@ def release(
             loaded, amend = replace(loaded, dataset=continues), True
         choices = SessionChoices(request, amend, again, new_people)
         look = Preparation(not no_preflight, not yes and not json)
-        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
+        show_answers(loaded, ledger, choices, look, ReleaseOutputs(report, save, json))
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
@@ -161,7 +161,7 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class ReleaseOutputs:
     """Where the answers go."""
 
     report: Path | None
@@ -174,7 +174,7 @@ def show_answers(
     ledger: str | None,
     choices: SessionChoices,
     look: Preparation,
-    outputs: Outputs,
+    outputs: ReleaseOutputs,
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
@@ -369,7 +369,7 @@ def sql(
     else:
         choices = SessionChoices(request, amend, again)
         look = Preparation(not no_preflight, not yes and not json)
-        show_answers(loaded, ledger, choices, look, Outputs(report, save, json))
+        show_answers(loaded, ledger, choices, look, ReleaseOutputs(report, save, json))
 
 
 def prepare_release(scenario: Scenario, look: Preparation) -> None:
