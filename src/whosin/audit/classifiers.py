@@ -304,7 +304,9 @@ class PiecewiseFeatures:
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression(solver="newton-cholesky")
-        fitted = model.fit(self._features(rows)[:-1].T, labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it goes on by another solver, and may stop early
+            fitted = model.fit(self._features(rows)[:-1].T, labels)
         return np.append(fitted.coef_, fitted.intercept_)
 
     def _features(self, table: Array) -> Array:
