@@ -150,7 +150,7 @@ def misspell(scenario: Path, right: str, wrong: str) -> None:
     ("right", "wrong", "said"),
     [
         ('"surgery"', '"Surgery"', ["ward: no row has the declared 'Surgery'", "'surgery' ("]),
-        ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "undeclared"]),
+        ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "no declared value"]),
         ('where = "age >= 40"', 'where = "age >= 400"', ["where age >= 400: true of no row"]),
     ],
 )

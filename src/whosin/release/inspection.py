@@ -110,14 +110,14 @@ class ColumnLook:
     Attributes:
         rows: rows of the table.
         undeclared: those with another value than the declared ones, or a number outside.
-        named: the most frequent undeclared values, with how many rows have each.
+        named: the most frequent undeclared values, None for nothing, with how many rows have each.
         empty: declared values that no row has.
     """
 
     column: str
     rows: int
     undeclared: int
-    named: tuple[tuple[str, int], ...] = ()
+    named: tuple[tuple[str | None, int], ...] = ()
     empty: tuple[str | int, ...] = ()
 
     @property
@@ -186,7 +186,7 @@ def _look_at_column(table: Table, column: str, rows: int) -> ColumnLook:
     named = table.engine.run(
         listed.order_by([listed["n"].desc(), listed["value"]]).limit(MAX_NAMED_VALUES)
     ).to_pylist()
-    values = tuple((str(row["value"]), int(row["n"])) for row in named)
+    values = tuple((row["value"], int(row["n"])) for row in named)
     return ColumnLook(column, rows, held.get(other, 0), values, empty)
 
 

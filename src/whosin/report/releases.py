@@ -319,8 +319,11 @@ def describe_preflight(found: Preflight) -> list[str]:
             parts.append(f"no row has the declared {_list_values(each.empty)}")
         if each.undeclared:
             share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows"
-            named = ", ".join(f"{value!r} ({format_count(count)})" for value, count in each.named)
-            parts.append(f"{share} have undeclared values{': ' if named else ''}{named}")
+            named = ", ".join(
+                f"{'nothing' if value is None else repr(value)} ({format_count(count)})"
+                for value, count in each.named
+            )
+            parts.append(f"{share} have no declared value{': ' if named else ''}{named}")
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
