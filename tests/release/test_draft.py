@@ -117,3 +117,18 @@ def test_what_does_not_fit_is_refused(visits: Path, tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InvalidInput):
             draft_scenario(str(path))
+
+
+def test_a_domain_from_the_rows_is_the_same_domain(visits: Path) -> None:
+    """That somebody looked is said of it, and is no other domain to a budget."""
+    from whosin.release import Table
+    from whosin.release.table import register_table
+
+    plain, looked = (
+        Table(str(visits), "patient", {"region": {"values": ["north", "south"]} | more})
+        for more in ({}, {"from_rows": True})
+    )
+    assert looked.domains["region"].from_rows and not plain.domains["region"].from_rows
+    assert register_table(plain).domains == register_table(looked).domains
+    with refused("from_rows", hint=False):
+        Table(str(visits), "patient", {"region": {"values": ["north"], "from_rows": 1}})

@@ -627,7 +627,7 @@ def _column_kind(column_type: Any) -> str:
 def _plain_domain(domain: Domain) -> dict[str, Any]:
     """A domain as data, equal for equal domains however they were spelled. That a column is
     constant makes bounds of questions smaller, which are compared and charged by themselves."""
-    names = [each.name for each in fields(domain) if each.name != "constant"]
+    names = [each.name for each in fields(domain) if each.compare and each.name != "constant"]
     data = {name: getattr(domain, name) for name in names}
     if isinstance(domain, Values):
         data["parents"] = {each.name: each.to_dict(domain.values) for each in domain.levels}
