@@ -55,6 +55,7 @@ EXTRA = {
     "sql x.toml SELECT": "release",
     "release x.toml --report x.html": "charts",
     "inspect x.toml": "release",
+    "draft x.csv": "release",
     "demo --keep kept": "release",
     "ledger create new.db hospital --scenario x.toml": "release",
     "ledger amend books.db hospital --scenario x.toml": "release",
