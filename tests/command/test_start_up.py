@@ -50,7 +50,6 @@ NEEDLESS = {
     "whosin.marginals",
     "whosin.mechanisms",
     "whosin.notions",
-    "whosin.release.inspection",
     "whosin.release.queries.marginals",
     "whosin.release.queries.moments",
     "whosin.release.queries.quantile",
