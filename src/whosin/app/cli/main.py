@@ -103,7 +103,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
         print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
         print(f"{command} release {quote(str(folder / 'hospital.toml'))} --dry-run")
     else:
-        print("To keep the table, the scenario, the ledger and the report:")
+        print("To keep its table and its report:")
         print(f"{command} demo --keep demo")
 
 

@@ -381,6 +381,7 @@ def prepare_release(scenario: Scenario, look: Preparation) -> None:
     from whosin.report.releases import describe_costs, describe_preflight
 
     table = scenario.open_table()
+    estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
     if look.preflight:
         from whosin.release.inspection import run_preflight
 
@@ -405,7 +406,7 @@ def prepare_release(scenario: Scenario, look: Preparation) -> None:
                 hint="correct the scenario, or add --no-preflight if it is as it should be",
             )
     if look.ask and sys.stdin.isatty():
-        print(describe_costs(scenario.plan, scenario.estimate_cost(table)), file=sys.stderr)
+        print(describe_costs(scenario.plan, estimates), file=sys.stderr)
         if not typer.confirm("Spend this for good?", err=True):
             raise BudgetRefused("nothing was spent, as you said")
 
