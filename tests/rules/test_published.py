@@ -450,7 +450,7 @@ def test_the_command_says_what_can_be_worked_out(run, files):
     assert "10.0% sure that this person is in the data; they become 33.3% sure (in C, old)" in said
     assert "must not be published" in said
     code, out, err = check(run, files, "--prior", "0.1", "--secret", "attribute")
-    assert "10.0% sure that this person has the value" in out
+    assert "10.0% sure that this person has the value" in " ".join(out.split())
 
 
 def test_the_command_finds_whoever_left(run, files):
