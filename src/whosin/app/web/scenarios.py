@@ -393,8 +393,8 @@ table = wi.Table(
 )
 queries = [{queries}
 ]
-session = wi.Session(table, plan, ledger{request}, share={share!r})
-made = session.release({batch})
+with wi.Session(table, plan, ledger{request}, share={share!r}) as session:
+    made = session.release({batch})
 
 print(title)
 for answer in made:
