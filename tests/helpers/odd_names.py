@@ -51,6 +51,7 @@ def inside(table: wi.Table) -> set[str]:
     """The names of all columns that appear on the way to some answers, our own among them."""
     from ibis.expr.operations import Relation
 
+    assert table.database is not None
     queries = [Count(by=("region",), where="region = 'north'"), Count(by=("ward",), max_groups=2)]
     expressions = [
         table.data,
