@@ -369,7 +369,9 @@ def test_wrong_passwords_and_places_are_not_shown(url):
 @pytest.fixture
 def as_role(url, ledger):
     """Opens the ledger in a role that has the rights of the documentation, and no other."""
-    page = (Path(__file__).parents[2] / "docs" / "howto" / "postgres.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "postgres.md").read_text(
+        encoding="utf-8"
+    )
     grants = page.split("```sql\n")[1].split("```")[0]
     roles = ("analysts", "curators", "closers")
     with ledger._store.writing() as connection:
