@@ -152,16 +152,16 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
         parts.append(f"at most {groups} {noun} per person {verb}")
     for column, (low, high) in counted["ranges"].items():
         parts.append(f"{column} is clamped to {low}..{high}")
-    cells = counted.get("other_cells", {})  # older ledgers have none
+    cells = counted.get("other_cells", {})
     called = {column: cells.get(column, OTHER_LABEL) for column in counted["others"]}
     for cell in dict.fromkeys(called.values()):
         several = _join_names([column for column, own in called.items() if own == cell], "and")
         why = "" if cell == OTHER_LABEL else ", which no declared value is called"
         parts.append(f'values of {several} that were not declared are in "{cell}"{why}')
-    if unnamed := counted.get("unnamed", ()):  # older ledgers have none
+    if unnamed := counted.get("unnamed", ()):
         several = _join_names(unnamed, "and")
         parts.append(f"values of {several} that were not declared are never named")
-    outside = counted.get("outside", {})  # older ledgers have none
+    outside = counted.get("outside", {})
     for how in dict.fromkeys(outside.values()):
         parts.append(
             _closed_statement([column for column, own in outside.items() if own == how], how)
