@@ -48,6 +48,7 @@ def release(run, tmp_path):
 def test_the_same_release_again_shows_its_answer_and_spends_nothing(release, tmp_path):
     code, first, err = release("january")
     assert (code, err) == (0, "") and first["budget_state"]["debits"] == 1
+    assert first["answers"][0]["name"] and first["spent"] == pytest.approx(first["left"] / 3)
     code, second, err = release("january")
     assert code == 0 and "asked before" in err
     assert second["answers"] == first["answers"] and second["request"] == first["request"]
@@ -101,3 +102,13 @@ def test_new_people_are_recorded_and_copies_are_refused(release, run, tmp_path):
     ledger: Path = tmp_path / "ledger.db"
     history = run("ledger", "export", ledger, "others")[1]
     assert "by the curator" in history and "january" in history
+
+
+def test_a_request_with_a_new_name_is_looked_at_too(release, tmp_path):
+    """Naming a request once skipped the look at the rows."""
+    path = tmp_path / "january.toml"
+    path.write_text(path.read_text().replace('"x"', '"X"'))
+    code, out, err = release("january", "--request", "monday")
+    assert (code, out) == (1, None) and "before anything was spent" in err
+    assert release("january", "--request", "monday", "--no-preflight")[0] == 0
+    assert release("january", "--request", "monday")[0] == 0  # paid before: not looked at again

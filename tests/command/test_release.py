@@ -107,6 +107,9 @@ def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeyp
 
     monkeypatch.setattr(DuckDB, "run", interrupted)
     code, _out, err = run("release", hospital, "--request", "monday")
+    assert code == 130 and "nothing was spent" in err  # the look at the rows was interrupted
+    calls.clear()
+    code, _out, err = run("release", hospital, "--request", "monday", "--no-preflight")
     assert code == 130 and "the debit stands" in err and "monday" in err
     assert "there is no request 'monday' yet: this is a new one" in err
     monkeypatch.setattr(DuckDB, "run", whole)

@@ -149,8 +149,9 @@ class Scenario:
                 queries=self.queries,
             )
 
-    def was_asked(self, ledger: object = None) -> bool:
-        """Whether this very batch was paid before, of the table as it is registered now."""
+    def was_asked(self, ledger: object = None, request: str | None = None) -> bool:
+        """Whether this request was paid before; by default this very batch, of the table as it is
+        registered now."""
         url = ledger if ledger is not None else self.ledger
         if "://" not in str(url) and not Path(str(url)).exists():
             return False
@@ -159,7 +160,8 @@ class Scenario:
             with Ledger(url, create=False) as opened:
                 if name not in opened.datasets():
                     return False
-                request = name_request(opened, name, self.plan, self._batch_data())
+                if request is None:
+                    request = name_request(opened, name, self.plan, self._batch_data())
                 return bool(opened.requests(name, f"{request}/"))
         except EmptyLedger:
             return False

@@ -181,7 +181,7 @@ def show_answers(
     from whosin.report.terminal import print_document
 
     title, plan, json = loaded.title, loaded.plan, outputs.json
-    if choices.request is None and (choices.again or not loaded.was_asked(ledger)):
+    if choices.again or not loaded.was_asked(ledger, choices.request):
         prepare_release(loaded, look)
     answered = _run_release(loaded, ledger, choices, quiet=json)
     with _naming(answered.request):
@@ -192,10 +192,19 @@ def show_answers(
 
             html.save_report(title, plan, answered, outputs.report)
         if json:
-            print_json({"title": title, **answered.to_dict(), "plan": plan.to_dict()})
+            print_json({"title": title, **release_data(answered), "plan": plan.to_dict()})
         else:
             print_document(releases.describe_release(title, answered))
         sys.stdout.flush()
+
+
+def release_data(answered: Release) -> dict[str, Any]:
+    """A release as outside scripts read it: answers by name, what was spent and what is left."""
+    data = answered.to_dict()
+    answers = [{"name": each["title"], **each} for each in data["answers"]]
+    state = data["budget_state"]
+    left = {"spent": state["spent_epsilon"], "left": state["remaining_epsilon"]}
+    return {**data, "answers": answers, **left}
 
 
 @contextmanager
@@ -389,8 +398,10 @@ def prepare_release(scenario: Scenario, look: Preparation) -> None:
         policies = scenario.contribution_policies(table)
         try:
             found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
-        except (WhosinError, KeyboardInterrupt):
+        except WhosinError:
             raise
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted: nothing was spent") from None
         except Exception as error:  # of an engine, which may name rows
             raise ScanFailed(
                 f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
