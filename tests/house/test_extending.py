@@ -57,7 +57,7 @@ ADDED = {
         {
             "src/whosin/families/__init__.py": [
                 (
-                    "from whosin.families.cliques import Cliques as Cliques\n",
+                    "^from whosin.families.explicit ",
                     "from whosin.families.even_odds import EvenOdds as EvenOdds\n",
                 ),
                 ("        AtMostKnown,\n", "        EvenOdds,\n"),

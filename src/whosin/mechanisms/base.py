@@ -45,9 +45,8 @@ def read_channel(mechanism: object, space: Space | None = None) -> Channel:
 def need_space(space: Space | None, mechanism: str) -> Space:
     """The space, or an error that says how to give one."""
     if space is None:
-        raise InvalidInput(
-            f"{mechanism} needs a space", field="space", hint="call measure(mechanism, space)"
-        )
+        hint = "call measure(mechanism, space)"
+        raise InvalidInput(f"{mechanism} needs a space", field="space", hint=hint)
     if not isinstance(space, Subsets | Records):
         raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     return space

@@ -56,9 +56,8 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
     most = least = top.dtype.type(1)
-    cut = ((top[piece], bottom[piece]) for piece in cut_blocks(top.shape))
-    for above, below in ((top, bottom),) if top.size <= BLOCK_ELEMENTS else cut:
-        quotient = above / below
+    for piece in cut_blocks(top.shape):
+        quotient = top[piece] / bottom[piece]
         most = max(most, np.fmax.reduce(quotient, axis=None))
         least = min(least, np.fmin.reduce(quotient, axis=None))
     return most, (1 / least if least > 0 else math.inf)
@@ -73,11 +72,16 @@ def largest_ratio(top: Array, bottom: Array) -> Any:
     """max top/bottom over all elements, at least 1; infinite where only the bottom is 0."""
     best: Any = 1.0 if top.dtype != object else 1
     for piece in cut_blocks(top.shape):
-        value = _largest_ratio(top[piece], bottom[piece])
-        if value == math.inf:
-            return math.inf
-        if value > best:
-            best = value
+        above, below = top[piece], bottom[piece]
+        if top.dtype != object:
+            with ignore_division():
+                best = np.fmax(best, np.fmax.reduce(above / below, axis=None))
+        elif ((below == 0) & (above > 0)).any():
+            best = math.inf
+        else:
+            best = max([best, *(above[below != 0] / below[below != 0])])
+        if best == math.inf:
+            break
     return best
 
 
@@ -86,12 +90,13 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
     up to rounding when the value came from the inverse."""
     for piece in cut_blocks(top.shape):
         above, below = top[piece], bottom[piece]
-        if above.dtype == object:
-            hit = _object_hits(above, below, value)
-        else:
+        if above.dtype != object:
             with ignore_division():
-                hit = above / below
-            hit = hit >= value * (1 - RATIO_SLACK)
+                hit = above / below >= value * (1 - RATIO_SLACK)
+        elif value == math.inf:
+            hit = (below == 0) & (above > 0)
+        else:
+            hit = (above >= value * below) & ((below != 0) | ((above == 0) & (value == 1)))
         if hit.any():
             inside = np.unravel_index(int(np.argmax(hit)), hit.shape)
             return tuple(
@@ -99,28 +104,6 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
             )
     # Rounding may leave every ratio just below the floor of 1: then no cell is worse than another.
     return (0,) * top.ndim
-
-
-def _largest_ratio(top: Array, bottom: Array) -> Any:
-    if top.dtype == object:
-        empty = bottom == 0
-        if (empty & (top > 0)).any():
-            return math.inf
-        kept = ~empty
-        return (top[kept] / bottom[kept]).max() if kept.any() else 1
-    with ignore_division():
-        value = np.fmax.reduce(top / bottom, axis=None)
-    return 1.0 if math.isnan(value) else value
-
-
-def _object_hits(top: Array, bottom: Array, value: Any) -> Array:
-    empty = bottom == 0
-    if value == math.inf:
-        return np.asarray(empty & (top > 0), dtype=bool)
-    hits: Array = np.asarray(top >= value * bottom, dtype=bool) & ~np.asarray(empty, dtype=bool)
-    if value == 1:
-        hits |= np.asarray(empty & (top == 0), dtype=bool)
-    return hits
 
 
 # Floats with enough range: a likelihood that underflows to 0 would pass for an impossible output.
@@ -269,27 +252,22 @@ def _cgroup_limits() -> list[int]:
     for line in lines:
         number, names, path = [*line.split(":", 2), "", ""][:3]
         if number == "0" and not names:  # version 2
-            home, limit, used, cache = (
-                CGROUP_FOLDER,
-                "memory.max",
-                "memory.current",
-                "inactive_file",
-            )
+            home, files = CGROUP_FOLDER, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in names.split(","):
-            home, limit = CGROUP_FOLDER / "memory", "memory.limit_in_bytes"
-            used, cache = "memory.usage_in_bytes", "total_inactive_file"
+            home = CGROUP_FOLDER / "memory"
+            files = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
         lowest = home / path.lstrip("/")
         for folder in (lowest, *lowest.parents):
             if home in (folder, *folder.parents):
-                left += _cgroup_left(folder, limit, used, cache)
+                left += _cgroup_left(folder, *files)
     return left
 
 
 def _cgroup_left(folder: Path, limit: str, used: str, cache: str) -> list[int]:
     try:
-        most, now = int((folder / limit).read_text()), int((folder / used).read_text())
+        most, now = (int((folder / name).read_text()) for name in (limit, used))
         lines = (folder / "memory.stat").read_text().splitlines()
     except (OSError, ValueError):  # no limit is the word max
         return []

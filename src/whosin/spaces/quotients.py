@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from math import comb, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,11 +236,9 @@ class CountLattice(Lattice):
         return self._case_at(int(kinds[row]), int(below[row]), output)
 
     def _case_at(self, kind: int, world: int, output: int) -> AdditionCase:
-        count = world // self.strides[kind] % self.lengths[kind]
-        known = self.representative(world)
-        return AdditionCase(
-            self.kinds[kind][count], known, world + self.strides[kind], world, output
-        )
+        stride, known = self.strides[kind], self.representative(world)
+        entity = self.kinds[kind][world // stride % self.lengths[kind]]
+        return AdditionCase(entity, known, world + stride, world, output)
 
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         largest = np.full_like(array, -1)
@@ -286,9 +284,7 @@ class CountLattice(Lattice):
             weights = np.multiply.outer(inside, weights).ravel()
         if size is None:
             return weights
-        kept = np.where(self.totals() == size, weights, 0 * weights)
-        total = kept.sum()
-        return condition_weights(kept, total)
+        return condition_weights(np.where(self.totals() == size, weights, 0 * weights))
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)
@@ -305,12 +301,13 @@ def one_count(beliefs: Sequence[Any]) -> Array:
     return np.array([beliefs[0] * 0 + 1], dtype=object)
 
 
-def condition_weights(kept: Array, total: Any) -> Array:
+def condition_weights(kept: Array) -> Array:
     """Probabilities given an event, from those of its parts; all zeros where it is impossible.
 
     Raises:
         Underflow: the event's probability is too small for floats.
     """
+    total = kept.sum()
     if isinstance(total, float) and total < MIN_LIKELIHOOD:
         raise Underflow
     return kept / total if total > 0 else kept
@@ -424,8 +421,7 @@ class MaximumLattice(Lattice):
             if 0 < size <= rank:
                 kept[rank] = weights[rank] * below[size - 1]
             below = convolve_entity(below, beliefs[self.order[rank - 1]])[: max(size, 1)]
-        total = kept.sum()
-        return condition_weights(kept, total)
+        return condition_weights(kept)
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)
@@ -457,14 +453,8 @@ def sample_axis(grid: CountLattice, array: Array, kind: int, beta: Any) -> None:
 
 def binomial_rows(length: int, beta: Any) -> Array:
     """Row v: the probabilities that 0, 1, … of v entities are kept, for v < length."""
-    if not isinstance(beta, float):
-        rows = np.zeros((length, length), dtype=object)
-        for v in range(length):
-            for j in range(v + 1):
-                rows[v, j] = comb(v, j) * beta**j * (1 - beta) ** (v - j)
-        return rows
-    table = np.zeros((length, length))
-    table[0, 0] = 1.0
+    table = np.zeros((length, length), dtype=float if isinstance(beta, float) else object)
+    table[0, 0] = beta * 0 + 1
     for v in range(1, length):
         table[v, : v + 1] = (1 - beta) * table[v - 1, : v + 1]
         table[v, 1 : v + 1] += beta * table[v - 1, :v]
