@@ -151,17 +151,14 @@ def point_labels(points: Sequence[Centre]) -> list[Hashable]:
     return [point[0] if len(point) == 1 else point for point in plain]
 
 
-def power_table(base: Fraction, exponents: Array) -> Array:
-    """base**exponent for whole exponents, exactly."""
-    from flint import fmpq
-
-    number = fmpq(base.numerator, base.denominator)
-    powers = [number**0]
-    for _ in range(int(exponents.max())):
-        powers.append(powers[-1] * number)
-    lookup = np.empty(len(powers), dtype=object)
-    lookup[:] = powers
-    return np.asarray(lookup[exponents.astype(np.int64)])
+def power_table(base: Any, exponents: Array) -> Array:
+    """base**exponent for whole exponents, in the base's kind of number."""
+    exact = not isinstance(base, float)
+    powers = np.empty(int(exponents.max()) + 1, dtype=object if exact else float)
+    power = base**0
+    for exponent in range(len(powers)):
+        powers[exponent], power = power, power * base
+    return np.asarray(powers[exponents.astype(np.int64)])
 
 
 # Laplace noise on a statistic (Dwork et al. 2006).
@@ -233,19 +230,12 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
     # Σ over all further counts of α^distance is α^(distance of the first of them)/(1 − α).
     at_end = (columns == 0) | (columns == len(outcomes) - 1)
     number = flint_rational(base) if exact else float(base)
-    powers = np.empty(int(apart.max()) + 1, dtype=object if exact else float)
-    power = number**0
-    for exponent in range(len(powers)):
-        powers[exponent] = power
-        power = power * number
-    weights = powers[apart] * np.where(at_end, 1 / (1 + number), (1 - number) / (1 + number))
+    powers = power_table(number, apart)
+    weights = powers * np.where(at_end, 1 / (1 + number), (1 - number) / (1 + number))
     kept = weights != 0
-    outputs: tuple[Hashable, ...] = (
-        Beyond(True, first),
-        *(int(each) for each in outcomes[1:-1]),
-        Beyond(False, last),
-    )
-    lost = not exact and float(powers[-1]) < MIN_TABULATED_PROBABILITY
+    between = map(int, outcomes[1:-1])
+    outputs: tuple[Hashable, ...] = (Beyond(True, first), *between, Beyond(False, last))
+    lost = not exact and float(powers.min()) < MIN_TABULATED_PROBABILITY
     return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
 
 
@@ -292,19 +282,20 @@ class Geometric(Mechanism):
             statistic_lattice(statistic, space),
             widest_exp(math.log(alpha) * apart),
             point_labels(points),
-            Rationals(power_table(alpha, apart)),
+            Rationals(power_table(flint_rational(alpha), apart)),
             axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
         )
 
 
 def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
     """The statistic's value on each class of worlds, if these are whole numbers."""
-    centres = statistic_centres(statistic, space)
+    return check_whole(statistic, statistic_centres(statistic, space))
+
+
+def check_whole(statistic: Statistic, centres: list[Centre]) -> list[Centre]:
+    """Values of a statistic, if they are whole numbers."""
     if any(value.denominator != 1 for centre in centres for value in centre):
-        raise InvalidInput(
-            "geometric noise is for whole numbers, and this statistic has fractions",
-            field="statistic",
-            value=statistic,
-            hint="scale the statistic, or use Laplace noise",
-        )
+        message = "geometric noise is for whole numbers, and this statistic has fractions"
+        hint = "scale the statistic, or use Laplace noise"
+        raise InvalidInput(message, field="statistic", value=statistic, hint=hint)
     return centres

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, spell
+from whosin.errors import Unsupported, spell
 from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
+from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
 from whosin.notions.certificates import (
@@ -58,13 +59,8 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
         if isinstance(statistic, WorldFunction):
             return None
         weights = statistic.weights(space)
-        if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
-            raise InvalidInput(
-                "geometric noise is for whole numbers, and this statistic has fractions",
-                field="statistic",
-                value=statistic,
-                hint="scale the statistic, or use Laplace noise",
-            )
+        if isinstance(part, Geometric):
+            check_whole(statistic, weights)
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _decay_rate(part)))
     result, decay, steps, offsets = [], [], [], []
@@ -323,14 +319,10 @@ def _compare_values(
     flat, least = (array.reshape(*array.shape[:2], -1) for array in (ratio, least))
     counted = valid[..., None] & window.inside[None]
     smallest = np.where(possible, allowed, math.inf).min(axis=2)[..., None]
-    if (
-        np.where(counted, least, 1.0) * np.where(valid[..., None], smallest, 1.0) < MIN_DENSITY
-    ).any():
-        raise Unsupported(
-            "the noise is too small for the range of the sum",
-            field="scale",
-            hint="use a larger scale",
-        )
+    smallest = np.where(valid[..., None], smallest, 1.0)
+    if (np.where(counted, least, 1.0) * smallest < MIN_DENSITY).any():
+        message = "the noise is too small for the range of the sum"
+        raise Unsupported(message, field="scale", hint="use a larger scale")
     flat = np.where(counted, flat, 1.0)
     best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
     far = float(best[:, window.at_cut].max(initial=-math.inf))
@@ -391,12 +383,9 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
         if _sweep_work(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
-            raise Unsupported(
-                f"a chain with a matrix for each step over {rows} rows takes too long",
-                field="rows",
-                value=rows,
-                hint="one matrix for all steps reaches thousands of rows",
-            )
+            message = f"a chain with a matrix for each step over {rows} rows takes too long"
+            hint = "one matrix for all steps reaches thousands of rows"
+            raise Unsupported(message, field="rows", value=rows, hint=hint)
         _refuse_unlikely_steps(prior, rows)
         result = WorstWindow()
         for row in range(rows):
@@ -452,16 +441,11 @@ def _choose_window(
         if sum(cut) <= CLOSED_ETA / 10:
             break
     assert best is not None
-    if (
-        math.isinf(sum(best[1]))
-        or _sweep_work(best[0], query, prior.values) > 10 * MAX_SWEEP_OPERATIONS
-    ):
-        raise Unsupported(
-            f"{rows} rows take too long: the chain does not mix within {best[0]} rows",
-            field="rows",
-            value=rows,
-            hint="use fewer rows, fewer values or a narrower query",
-        )
+    work = _sweep_work(best[0], query, prior.values)
+    if math.isinf(sum(best[1])) or work > 10 * MAX_SWEEP_OPERATIONS:
+        message = f"{rows} rows take too long: the chain does not mix within {best[0]} rows"
+        hint = "use fewer rows, fewer values or a narrower query"
+        raise Unsupported(message, field="rows", value=rows, hint=hint)
     return best
 
 
@@ -558,19 +542,12 @@ class BayesianDifferentialPrivacy(OfPriors):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         levels = [self._measure(prior, mechanism, space) for prior in self.priors]
         worst = max(levels, key=lambda level: level.value)
-        exact = worst.exact and all(level.exact or level.value <= worst.value for level in levels)
-        if exact:
-            return Level(worst.value, worst.witness, True, worst.theorems, notion=self)
+        if worst.exact:
+            return replace(worst, notion=self)
         # The witness is the case that attains most, which another prior than the worst may have.
         attaining = max(levels, key=_attained_level)
-        return Level(
-            worst.value,
-            attaining.witness,
-            False,
-            worst.theorems,
-            _attained_level(attaining),
-            notion=self,
-        )
+        lower = _attained_level(attaining)
+        return replace(worst, witness=attaining.witness, lower=lower, notion=self)
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
         if isinstance(prior, MarkovChain) and isinstance(space, Records):

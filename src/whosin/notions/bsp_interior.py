@@ -66,12 +66,8 @@ class Recomputed:
         """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
         from flint import arb, ctx
 
-        cells = [
-            pair.most,
-            {**pair.most, pair.gap.row: self.default},
-            {**pair.least, pair.gap.row: self.default},
-            pair.least,
-        ]
+        default = {pair.gap.row: self.default}
+        cells = [pair.most, {**pair.most, **default}, {**pair.least, **default}, pair.least]
         if pair.output is not None:
             at = pair.output
             p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
@@ -180,11 +176,9 @@ def _evaluate_line(line: tuple[Any, Any], w: Any) -> Any:
 
 def _pair_spread(p: Any, q: Any, other_q: Any, other_p: Any, w: Any) -> Any:
     """The spread of a pair at one output."""
-    return (
-        _evaluate_line(p, w)
-        * _evaluate_line(other_q, w)
-        / (_evaluate_line(q, w) * _evaluate_line(other_p, w))
-    )
+    tops, bottoms = (p, other_q), (q, other_p)
+    one, two = (_evaluate_line(a, w) * _evaluate_line(b, w) for a, b in (tops, bottoms))
+    return one / two
 
 
 def _largest_ball(balls: Sequence[Any]) -> Any:
@@ -251,10 +245,8 @@ def between_centres(
         known_of: the known rows of a (pattern, row).
     """
     if channel.axes is None:
-        raise Unsupported(
-            "the densities between the breakpoints of this mechanism are not known",
-            field="mechanism",
-        )
+        message = "the densities between the breakpoints of this mechanism are not known"
+        raise Unsupported(message, field="mechanism")
     if best > MAX_RATIO:
         return Between(best)
     axes = [axis for axis in channel.axes if isinstance(axis, Axis) and any(axis.gaps())]
@@ -345,12 +337,8 @@ class _Search:
             up = np.where(self.positions > number, np.exp(np.minimum(-(at - above) * rate, 0)), 0)
             down = np.where(self.positions <= number, np.exp(np.minimum((at - below) * rate, 0)), 0)
             both = np.stack([up, down], axis=1)
-            parts = [
-                t
-                for _, t in certificates.conditional_likelihoods(
-                    both, self.certain.mass, self.space
-                )
-            ]
+            mass, space = self.certain.mass, self.space
+            parts = [t for _, t in certificates.conditional_likelihoods(both, mass, space)]
             shape = (*[self.space.values + 1] * self.space.rows, 2)
             self.tables = {number: np.concatenate(parts, axis=1).reshape(shape)}
         return self.tables[number]
@@ -384,26 +372,18 @@ class _Search:
         for start in range(0, len(high), step):
             some = high[start : start + step]
             for root, output in self._critical(gap, with_row, without, some, low, ends):
-                ratio = _evaluate_lines(with_row[some][:, None], root) / _evaluate_lines(
-                    without[some][:, None], root
-                )
-                other = _evaluate_lines(with_row[low][None], root) / _evaluate_lines(
-                    without[low][None], root
+                ratio, other = (
+                    _evaluate_lines(with_row[side], root) / _evaluate_lines(without[side], root)
+                    for side in ((some[:, None],), (low[None],))
                 )
                 value = np.where(np.isnan(root), 0, ratio / other)
                 top = max(top, float(value.max(initial=0)))
-                for one, two in np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_NEAR_CASES]:
-                    at = None if output is None else Fraction(int(output[one, two]))
-                    self.pairs.append(
-                        Pair(
-                            value[one, two],
-                            gap,
-                            names[some[one]],
-                            names[low[two]],
-                            root[one, two],
-                            at,
-                        )
-                    )
+                for cell in map(
+                    tuple, np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_NEAR_CASES]
+                ):
+                    at = None if output is None else Fraction(int(output[cell]))
+                    most_, least_ = names[some[cell[0]]], names[low[cell[1]]]
+                    self.pairs.append(Pair(value[cell], gap, most_, least_, root[cell], at))
         self.pairs = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR_RATIO)][
             :MAX_NEAR_CASES
         ]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported
 from whosin.exact import Array, certificate_precision, divide_up, exact_fraction
 from whosin.mechanisms import Channel, read_channel
-from whosin.notions.base import CLAIM_TOLERANCE, Level, Notion, Witness, exact_or_up
+from whosin.notions.base import CLAIM_TOLERANCE, Level, Notion, Witness
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import require_memory, scaled_products
+from whosin.spaces.worlds import need_records
 
 # Search, certificate and witness over records: what the notions about rows share (F12).
 #
@@ -99,14 +99,10 @@ class Nearest:
             self.best = most
             self.cases = [case for case in self.cases if case[0] >= most * (1 - NEAR_RATIO)]
         if np.isinf(most):
-            positions = [np.unravel_index(int(values.argmax()), values.shape)]
+            positions = np.array([np.unravel_index(values.argmax(), values.shape)])
         else:
-            positions = list(
-                np.argwhere(values >= self.best * (1 - NEAR_RATIO))[
-                    : MAX_NEAR_CASES - len(self.cases)
-                ]
-            )
-        for result in positions:
+            positions = np.argwhere(values >= self.best * (1 - NEAR_RATIO))
+        for result in positions[: max(1, MAX_NEAR_CASES - len(self.cases))]:
             position = tuple(map(int, result))
             self.cases.append((values[position], position, name))
 
@@ -179,15 +175,8 @@ def value_witness(
         belief: in the first value against the second, where they were not equally likely.
     """
     after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
-    return Witness(
-        output=output,
-        prior=exact_or_up(belief, exact),
-        posterior=exact_or_up(after, exact),
-        ratio=exact_or_up(ratio, exact),
-        row=row,
-        known=dict(known),
-        values=values,
-    )
+    numbers = belief, after, ratio
+    return Witness.shown(output, numbers, exact, row=row, known=dict(known), values=values)
 
 
 def level_from_ratio(
@@ -209,14 +198,7 @@ def level_from_ratio(
 def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Records]:
     """The channel of a mechanism and its space, or an error if it is not about records."""
     channel = read_channel(mechanism, space)
-    if not isinstance(channel.space, Records):
-        raise Unsupported(
-            "this notion is about the values of rows, not about who is in the data",
-            field="space",
-            value=channel.space,
-            hint="use Records(…)",
-        )
-    return channel, channel.space
+    return channel, need_records(channel.space, "this notion")
 
 
 # Likelihoods for every set of known rows at once.

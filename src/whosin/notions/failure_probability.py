@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported, invalid_value, spell
+from whosin.errors import invalid_value, spell
 from whosin.exact import (
     MAX_CURVE_EPSILON,
     Array,
@@ -29,8 +29,9 @@ from whosin.families.base import OtherPeople
 from whosin.mechanisms import Channel, Mechanism, read_channel
 from whosin.mechanisms.count_table import CountTable
 from whosin.priors import Prior
-from whosin.spaces import Lattice, Space, Subsets
+from whosin.spaces import Space, Subsets
 from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomials, rounding_error
+from whosin.spaces.worlds import need_subsets
 
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
@@ -173,7 +174,8 @@ class PriorCases(Cases):
         return self.channel.likelihoods.size * self.people**2 <= MAX_EXACT_WORK
 
     def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        lattice = self._lattice
+        lattice = self.channel.lattice
+        assert lattice is not None
         array = self.channel.rationals if exact else self.channel.likelihoods
         number = flint_rational if exact else float
         low, high = self.family.beliefs
@@ -188,11 +190,6 @@ class PriorCases(Cases):
             case = Case(entity, *ends, prior)
             yield Likelihoods(sides[0][None], sides[1][None], 0, lambda _, case=case: case)  # type: ignore[misc]
 
-    @property
-    def _lattice(self) -> Lattice:
-        assert self.channel.lattice is not None
-        return self.channel.lattice
-
 
 def list_cases(mechanism: object, space: Space | None, family: Family, positive: bool) -> Cases:
     """The cases of a mechanism against a family.
@@ -205,13 +202,7 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     if isinstance(mechanism, Channel):
         space = mechanism.channel(space).space
-    if not isinstance(space, Subsets):
-        raise Unsupported(
-            "a failure probability is about who is in the data",
-            field="space",
-            value=space,
-            hint="use Subsets(…)",
-        )
+    space = need_subsets(space, "a failure probability")
     family.check(space)
     if isinstance(family, AtMostKnown) and family.k > space.size:
         raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
@@ -358,9 +349,8 @@ def profile(cases: Cases, epsilon: object) -> float:
     """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
     power = rational(epsilon, "epsilon")
     if not abs(power) <= MAX_CURVE_EPSILON:
-        raise invalid_value(
-            "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
-        )
+        accepted = f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}"
+        raise invalid_value("epsilon", accepted, epsilon)
     if cases.is_small:
         factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)
@@ -423,8 +413,11 @@ def failure(cases: Cases, ratio: object, proved: float | None = None) -> Failure
     low = Rational(lower) if exact else round_down(lower)
     if complete:
         return FailureBracket(most, low, min(round_up(upper), 1.0), False, case, outputs)
-    bound = max(_failure_bound(cases, float(most)) if proved is None else proved, round_up(lower))
-    return FailureBracket(most, low, min(bound, 1.0), False, case, outputs)
+    if proved is None:  # F9
+        epsilons, bound = promising_epsilons(cases, most), _bound_function(float(most))[1]
+        proved = float(bound(_profile_bounds(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+    upper_end = min(max(proved, round_up(lower)), 1.0)
+    return FailureBracket(most, low, upper_end, False, case, outputs)
 
 
 def bound_if_met(
@@ -445,9 +438,8 @@ def bound_if_met(
     def enough(deltas: Array) -> bool:
         return bool(bound(deltas, epsilons).min() > most)
 
-    least = float(bound(_profile_bounds(cases, epsilons, enough=enough), epsilons).min()) * (
-        1 + 1e-12
-    )
+    bounds = bound(_profile_bounds(cases, epsilons, enough=enough), epsilons)
+    least = float(bounds.min()) * (1 + 1e-12)
     return least if least <= delta else None
 
 
@@ -479,13 +471,6 @@ def _ratio_tail(
     return low, Fraction(float(top[maybe].sum()) * more + CUT_WEIGHT), above
 
 
-def _failure_bound(cases: Cases, ratio: float) -> float:
-    """F9: a bound on Pr[r > ratio | t]."""
-    epsilons, bound = _bound_function(ratio)
-    epsilons = _promising_epsilons(cases, bound, epsilons)
-    return float(bound(_profile_bounds(cases, epsilons), epsilons).min()) * (1 + 1e-12)
-
-
 def _bound_function(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
     """Some ε below ln ratio, and what δ(ε) at ε makes of them: δ(ε)/(1 − e^ε/ratio)."""
     top = math.log(ratio) * (1 - 1e-15)
@@ -513,11 +498,8 @@ def _promising_epsilons(
 def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
     if delta < Fraction(MIN_BRACKETED_DELTA) and not (cases.is_small and cases.family.complete):
-        raise invalid_value(
-            "delta",
-            f"0, or at least {spell(MIN_BRACKETED_DELTA)} for this many people",
-            float(delta),
-        )
+        accepted = f"0, or at least {spell(MIN_BRACKETED_DELTA)} for this many people"
+        raise invalid_value("delta", accepted, float(delta))
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None
     for pair in cases.pairs(exact=exact, few=None if complete else MAX_SEARCHED_CROWDS):

@@ -88,11 +88,8 @@ class ChainFile:
     def mechanism(self) -> Laplace | Composed:
         """The noisy query; several releases of it where the file lists several scales."""
         if self.scale is None or self.scale == []:
-            raise InvalidInput(
-                "the chain file has no scale",
-                field="scale",
-                hint="give the scale of the noise, or a list of scales",
-            )
+            hint = "give the scale of the noise, or a list of scales"
+            raise InvalidInput("the chain file has no scale", field="scale", hint=hint)
         if isinstance(self.scale, list):
             return Composed([Laplace(self.statistic, scale) for scale in self.scale])
         return Laplace(self.statistic, self.scale)
@@ -106,12 +103,8 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     if not isinstance(asked, str) or asked not in statistics:
         raise UnknownName("query", str(asked), statistics)
     if "weights" in data and asked != "sum":
-        raise InvalidInput(
-            f"weights have no meaning with {asked}",
-            field="weights",
-            value=data["weights"],
-            hint="leave them out",
-        )
+        message, value = f"weights have no meaning with {asked}", data["weights"]
+        raise InvalidInput(message, field="weights", value=value, hint="leave them out")
     statistics[asked].weights(space)
     return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
 
@@ -125,9 +118,8 @@ def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | 
     if "blocks" in data:
         prior, people = read_blocks(data)
         if "scale" not in data:
-            raise InvalidInput(
-                "the block file has no scale", field="scale", hint="give the scale of the noise"
-            )
+            hint = "give the scale of the noise"
+            raise InvalidInput("the block file has no scale", field="scale", hint=hint)
         noisy = Laplace(Count(), rational(data["scale"], "scale"))
         return PositiveMembership(Explicit([prior])), noisy, Subsets(people)
     return None

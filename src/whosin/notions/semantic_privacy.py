@@ -20,7 +20,6 @@ from whosin.exact import (
     flint_rational,
     quarter_tanh_up,
     rational,
-    round_up,
 )
 from whosin.mechanisms import Channel
 from whosin.notions import certificates
@@ -62,12 +61,10 @@ class SemanticPrivacy(Notion):
             table = result.reshape(records.worlds, -1)
             spread = ratio_spread(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda position, row=row: (row, position[0]))  # type: ignore[misc]
-        even = np.full(records.worlds, flint_rational(1))
-        certain = Certain(channel, even)
+        certain = Certain(channel, np.full(records.worlds, flint_rational(1)))
+        spread = partial(_row_spread, certain, self.default)
         upper, attained, (row, output) = near.certified(
-            partial(_row_spread, certain, self.default),
-            lambda _case: records.worlds,
-            certain.budget,
+            spread, lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
         return level_from_ratio(self, quarter_tanh_up, upper, attained, case, ("T15",))
@@ -123,16 +120,9 @@ def semantic_witness(
     spread: Fraction | float, row: int, output: Hashable, known: tuple[int, ...] | None
 ) -> Witness:
     """The two-point belief for which the total variation is the level."""
-    level = quarter_tanh_up(spread)
-    posterior = 1.0 if spread == math.inf else (1 + level) / 2
-    return Witness(
-        output=output,
-        prior=1 - posterior,
-        posterior=posterior,
-        ratio=spread if isinstance(spread, float) else round_up(spread),
-        row=row,
-        rows_known=known,
-    )
+    posterior = 1.0 if spread == math.inf else (1 + quarter_tanh_up(spread)) / 2
+    numbers = 1 - posterior, posterior, spread
+    return Witness.shown(output, numbers, False, row=row, rows_known=known)
 
 
 # Bayesian semantic privacy (Zhao 2017, Definition 2).
@@ -164,10 +154,9 @@ class BayesianSemanticPrivacy(OfOnePrior):
         note = _left_out(mass, records, self.default)
         near, sides = _search_spreads(channel, mass, self.default)
         certain = Certain(channel, mass)
+        spread = partial(_pattern_spread, certain, self.default)
         upper, reached, (row, pattern, output) = near.certified(
-            partial(_spread_bayesian_semantic_privacy, certain, self.default),
-            lambda _case: records.worlds,
-            certain.budget,
+            spread, lambda _case: records.worlds, certain.budget
         )
         name = channel.outputs[output]
         if channel.is_density:
@@ -176,12 +165,8 @@ class BayesianSemanticPrivacy(OfOnePrior):
             )
             upper = worst.upper
             if worst.attained > reached:
-                reached, row, pattern, name = (
-                    worst.attained,
-                    worst.row,
-                    worst.pattern,
-                    worst.output,
-                )
+                reached, row, pattern = worst.attained, worst.row, worst.pattern
+                name = worst.output
         case = semantic_witness(reached, row, name, pattern_rows(records, pattern, row))
         theorems = () if note else ("T15",)
         return level_from_ratio(self, quarter_tanh_up, upper, reached, case, theorems, note)
@@ -235,7 +220,7 @@ def pattern_rows(space: Records, pattern: int, row: int) -> tuple[int, ...]:
     return tuple(sorted(o for index, o in enumerate(reversed(others)) if pattern >> index & 1))
 
 
-def _spread_bayesian_semantic_privacy(
+def _pattern_spread(
     certain: Certain, default: int, case: tuple[int, int, int]
 ) -> tuple[Fraction | float, tuple[int, int, int]]:
     """max r / min r of one row, set of known rows and output, recomputed."""
