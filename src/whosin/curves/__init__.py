@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from whosin.calibration import Plan, Process, ProcessPlan
-from whosin.curves.curve import CornerCurve as CornerCurve
-from whosin.curves.curve import TradeOff as TradeOff
-from whosin.curves.curve import below_lines
-from whosin.curves.mechanism_curves import LaplaceCurve as LaplaceCurve
-from whosin.curves.mechanism_curves import LossCurve as LossCurve
-from whosin.curves.mechanism_curves import NormalCurve as NormalCurve
+from whosin.curves.curve import CornerCurve, TradeOff, below_lines
 from whosin.curves.mechanism_curves import (
+    LaplaceCurve,
+    LossCurve,
+    NormalCurve,
     channel_curve,
     family_curve,
     gaussian_curve,

@@ -243,7 +243,7 @@ class Network(Prior):
             for values in table:
                 if not isinstance(values, tuple) or len(values) != len(parents):
                     accepted = f"a tuple of the values of its {len(parents)} parents"
-                    raise invalid_value(f"key of the table of row {row}", accepted, values)
+                    raise invalid_value(f"table of row {row}", f"keyed by {accepted}", values)
         _ = self._exact
 
     @cached_property

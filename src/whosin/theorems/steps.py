@@ -265,7 +265,6 @@ def _negative_sample(ratio: Exact, share: Fraction) -> Number:
 
 MAX_PRIOR_WORLDS = 1 << 16
 """Tables of more worlds are not written out: no theorem is used rather than a slow one."""
-RECORD_PRIORS_HALF = Fraction(1, 2)
 Rows = tuple[tuple[Fraction, ...], ...]
 
 
@@ -286,16 +285,13 @@ def rows_are_independent(prior: Prior) -> bool:
 def prior_spread(prior: Prior, space: Space | None) -> Fraction | None:
     """e^ε_X: the largest ratio of the probabilities of two tables that differ in one row; None
     where it is infinite or not known."""
-    rows = independent_rows(prior)
     if isinstance(prior, priors.Uniform):
         return Fraction(1)
     if isinstance(prior, priors.PriorSet):
-        largest = prior.spread
-        return largest if isinstance(largest, Fraction) else None
-    if rows is not None:
-        if any(min(row) == 0 for row in rows):
-            return None
-        return max(max(row) / min(row) for row in rows)
+        return prior.spread if isinstance(prior.spread, Fraction) else None
+    if (rows := independent_rows(prior)) is not None:
+        full = all(min(row) > 0 for row in rows)
+        return max(max(row) / min(row) for row in rows) if full else None
     mass = written_out(prior, space)
     if mass is None or not np.all(mass > 0):
         return None
@@ -311,22 +307,15 @@ def full_support(prior: Prior, space: Space | None) -> bool:
 
 def default_is_possible(prior: Prior, default: int, space: Space | None) -> bool:
     """Whether the default is known to be possible in each row beside every possible rest."""
-    rows = independent_rows(prior)
     if isinstance(prior, priors.Uniform):
         return True
-    if rows is not None:
+    if (rows := independent_rows(prior)) is not None:
         return all(default < len(row) and row[default] > 0 for row in rows)
     mass = written_out(prior, space)
-    if mass is None:
+    if mass is None or not isinstance(space, Records) or not 0 <= default < space.values:
         return False
-    assert isinstance(space, Records)
-    if not 0 <= default < space.values:
-        return False
-    for row in range(space.rows):
-        possible = space.axis(mass[:, None], row) > 0
-        if np.any(possible.any(axis=1) & ~possible[:, default]):
-            return False
-    return True
+    views = [space.axis(mass[:, None], row) > 0 for row in range(space.rows)]
+    return not any(np.any(view.any(axis=1) & ~view[:, default]) for view in views)
 
 
 def binary_rows(prior: Prior, space: Space | None) -> list[Fraction] | None:
@@ -334,11 +323,8 @@ def binary_rows(prior: Prior, space: Space | None) -> list[Fraction] | None:
     rows = independent_rows(prior)
     records = space if isinstance(space, Records) else None
     if isinstance(prior, priors.Uniform):
-        return (
-            [RECORD_PRIORS_HALF] * records.rows
-            if records is not None and records.values == 2
-            else None
-        )
+        known = records is not None and records.values == 2
+        return [ONE_HALF] * records.rows if known else None  # type: ignore[union-attr]
     if rows is None or any(len(row) != 2 for row in rows):
         return None
     listed = not needs_space(prior)
@@ -356,7 +342,7 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
     if rows is not None and all(len(row) == 2 for row in rows):
         inside = [row[1] for row in rows]
         if isinstance(people, priors.Uniform):
-            return inside if set(inside) == {RECORD_PRIORS_HALF} else None
+            return inside if set(inside) == {ONE_HALF} else None
         if type(people) is priors.Independent:
             given = [rational(p) for p in people.parameters]
             alike = len(given) == 1 or len(inside) == 1
@@ -372,20 +358,19 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
         other = people.probabilities(subsets)
     except Exception:  # a prior about something else
         return None
-    for number, world in enumerate(space):
-        if rational(mass[number]) != other[sum(value << row for row, value in enumerate(world))]:
-            return None
+    present = [sum(value << row for row, value in enumerate(world)) for world in space]
+    if any(rational(one) != other[two] for one, two in zip(mass, present, strict=True)):
+        return None
     return [people.belief(subsets, entity) for entity in range(space.rows)]
 
 
 @lru_cache(maxsize=64)
 def written_out(prior: Prior, space: Space | None) -> Array | None:
     """The probability of each table, exactly, where it can be written out."""
-    if not isinstance(space, Records) or space.worlds > MAX_PRIOR_WORLDS:
+    listable = isinstance(space, Records) and space.worlds <= MAX_PRIOR_WORLDS
+    if not listable or isinstance(prior, priors.PriorSet):
         return None
-    if isinstance(prior, priors.PriorSet):
-        return None
-    return prior.on_records(space, flint_rational)
+    return prior.on_records(space, flint_rational)  # type: ignore[arg-type]
 
 
 def needs_space(prior: Prior) -> bool:
