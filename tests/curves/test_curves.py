@@ -245,10 +245,7 @@ def test_two_answers_may_show_what_neither_shows_to_the_uninformed():
     both = wi.mechanisms.Composed([one, two])
     assert [
         wi.curves.tradeoff(each, wi.Subsets(3), family=unsure).advantage for each in (one, two)
-    ] == [
-        0,
-        0,
-    ]
+    ] == [0, 0]
     assert wi.curves.tradeoff(both, wi.Subsets(3), family=unsure).advantage == 1
     with refused("relation", kind=Unsupported):
         wi.curves.tradeoff(one).composed(wi.curves.tradeoff(one, relation="replace"))
