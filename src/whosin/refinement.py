@@ -31,7 +31,6 @@ def __dir__() -> list[str]:
 # A square part that is invertible modulo a prime is invertible. That it has the whole rank is only
 # likely, so whoever relies on it checks what it solved.
 
-
 PIVOT_PRIME = 2**61 - 1
 
 
@@ -94,7 +93,6 @@ def matrix_array(matrix: Any) -> Array:
 # minimise Σ|B R − A| over stochastic R. At a vertex the positive entries of R are determined by the
 # equations, which are solved again in rationals; where the minimum is positive, the multipliers W
 # of the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
-
 
 MAX_SIMULATION_SECONDS = 120.0
 POSITIVE_THRESHOLDS = (1e-9, 1e-7, 1e-11)
@@ -204,9 +202,6 @@ def _free_values(
     solution = solve_system(system[np.ix_(rows, chosen)], left)
     values = {free[number]: solution[position, 0] for position, number in enumerate(chosen)}
     return values | {free[number]: kept[position, 0] for position, number in enumerate(rest)}
-
-
-# Whether one channel can be simulated from another, with a proof of either answer.
 
 
 ROUNDED_SHARE = Fraction(1, 10**12)

@@ -41,8 +41,6 @@ from whosin.notions.failure_probability import list_cases
 from whosin.spaces import Lattice, Records, Space, read_statistic
 from whosin.spaces.quotients import CUT_WEIGHT
 
-# Which rows of a channel are compared: worlds with and without someone, or one for another.
-
 
 def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> tuple[Array, Array]:
     """(in, out): the numbers of the rows of each two neighbours."""
@@ -98,7 +96,6 @@ def _record_pairs(space: Records) -> tuple[Array, Array]:
 # That is the least concave curve above the curves of all pairs: the largest TPR of each pair by
 # itself is not enough, since one test can serve several pairs. All pairs are searched in
 # floats; those that come near the curve are computed again in exact rationals.
-
 
 _Line = tuple[Array, Array]
 ROUNDING_COUNT = 64
@@ -346,7 +343,6 @@ def _distinct_pairs(channel: Channel, top: Array, bottom: Array, near: Array) ->
 #
 # Noise that moves further is easier to tell apart, so the largest move between neighbours decides.
 # Laplace and Gaussian noise have curves in closed form, geometric noise has corners.
-
 
 LOSS_ROUNDING = 1e-12
 """More than what floats round in a distribution of losses."""

@@ -20,12 +20,11 @@ from whosin.spaces.quotients import Lattice, two_binomials
 from whosin.spaces.worlds import Subsets
 from whosin.validation import check_kind
 
+
 # Everyone but one person: some are known, and the others are at one of two beliefs.
 #
 # These are the priors at which profiles of counts are largest (F21), and some families have no
 # other priors. Whoever is known is known to be in or out for certain.
-
-
 @dataclass(frozen=True)
 class OtherPeople:
     """The others: how many are at which belief, and how many known ones may be in.
@@ -92,7 +91,6 @@ class OtherPeople:
 #
 # A family never sees a mechanism. It gets an array of likelihoods, with one row per class of
 # worlds, and answers with its worst priors on that array; `notions` turns them into levels.
-
 
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
@@ -415,8 +413,6 @@ def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Ar
 
 
 # Recognising what kind of prior a distribution is, exactly, on spaces small enough to list.
-
-
 def check_prior(prior: Prior, space: Subsets) -> None:
     """Refuse what is not a prior, not a space, or a prior of another space."""
     accepted = "a prior, such as Independent([0.5, 0.2])"
@@ -474,7 +470,6 @@ def fixed_size_structure(
 #
 # A sum of probabilities times likelihoods that underflows looks like an impossible output, whose
 # ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
-
 
 MAX_COINS = 900
 """Up to this many coins the probability of all of them is a float."""

@@ -33,9 +33,6 @@ from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
-# One of m candidates is in: the adversaries of differential identifiability (Li13 5.5).
-
-
 MAX_INSERTED_CANDIDATES = 24
 """Up to this many candidates insertion is faster than partial sorting."""
 
@@ -237,9 +234,6 @@ def _contrast_exact(values: Array, free: Array, m: int, positive: bool) -> tuple
         mean = sum(others[1:], others[0]) / (m - 1)
         top[base, output], bottom[base, output] = (one, mean) if positive else (mean, one)
     return top, bottom
-
-
-# Adversaries who know how many are in the data (Li13 4.6, 4.7; Tramèr15 Definition 8).
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,6 @@ from whosin.spaces.quotients import (
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
-# Independent entities: the adversaries of differential privacy (Li13 4.3, 4.4; Tramèr15).
-
 
 @dataclass(frozen=True)
 class Independent(Bounded):
@@ -162,9 +160,6 @@ def _order_sides(addition: Addition, positive: bool) -> tuple[Array, Array]:
     return sides if positive else sides[::-1]
 
 
-# Every distribution over worlds: against this adversary no useful answer is safe (Li13 3.4).
-
-
 @dataclass(frozen=True)
 class AnyPrior(Family):
     """D_U: all distributions.
@@ -216,9 +211,6 @@ class AnyPrior(Family):
             prior = two_worlds(lattice.space, with_it, without)
             sides = [((world, Fraction(1)),) for world in worlds]
             yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
-
-
-# People who come and go together (Li13 4.1): families, households, copies.
 
 
 @dataclass(frozen=True)

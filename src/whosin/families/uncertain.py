@@ -56,8 +56,6 @@ from whosin.spaces.quotients import (
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
-# An adversary with no information at all (Li13 5.1).
-
 
 @dataclass(frozen=True)
 class Uninformed(Family):
@@ -93,9 +91,6 @@ class Uninformed(Family):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         return worst_for_prior(Uniform(), likelihoods, lattice, positive)
-
-
-# Adversaries who are uncertain about nearly everyone.
 
 
 MAX_TRIED_PRIORS = 1 << 16

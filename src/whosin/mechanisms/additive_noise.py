@@ -38,7 +38,6 @@ from whosin.validation import require_exactly_one
 # exact verification needs, under any prior, of every notion that is about one ratio. Bayesian
 # semantic privacy is about a product of two: `Axis` says what the noise is between the points.
 
-
 MIN_SCALE = Fraction(1, 10**300)
 
 
@@ -161,12 +160,10 @@ def power_table(base: Any, exponents: Array) -> Array:
     return np.asarray(powers[exponents.astype(np.int64)])
 
 
-# Laplace noise on a statistic (Dwork et al. 2006).
-
-
 @dataclass(frozen=True)
 class Laplace(AdditiveNoise):
-    """statistic(T) + noise with density e^(−|x|/scale) / (2 scale) in each coordinate.
+    """statistic(T) + noise with density e^(−|x|/scale) / (2 scale) in each coordinate (Dwork et al.
+    2006).
 
     With scale Δ/ε, where Δ is the L1 sensitivity, it is ε-differentially private.
 
@@ -181,9 +178,6 @@ class Laplace(AdditiveNoise):
             need_space(space, "Laplace"),
             read_positive(self.scale, "scale"),
         )
-
-
-# Gaussian noise: no pure level exists, only levels with a failure probability.
 
 
 @dataclass(frozen=True)
@@ -202,7 +196,6 @@ class Gaussian(AdditiveNoise):
 # Noisy counts are all whole numbers, but those below 0 have likelihoods in proportion to each
 # other, whatever the count 0 … n is, and so have those above n: taking them together loses nothing.
 # Maps that mix some of them with others need the first few on either side told apart (`margin`).
-
 
 TAIL_NATS = 64 * math.log(2)
 """Minus the logarithm of what may be left beyond the margin where a map needs all of it."""
@@ -239,12 +232,10 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
     return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
 
 
-# Two-sided geometric noise on a whole-number statistic (Ghosh, Roughgarden, Sundararajan 2009).
-
-
 @dataclass(frozen=True)
 class Geometric(Mechanism):
-    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate.
+    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate (Ghosh,
+    Roughgarden, Sundararajan 2009).
 
     Args:
         statistic: whole-number valued: Count(), Sum(…), Histogram(…), or a function of the set.

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from whosin.mechanisms.additive_noise import Axis
 
 
-# Reading tables of probabilities: a row for each world, and names for the outputs.
-
-
 ROW_SUM_TOLERANCE = 1e-9
 MAX_WRITTEN_WORLDS = 10**18
 
@@ -144,9 +141,6 @@ def _output_name(name: Any) -> Any:
     return tuple(map(_output_name, name)) if isinstance(name, list) else name
 
 
-# What a channel file holds: its space and its probabilities, as people spell them.
-
-
 def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
     """The worlds, and the counts of people where a file has a row for each count."""
     kind = data.get("kind")
@@ -229,7 +223,6 @@ def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
 # of rationals stays exact; a channel of floats is taken as the binary fractions it holds. Noise
 # with a density is represented by its densities at the points that decide (F10): all rows share one
 # normaliser, which cancels in every ratio.
-
 
 MAX_EXACT_OPERATIONS = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""

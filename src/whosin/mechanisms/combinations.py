@@ -33,8 +33,6 @@ from whosin.spaces.quotients import sample_entities
 from whosin.spaces.worlds import need_subsets
 from whosin.validation import check_count, read_list, wrong_sum
 
-# Several answers about the same data, seen together.
-
 
 @dataclass(frozen=True)
 class Composed(Mechanism):
@@ -120,12 +118,9 @@ def _outer_rows(tables: Sequence[Array]) -> Array:
     return table
 
 
-# One of several mechanisms, drawn by a public coin that is then forgotten (Li13 Theorem 3.11).
-
-
 @dataclass(frozen=True)
 class Mixture(Mechanism):
-    """Run `parts[i]` with probability `weights[i]`; equal outputs are one output.
+    """Run `parts[i]` with probability `weights[i]`; equal outputs are one (Li13 Theorem 3.11).
 
     Args:
         parts: mechanisms on one space, with finitely many outputs.
@@ -167,9 +162,6 @@ class Mixture(Mechanism):
         return Channel(channels[0].space, table, outputs, lattice=channels[0].lattice)
 
 
-# Whatever one does to an answer without looking at the data again (Li13 Theorem 3.12).
-
-
 Map = (
     Rule | Callable[[Hashable], Hashable] | Mapping[Hashable, Hashable] | Sequence[Sequence[object]]
 )
@@ -177,7 +169,7 @@ Map = (
 
 @dataclass(frozen=True)
 class PostProcessed(Mechanism):
-    """The outputs of a mechanism passed through a fixed, possibly random, map.
+    """The outputs of a mechanism passed through a fixed, possibly random, map (Li13 Theorem 3.12).
 
     A count with geometric noise has infinitely many outputs. Those so far out that they tell
     nothing more apart are taken together; a rule of `rules` says how far that is, and for other
@@ -264,16 +256,14 @@ def combine_rules(mechanism: Mechanism) -> Rule | None:
     return RuleChain((*before, mechanism.map))
 
 
-# Running a mechanism on a random sample of the entities (Li13 Definition 5.8).
-
-
 MAX_EXACT_SAMPLED_ENTRIES = 1 << 20
 """Up to this many entries are sampled in rationals where floats do not reach."""
 
 
 @dataclass(frozen=True)
 class Sampled(Mechanism):
-    """Keep each present entity with probability β, then run the mechanism on what is left."""
+    """Keep each present entity with probability β, then run the mechanism on what is left (Li13
+    Definition 5.8)."""
 
     mechanism: Mechanism
     beta: object

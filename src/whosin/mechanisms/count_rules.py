@@ -37,7 +37,6 @@ from whosin.validation import (
 #   a cell with the key ckey changes by pvalue; all keys are equally likely. A count of 0 stays 0
 #   where the table has no row for it.
 
-
 MAX_P_TABLE_BYTES = 16 << 20
 MAX_P_TABLE_ROWS = 1 << 20
 LAST_KEYED_COUNT, REPEATED_KEYED_COUNTS = 750, 250
@@ -147,9 +146,6 @@ def _normalise_rows(table: Table) -> Table:
     return dict(sorted(table.items()))
 
 
-# What the rules have in common: they turn a count into what is shown.
-
-
 MAX_CHANGE = 1 << 40
 """More than any count: nothing is known of how far a rule reaches."""
 
@@ -200,7 +196,6 @@ class Rule(Mechanism):
 # Records carry random keys, the keys of a cell's records add up to the cell's key, and the key
 # picks the change from a table (the "p-table"). Keys of different people are independent and
 # uniform, so for one cell the change is drawn afresh; the same people always get the same change.
-
 
 Row = tuple[tuple[int, Fraction], ...]
 
@@ -281,9 +276,6 @@ def _read_row(count: int, row: Any) -> Row:
     )
 
 
-# No rule at all: the count itself.
-
-
 @dataclass(frozen=True)
 class Exact(Rule):
     """The count as it is."""
@@ -292,9 +284,6 @@ class Exact(Rule):
 
     def spread(self, count: int) -> Spread:
         return [(count, 1)]
-
-
-# A rule of one's own: a row of output probabilities for each count.
 
 
 @dataclass(frozen=True)
@@ -336,9 +325,6 @@ class FromTable(Rule):
         return self._table
 
 
-# Counts rounded to a base.
-
-
 @dataclass(frozen=True)
 class Multiples(Rule):
     """A rule that shows multiples of a base only."""
@@ -369,9 +355,6 @@ class Round(Multiples):
         return [((2 * count + self.base) // (2 * self.base) * self.base, 1)]
 
 
-# Counts rounded up or down at random, right on average.
-
-
 @dataclass(frozen=True)
 class RandomRound(Multiples):
     """One of the two multiples of a base around the count, the nearer one with more probability:
@@ -388,9 +371,6 @@ class RandomRound(Multiples):
         below = count - over
         up = Fraction(over, self.base)
         return [(below, 1 - up), (below + self.base, up)]
-
-
-# One rule after another: first nothing below 8, then rounded to 5.
 
 
 @dataclass(frozen=True)
@@ -422,9 +402,6 @@ class RuleChain(Rule):
         for rule in self.rules:
             last = rule.beyond(last) if isinstance(last, Beyond) else last
         return last
-
-
-# Small counts are not shown.
 
 
 SUPPRESSED_LABEL = "suppressed"

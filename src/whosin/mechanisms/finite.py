@@ -28,12 +28,11 @@ from whosin.spaces.arrays import require_memory, require_table, widest_exp
 from whosin.spaces.worlds import need_subsets
 from whosin.validation import read_list, read_whole, require_exactly_one
 
-# The exponential mechanism (McSherry and Talwar 2007).
-
 
 @dataclass(frozen=True)
 class Exponential(Mechanism):
-    """Pr[o | T] ∝ exp(ε q(T, o) / (2Δ)), which is ε-DP when Δ is q's sensitivity.
+    """Pr[o | T] ∝ exp(ε q(T, o) / (2Δ)), which is ε-DP when Δ is q's sensitivity (McSherry and
+    Talwar 2007).
 
     Args:
         score: q, a function of (world, output), or a table worlds × outputs.
@@ -70,16 +69,14 @@ class Exponential(Mechanism):
         return Channel(space, weights / weights.sum(axis=1, keepdims=True), list(self.outputs))
 
 
-# m-ary randomised response on each row or entity (Warner 1965; Wang14 eq. 30, E_d).
-
-
 MAX_RESPONSE_EPSILON = 5_000
 """Above, the probability of changing one row is below what floats reach."""
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Mechanism):
-    """Each row keeps its value with some probability, else takes one of the m − 1 others.
+    """Each row keeps its value with some probability, else takes one of the m − 1 others (Warner
+    1965; Wang14 eq. 30, E_d).
 
     On Subsets the value of an entity is whether it is present, and outputs are tuples of 0 and 1
     in the entities' order.
@@ -151,8 +148,6 @@ class RandomizedResponse(Mechanism):
 #
 # Entities are ranked 1 … n in the space's order, the value of rank j being c_j. Both are constant
 # on worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
-
-
 @dataclass(frozen=True)
 class KMax(Mechanism):
     """k-Max repaired (erratum E1): a true maximum of rank below k, or none, counts as rank k.
@@ -199,12 +194,10 @@ class KMaxAsPublished(KMax):
         return maximum or size
 
 
-# The mechanism of Li13 Theorem 5.7: differential identifiability without bounded DP.
-
-
 @dataclass(frozen=True)
 class ExceptFirst(Mechanism):
-    """Draws uniformly from 1 … n whatever the data, but from 2 … n when T = {the first entity}.
+    """Draws uniformly from 1 … n whatever the data, but from 2 … n when T = {the first entity}
+    (Li13 Theorem 5.7).
 
     Output 1 rules out one world only, so with n = m candidates it is (ρ, m)-DI for every
     ρ ≥ 1/(m−1); yet that world has probability 0, so no ε-BDP holds.

@@ -36,9 +36,6 @@ from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, scale_columns
 from whosin.spaces.worlds import need_subsets
 from whosin.validation import read_list, shorten_result
 
-# Results: a level of privacy with the case that attains it.
-
-
 CLAIM_TOLERANCE = 1e-12
 INFINITE_WORDS = ("inf", "infinity", "∞")
 """How an infinite claim is written."""
@@ -169,9 +166,6 @@ def _is_at_most(level: Number, claim: Fraction | float) -> bool:
     if isinstance(level, float):
         return Fraction(level) <= Fraction(claim) * (1 + Fraction(CLAIM_TOLERANCE))
     return bool(level <= claim)
-
-
-# What every notion can do, and how a worst case becomes a certified level (F12).
 
 
 MAX_EXACT_WORLDS = 1 << 16

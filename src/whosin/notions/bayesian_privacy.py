@@ -30,8 +30,6 @@ from whosin.notions.certificates import (
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space, WorldFunction, read_statistic
 
-# Noise on sums over rows: what each value adds, and densities of noisy sums on a grid.
-
 
 @dataclass(frozen=True)
 class NoisySum:
@@ -133,7 +131,6 @@ def _shift_densities(array: Array, steps: int, axis: int, decay: float) -> Array
 # windows to the right are extended to the left together, at O(W² m³ Y) for windows up to W and Y
 # outputs. Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) per step,
 # which supplies what is shifted in.
-
 
 MIN_DENSITY = 1e-290
 """Densities below this have lost digits to underflow."""
@@ -359,7 +356,6 @@ def _compare_values(
 # powers of the transition matrix. So the level is bracketed; it is exact when no window is cut off,
 # or when the bracket closes to rounding.
 
-
 MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
@@ -521,12 +517,10 @@ def _window_witness(
     )
 
 
-# Bayesian differential privacy (Yang, Sato, Nakagawa 2015; Zhao 2017).
-
-
 @dataclass(frozen=True, init=False)
 class BayesianDifferentialPrivacy(OfPriors):
-    """The largest ln Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over rows i, known rows S and outputs y.
+    """The largest ln Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over rows i, known rows S and outputs y
+    (Yang, Sato, Nakagawa 2015; Zhao 2017).
 
     The rows outside S are as uncertain as the prior says, so what depends on row i leaks with it.
     All sets S come from one table of (m+1)^n entries; for a Markov chain with noise on a sum,

@@ -23,7 +23,6 @@ from whosin.spaces import Records
 # `between` finds the pairs in floats and explains the formulas; here their spread is enclosed: at
 # the root of its derivative, or, where no root can be enclosed, over the whole gap.
 
-
 BALL_PRECISION_BITS = 320
 
 
@@ -199,7 +198,6 @@ def _largest_ball(balls: Sequence[Any]) -> Any:
 # pairs, then in balls for those near the best. Whole outputs are checked on both sides of a root.
 # In several dimensions the bound over the corners of each cell is all there is, and the level says
 # bound.
-
 
 Sides = tuple[Array, Array]
 """(max r, min r) of one row: sets of known rows × outputs."""

@@ -23,7 +23,6 @@ from whosin.spaces.worlds import need_records
 # to recompute, the best is enlarged by `NEAR_RATIO` instead, more than the rounding of the search;
 # where that shows, the level is a bracket.
 
-
 NEAR_RATIO = 2.0**-40
 """More than the relative error of a search in floats: cases this close are all recomputed."""
 MAX_NEAR_CASES = 1 << 12
@@ -207,7 +206,6 @@ def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Rec
 # others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
 # Conditioning events of probability 0 become NaN and are passed over. These tables are for
 # searching, in floats wide enough that nothing underflows; `certain` recomputes what they find.
-
 
 MAX_COLUMN_ENTRIES = 1 << 24
 """How many entries of the larger table are held at once."""

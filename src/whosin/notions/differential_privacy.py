@@ -45,13 +45,12 @@ from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.worlds import need_records
 from whosin.validation import check_count, read_list, read_whole
 
+
 # Groups of rows: the tables that differ in at most g rows.
 #
 # B_j(x) is the least likelihood over the tables that differ from x in at most j rows. Row after
 # row, B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g
 # m^n K).
-
-
 def least_in_group(array: Array, space: Records, group: int) -> Array:
     """For each table and output the least likelihood among tables that differ in at most `group`
     rows; worlds × outputs."""
@@ -79,9 +78,6 @@ def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
     return (world, int(worlds[differing <= group][0])), output
 
 
-# Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2).
-
-
 def _check_direction(direction: str) -> None:
     if direction not in ("both", "positive", "negative"):
         raise UnknownName("direction", str(direction), ("both", "positive", "negative"))
@@ -97,7 +93,7 @@ def need_replacing(relation: str) -> None:
 
 @dataclass(frozen=True)
 class DifferentialPrivacy(Notion):
-    """ln Pr[o|T]/Pr[o|T'] ≤ ε between neighbours T, T', in nats.
+    """ln Pr[o|T]/Pr[o|T'] ≤ ε between neighbours T, T', in nats (Li13 Definitions 4.1, 4.2).
 
     Args:
         relation: "add-remove" (unbounded DP: one entity more or less) or "replace" (bounded DP:
@@ -206,12 +202,9 @@ class DifferentialPrivacy(Notion):
         return Level(max(log_up(ratio), 0.0), replace(case, group=group), True, (), notion=self)
 
 
-# Differential privacy under sampling (Li13 Definition 5.8).
-
-
 @dataclass(frozen=True)
 class SampledDifferentialPrivacy(Notion):
-    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP. The level is ε in nats.
+    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP (Li13 Definition 5.8); in nats.
 
     Args:
         beta: the probability with which each entity is sampled, above 0 and at most 1.
@@ -243,12 +236,10 @@ class SampledDifferentialPrivacy(Notion):
         return replace(level, notion=self)
 
 
-# Differential identifiability (Lee and Clifton 2012; Li13 Definition 5.4).
-
-
 @dataclass(frozen=True)
 class DifferentialIdentifiability(Notion):
-    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ. The level is ρ.
+    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ (Lee and Clifton 2012;
+    Li13 Definition 5.4). The level is ρ.
 
     Args:
         m: the number of candidates, at least 2.
@@ -276,9 +267,6 @@ class DifferentialIdentifiability(Notion):
         return Level(case.posterior, case, True, (), notion=self)
 
 
-# Metric privacy (d-privacy; Chatzikokolakis et al. 2013): how much may depend on how far.
-
-
 METRIC_NAMES = ("hamming", "difference")
 MAX_METRIC_WORLDS = 1 << 12
 """Worlds of a metric that is written out."""
@@ -291,7 +279,8 @@ Pairs = tuple[Array, Array, list[Any], Array]
 
 @dataclass(frozen=True)
 class MetricPrivacy(Notion):
-    """ln Pr[y|x] − ln Pr[y|x'] ≤ ε d(x, x') for all worlds, in nats per unit of distance.
+    """ln Pr[y|x] − ln Pr[y|x'] ≤ ε d(x, x') for all worlds, in nats per unit of distance
+    (d-privacy; Chatzikokolakis et al. 2013).
 
     Args:
         metric: "hamming" (rows or entities that differ), "difference" (on records the sum of

@@ -40,7 +40,6 @@ from whosin.spaces.worlds import need_subsets
 # thousands of people: their crowds (`families.base`) are convolved in blocks, and known people who
 # shift a rule by one of its periods make no difference and are tried once.
 
-
 MAX_EXACT_WORK = 1 << 22
 """Up to this much work, in priors × entries × people, probabilities are rationals."""
 FIRST_CROWDS = 33
@@ -299,7 +298,6 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 # Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 # priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives
 # a bound, so a first look at few cases picks some, and these are computed on all cases.
-
 
 FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
 """How many ε a first look takes, and how many a second one around the best of them."""

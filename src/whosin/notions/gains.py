@@ -25,7 +25,6 @@ from whosin.validation import check_count, read_list, read_whole, spelled_whole
 # Gains are rationals of at least 0. A search in floats hands over every guess within the rounding
 # of the best, and the best of them is found again in rationals: values are exact.
 
-
 Guess = tuple[Any, Hashable]
 """The exact value of a guess, and its name."""
 
@@ -82,9 +81,6 @@ def world_name(space: Space, world: int) -> Hashable:
 def first_best(values: Sequence[Any]) -> int:
     """The first of the largest."""
     return max(range(len(values)), key=lambda index: (values[index], -index))
-
-
-# A gain function written out: guesses × worlds.
 
 
 MIN_PRODUCT = 2.0**-450
@@ -145,16 +141,14 @@ class GainMatrix(GainFunction):
         return gains[chosen], self.guesses[indices[chosen]]
 
 
-# Singling out: a description that fits exactly one row (Cohen and Nissim 2020).
-
-
 MAX_PREDICATE_ENTRIES = 1 << 24
 """Predicates times worlds."""
 
 
 @dataclass(frozen=True)
 class SinglingOut(GainFunction):
-    """1 where exactly one row fits a predicate: a set of values of weight at most w.
+    """1 where exactly one row fits a predicate: a set of values of weight at most w (Cohen and
+    Nissim 2020).
 
     Without the weight a predicate that fits half of all people would single someone out by luck
     alone; the vulnerability before the output is exactly that luck.
@@ -232,9 +226,6 @@ class SinglingOut(GainFunction):
         return gains[most], chosen[indices[most]]
 
 
-# Guessing the world, in one try or in several.
-
-
 @dataclass(frozen=True)
 class Tries(GainFunction):
     """1 where the world is among k that are named (Bayes vulnerability, for k = 1).
@@ -270,9 +261,6 @@ class Tries(GainFunction):
         total = sum((value for value, _ in ranked), flint_rational(0))
         names = tuple(world_name(space, -world) for _, world in ranked)
         return total, names[0] if self.k == 1 else names
-
-
-# Gain functions from words, from files and from what a caller passes.
 
 
 GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {

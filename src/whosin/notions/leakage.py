@@ -21,13 +21,12 @@ from whosin.spaces import CountLattice, Records, Space, Subsets
 from whosin.spaces.arrays import scaled_products
 from whosin.validation import read_list
 
-# Maximal leakage: the most that any guesser gains, whatever is guessed (Issa et al. 2020).
-
 
 @dataclass(frozen=True)
 class MaximalLeakage(Notion):
     """ln Σ_y max_x Pr[y|x], in nats: over all priors and gains no guess becomes better by a larger
-    factor. Worlds that are all alike before, one of which is guessed, attain it."""
+    factor (Issa et al. 2020). Worlds that are all alike before, of which one is guessed, attain it.
+    """
 
     unit: ClassVar[str] = "nats"
     averages: ClassVar[bool] = True
@@ -89,7 +88,6 @@ def row_worlds(channel: Channel) -> list[int]:
 #
 # V(π) = max over guesses w of Σ_x π_x g(w, x) before the output, Σ_y max_w Σ_x π_x A(y|x) g(w, x)
 # after it. All in rationals.
-
 
 LEAKAGE_FORMS = ("multiplicative", "additive")
 MAX_TRIED_ENTRIES = 1 << 22
@@ -276,9 +274,6 @@ def _sample_members(family: Family, space: Space) -> Iterable[Prior]:
             yield Independent(belief)
 
 
-# Pointwise maximal leakage: the worst output for any gain (Saeidian et al. 2023).
-
-
 Case = tuple[Fraction, int, int, Any]
 """(ratio, world, output, the world's mass)."""
 
@@ -286,7 +281,7 @@ Case = tuple[Fraction, int, int, Any]
 @dataclass(frozen=True, init=False)
 class PointwiseLeakage(OfPriors):
     """max over outputs y of ln max over possible worlds x of Pr[y|x] / Pr[y], in nats: after no
-    output has any guess of any secret become better by a larger factor.
+    output has any guess of any secret become better by a larger factor (Saeidian et al. 2023).
 
     Args:
         prior: a prior, or a list of them; then the largest of their levels counts.

@@ -38,13 +38,12 @@ from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.failure_probability import level_at_delta, list_cases
 from whosin.spaces import Space
 
-# Positive and negative membership privacy (Li13 Definitions 3.1 and 3.8).
-
 
 @dataclass(frozen=True)
 class PositiveMembership(Notion):
     """(D, γ)-PMP: for every prior D in the family, every entity t and every set S of outputs,
-    Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3).
+    Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3; Li13
+    Definition 3.1).
 
     Args:
         family: the adversaries.
@@ -160,19 +159,17 @@ class PositiveMembership(Notion):
 
 @dataclass(frozen=True)
 class NegativeMembership(PositiveMembership):
-    """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ."""
+    """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ (Li13 Definition 3.8)."""
 
     positive: ClassVar[bool] = False
     short_names: ClassVar[tuple[str, ...]] = ("nmp",)
     label: ClassVar[str] = "belief that someone is out"
 
 
-# Positive membership privacy on records, against D_* (Zhao 2017, section III-B).
-
-
 @dataclass(frozen=True, init=False)
 class RecordMembership(OfPriors):
-    """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K.
+    """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K
+    (Zhao 2017, section III-B).
 
     D_* puts any mass p on (x_i, x_K) and 1 − p on (x_i', x_K), and lets the other rows follow the
     prior: no belief in a value grows by more than γ. Its level is e^ε of Bayesian differential

@@ -29,9 +29,6 @@ from whosin.priors import WorldTable
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import scaled_products
 
-# Mutual information between the table and the output (Wang, Ying, Zhang 2014).
-
-
 MAX_BALL_ENTRIES = 1 << 16
 """Up to this many entries are summed in balls, more in floats with a bound on their error."""
 
@@ -42,8 +39,8 @@ ENOUGH_BITS = 64
 
 @dataclass(frozen=True)
 class MutualInformation(OfOnePrior):
-    """I(X; Y) in nats, rounded up: an average, so no single case stands behind it and the witness
-    is None.
+    """I(X; Y) in nats (Wang, Ying, Zhang 2014), rounded up: an average, so no single case stands
+    behind it and the witness is None.
 
     Args:
         prior: a prior on records.
@@ -116,7 +113,6 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
 # I(π) is a concave problem, in which no more worlds matter than there are outputs: an interior-
 # point Newton method works on some of the rows, and rows whose KL is larger are added until there
 # are none.
-
 
 CAPACITY_GAP = 1e-11
 """The gap at which the method stops, in nats; 1e-9 is what is promised."""
@@ -266,9 +262,6 @@ def _largest_step(values: Array, direction: Array) -> float:
     return min(1.0, float((-values[falling] / direction[falling]).min(initial=1.0)))
 
 
-# How far beliefs about one row move on average over outputs (T23).
-
-
 MAX_EXACT_PROBABILITIES = 1 << 16
 """Up to this many probabilities sums are exact; beyond it floats, enlarged by their rounding."""
 
@@ -276,7 +269,7 @@ MAX_EXACT_PROBABILITIES = 1 << 16
 @dataclass(frozen=True)
 class MeanShift(OfOnePrior):
     """The mean over outputs of the total variation between what is believed about one row after
-    and before, the largest over rows; for a binary row that is |posterior − prior|.
+    and before, the largest over rows; for a binary row that is |posterior − prior| (T23).
 
     It is an average, so no single case stands behind it and the witness is None.
 

@@ -24,9 +24,6 @@ from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
 from whosin.validation import check_kind
 
-# A notion from its name and parameters, for the command and the page.
-
-
 PARAMETER_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
@@ -73,8 +70,6 @@ def plain_words(notion: Notion) -> dict[str, object]:
 # A chain file adds "query": "sum", "count" or "histogram", and "scale"; "weights" says what each
 # value adds to a sum, and a list of scales stands for several releases, seen together. A block file
 # adds "scale", of Laplace noise on the number of people present.
-
-
 @dataclass(frozen=True)
 class ChainFile:
     """Series that follow a Markov chain, and what is asked of them."""

@@ -29,13 +29,12 @@ from whosin.notions.certificates import Certain, Nearest, level_from_ratio, reco
 from whosin.spaces import Records, Space
 from whosin.validation import read_whole
 
-# Semantic privacy (Kasiviswanathan and Smith 2014).
-
 
 @dataclass(frozen=True)
 class SemanticPrivacy(Notion):
     """The largest total variation between what an adversary believes about the table after seeing
-    the output and what they would believe if row i had been at the default, over all beliefs.
+    the output and what they would believe if row i had been at the default, over all beliefs
+    (Kasiviswanathan and Smith 2014).
 
     No search over beliefs is needed: with r_x = Pr[y|x] / Pr[y|x with row i at the default] the
     level is tanh(¼ ln(max r / min r)), the largest over rows and outputs (proof: theorems.zhao17).
@@ -125,13 +124,11 @@ def semantic_witness(
     return Witness.shown(output, numbers, False, row=row, rows_known=known)
 
 
-# Bayesian semantic privacy (Zhao 2017, Definition 2).
-
-
 @dataclass(frozen=True)
 class BayesianSemanticPrivacy(OfOnePrior):
     """Semantic privacy when only some rows are known and the others follow a prior: the same level
-    for every set of known rows, with the likelihoods of the table of known rows.
+    for every set of known rows, with the likelihoods of the table of known rows (Zhao 2017,
+    Definition 2).
 
     It compares with a world in which a row is at the default, so the prior must give the default a
     chance. Known rows for which it gives none are passed over; the level's `note` says so, and T15

@@ -25,15 +25,12 @@ from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
 from whosin.validation import check_count, read_list, read_tables, read_whole, shorten_value
 
-# Households: any dependence inside a block of people, none between blocks.
-
-
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Prior):
-    """Pr[T] = ∏ over blocks of Pr[T ∩ block].
+    """Any dependence inside a household, none between: Pr[T] = ∏ over blocks of Pr[T ∩ block].
 
     On a count, a sum or a histogram the blocks' numbers add up, so thousands of blocks are a few
     thousand shifts of an array.
@@ -216,15 +213,12 @@ def _block_product(moves: list[dict[int, Fraction]]) -> list[Any]:
     return list(factors[0].coeffs())
 
 
-# Rows that depend on earlier rows through tables: a small Bayesian network.
-
-
 Nodes = Sequence[tuple[Sequence[int], Mapping[Any, Sequence[object]]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Network(Prior):
-    """Pr[x] = ∏ Pr[x_j | parents of j].
+    """A small Bayesian network: Pr[x] = ∏ Pr[x_j | parents of j].
 
     Args:
         nodes: for each row in order its parents, all of them earlier rows, and a mapping from the
@@ -277,16 +271,13 @@ class Network(Prior):
         return out
 
 
-# Rows that follow a Markov chain: a person's days, a sequence of places (F13).
-
-
 Row = tuple[Fraction, ...]
 Matrix = tuple[Row, ...]
 
 
 @dataclass(frozen=True, init=False)
 class MarkovChain(Prior):
-    """Pr[x] = initial(x_0) ∏ transition(x_j, x_{j+1}).
+    """A person's days, a sequence of places: Pr[x] = initial(x_0) ∏ transition(x_j, x_{j+1}) (F13).
 
     Args:
         initial: the distribution of the first row.

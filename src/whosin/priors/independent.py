@@ -25,12 +25,10 @@ from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, con
 from whosin.spaces.worlds import Records, Subsets
 from whosin.validation import check_count, read_list, read_whole
 
-# Entities are present independently of each other (Li13, distribution family 4.3).
-
 
 @dataclass(frozen=True, init=False)
 class Independent(Prior):
-    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t); on records Pr[x] = ∏ p(x_i).
+    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t); on records Pr[x] = ∏ p(x_i) (Li13 4.3).
 
     Args:
         p: one probability for everyone, or one for each entity in the space's order; on records a
@@ -133,12 +131,9 @@ def _given_entity(
     return present, absent
 
 
-# An independent prior given the size of the data (Li13, distribution family 4.6).
-
-
 @dataclass(frozen=True, init=False)
 class FixedSize(Prior):
-    """Independent(p) conditioned on |T| = size.
+    """Independent(p) conditioned on |T| = size (Li13 4.6).
 
     Args:
         p: one probability for everyone, or one for each entity: relative odds, not beliefs.
@@ -192,15 +187,12 @@ class FixedSize(Prior):
         return beliefs[entity] * self._total(fixed, self.size) / whole
 
 
-# The uninformed adversary: every world is equally likely (Li13, distribution family 5.1).
-
-
 _FAIR_COIN = Independent(Fraction(1, 2))
 
 
 @dataclass(frozen=True)
 class Uniform(Prior):
-    """Pr[T] = 2^−n: a fair coin for each entity."""
+    """Pr[T] = 2^−n: a fair coin for each entity (Li13 5.1)."""
 
     parameters = ()
 
@@ -221,12 +213,9 @@ class Uniform(Prior):
         return Fraction(1, 2)
 
 
-# All entities are alike: only the number of those present has a distribution of its own.
-
-
 @dataclass(frozen=True, init=False)
 class Exchangeable(Prior):
-    """Pr[T] = sizes[|T|] / C(n, |T|).
+    """All entities are alike: Pr[T] = sizes[|T|] / C(n, |T|).
 
     Args:
         sizes: Pr[|T| = 0], …, Pr[|T| = n].

@@ -22,7 +22,6 @@ from whosin.validation import check_count, read_list
 # Rows are independent, and each takes any member of its set. A set is not a prior: what asks for a
 # single one is refused, since few quantities are settled at a set's corners.
 
-
 Row = tuple[Fraction, ...]
 
 
@@ -99,9 +98,6 @@ def odds_ratio(top: Fraction, bottom: Fraction) -> Fraction | float | None:
 def is_nested(value: Any) -> bool:
     """Whether it is a list."""
     return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-# All distributions between two bounds for each value, for each row.
 
 
 ACCEPTED_DISTRIBUTIONS = "a probability for each value, or a list of them for each row"
@@ -229,9 +225,6 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     if most < 1:
         above = tuple(value / most for value in above)
     return WithinBounds(below, above)
-
-
-# All mixtures of listed distributions, for each row.
 
 
 ACCEPTED_POINTS = "a list of distributions over values, or one such list a row"

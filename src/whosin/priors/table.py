@@ -19,8 +19,6 @@ from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.spaces import Lattice, Records, Space, Subsets
 from whosin.validation import check_count, check_kind, read_list, read_whole, shorten_value
 
-# A prior written out world by world.
-
 
 @dataclass(frozen=True, init=False, eq=False)
 class WorldTable(Prior):
@@ -109,7 +107,6 @@ class WorldTable(Prior):
 # block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2], "probability":
 # "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of them is
 # `notions.reading`. Numbers are read as they are spelled.
-
 
 MAX_BLOCK_PEOPLE = 100_000
 """People in the blocks of a file."""

@@ -19,7 +19,6 @@ from whosin.exact import Array
 # 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT rationals, whose
 # results are exact. Blocks keep temporaries at `BLOCK_ELEMENTS` elements.
 
-
 BLOCK_ELEMENTS = 1 << 18
 RATIO_SLACK = 1e-15
 
@@ -112,8 +111,6 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
 # range, so that its products with prior probabilities and its ratios stay inside. Where doubles do
 # not reach, extended ones do (e^±11355 on most machines), and where these do not either the work is
 # refused: a level that cannot be computed is an error, never a guess.
-
-
 class Underflow(Exception):
     """A search in floats met a sum so small that terms may have been lost: it must be repeated
     with scaled columns, or exactly. Never leaves the library."""
@@ -223,9 +220,6 @@ def widest_exp(exponents: Array) -> Array:
         field="scale",
         hint="use a larger scale or fewer entities",
     )
-
-
-# Refusing work that would not fit, before it starts.
 
 
 CGROUP_MEMBERSHIPS = Path("/proc/self/cgroup")

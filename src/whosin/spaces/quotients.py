@@ -16,6 +16,7 @@ from whosin.exact import Array
 from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, require_table
 from whosin.spaces.worlds import Subsets
 
+
 # What a mechanism can tell apart: worlds up to a statistic (F11).
 #
 # A `Lattice` numbers the classes of worlds that a mechanism treats alike and knows how entities
@@ -30,8 +31,6 @@ from whosin.spaces.worlds import Subsets
 #
 # What a lattice cannot do in its own terms is done on the grid of single entities
 # (`spread_on_grid`).
-
-
 class AdditionCase(NamedTuple):
     """One cell of a view, back in terms of worlds: class numbers, and a set standing for them."""
 
@@ -120,7 +119,6 @@ class Lattice(ABC):
 # worlds is then a vector of counts. The subset model itself is the grid whose kinds are single
 # entities. Kind 0 is the least significant digit of a class's number, so that on single entities
 # class numbers are world numbers.
-
 
 MAX_GATHERED_COMPARISONS = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
@@ -338,8 +336,6 @@ def spread_on_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]
 #
 # Class 0 is the empty set and class j holds the sets whose largest entity, in the order given, is
 # the j-th. The order runs from the smallest entity to the largest.
-
-
 @dataclass(frozen=True)
 class MaximumLattice(Lattice):
     """The lattice of maxima.
@@ -430,9 +426,6 @@ class MaximumLattice(Lattice):
         return labels
 
 
-# Likelihoods after each present entity is kept with probability β, axis by axis.
-
-
 def sample_entities(grid: CountLattice, array: Array, beta: Any) -> Array:
     """Row v of the result is the mixture of rows that sampling v's entities leads to."""
     out = array.copy()
@@ -466,7 +459,6 @@ def binomial_rows(length: int, beta: Any) -> Array:
 # Every weight is within (count + 100) · 2·10^−15 of itself, relatively, and what is cut off has
 # probability below 10^−16: less than 9 deviations and 60 more from the mean on either side stays,
 # by Bernstein's inequality.
-
 
 CUT_DEVIATIONS, CUT_MARGIN_PEOPLE = 9, 60
 MIN_CUT_PEOPLE = 48

@@ -14,7 +14,6 @@ from whosin.validation import read_list, read_whole, shorten_value
 #
 # World number T has bit i set exactly when entity i is present; outside scripts rely on it.
 
-
 MAX_ENTITIES = 10_000_000
 
 
@@ -84,7 +83,6 @@ class Subsets:
 #
 # Row 0 is the most significant digit of a world's number, the order of
 # `itertools.product(range(m), repeat=n)`; outside scripts rely on it.
-
 
 MAX_RECORD_ROWS = 1_000_000
 """Rows, and values of a row: beyond it not even the number of worlds can be written."""

@@ -21,11 +21,10 @@ from whosin.theorems import steps
 from whosin.theorems.steps import Step
 from whosin.validation import check_kind
 
+
 # The map of notions as it is printed and drawn: a line for each implication and counterexample.
 #
 # `convert` walks every line; `tests/theorems/test_map_edges.py` holds each against brute force.
-
-
 @dataclass(frozen=True)
 class Edge:
     """A line of the drawn map.
@@ -115,9 +114,6 @@ NOTION_BARRIERS: tuple[Barrier, ...] = (
 """Where no implication can hold."""
 
 
-# Why one notion does not imply another, where an example is known.
-
-
 def find_counterexample(source: Notion, target: Notion) -> str | None:
     """Why one notion cannot imply another, where an example is known."""
     sized, unsized = _about_size(source), _about_size(target)
@@ -176,8 +172,6 @@ def _notion_sign(notion: Notion) -> bool | None:
 # Every step of the map is an increasing map of levels, so the best chain keeps the smallest level
 # at each notion (shortest paths). Where the level is tight and a chain of equivalences leads to the
 # other notion, its level is tight too, and that chain is taken; otherwise the best chain of all.
-
-
 @dataclass(frozen=True)
 class MapNode:
     """A notion on the map; differential privacy by replacing exists on records and on sets."""

@@ -42,6 +42,7 @@ from whosin.validation import (
     shorten_value,
 )
 
+
 # Theorems of Li et al. 2013 as maps between parameters: T8, T9, T10 and T13.
 #
 # T1 and T2, on which the rest stands, are `beliefs.gamma` and its sup `beliefs.worst_belief`: a
@@ -51,8 +52,6 @@ from whosin.validation import (
 #
 # Each map takes and returns γ, ε (nats) or ρ. Exact rationals stay exact wherever no exponential
 # enters. Checked here: that parameters are in range. The caller ensures that the premise holds.
-
-
 @check_numbers
 def one_of_from_identifiability(rho: Number, m: int) -> Number:
     """T8, Li13 Theorem 5.6: (ρ, m)-DI ⇔ (D_C^m, γ)-PMP, γ = max(ρm, (m−1)/(m(1−ρ)))."""
@@ -147,8 +146,6 @@ def _uniform_belief(like: Number, m: int) -> Number:
 
 
 # Bounded priors (Tramèr et al. 2015): T11, and what is left when the bounds are wrong, T12.
-
-
 @check_numbers
 def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float:
     """T11: ε-UDP ⇒ (γ, D_I^[a,b])-PMP and ε-BDP ⇒ (γ, D_B^[a,b])-PMP for the γ returned.
@@ -186,8 +183,6 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
 
 
 # Identifiability and differential privacy on records (Wang et al. 2014, eq. 28): T19.
-
-
 @check_numbers
 def identifiability_from_dp(epsilon: Number, prior_spread: Number) -> float:
     """T19: ε-DP ⇒ (ε + ε_X)-identifiability, ε_X the largest log ratio of neighbours' priors;
@@ -213,7 +208,6 @@ dp_from_identifiability = identifiability_from_dp
 # The proof is in docs/correlated.md. Between the Bayesian pair the second claim needs a default
 # that is possible beside everything that may be known; a measured level names T15 only where it is.
 # What is returned is rounded up: no level is understated.
-
 
 SATURATED_EPSILON = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""
@@ -270,7 +264,6 @@ def _round_ball_up(function: Callable[[Any], Any], value: Number) -> float:
 #
 # Rows are people, present (1) or absent (0), where a statement speaks of them. The proofs are in
 # docs/theory/numbers.md.
-
 
 MAX_INFORMATION_EPSILON = 700
 
@@ -359,7 +352,6 @@ def _ball_entropy(share: Any) -> Any:
 # Under a prior of known size k, the data given t ∈ T (less t) and the data given t ∉ T can be drawn
 # together so that the first is always contained in the second: T2 ⊂ T1, |T2| = k − 1, |T1| = k.
 # Then T2 ∪ {t} and T1 exchange one entity, which is why bounded DP covers all of D_B (T5).
-
 
 World = frozenset[int]
 Node = tuple[str, World]

@@ -51,7 +51,6 @@ from whosin.theorems import papers
 # A step carries a level of one notion to a level of another. It is given exact numbers (or ∞) and
 # answers with an exact number or a float rounded up, so that no level is ever understated.
 
-
 Exact = Fraction | float
 """A fraction, or ∞."""
 
@@ -95,7 +94,6 @@ def gamma_of_ratio(ratio: Number, low: Fraction, high: Fraction) -> Number:
 
 
 # The steps of the map between notions about who is in. Notions in canonical spelling.
-
 
 UNBOUNDED_DP = DifferentialPrivacy("add-remove")
 SIGNED_DP = {
@@ -262,7 +260,6 @@ def _negative_sample(ratio: Exact, share: Fraction) -> Number:
 # A prior on records with the same distribution for every row, or one for each, answers without a
 # space; others are written out, for which they need one. `None` means: not without the space.
 
-
 MAX_PRIOR_WORLDS = 1 << 16
 """Tables of more worlds are not written out: no theorem is used rather than a slow one."""
 Rows = tuple[tuple[Fraction, ...], ...]
@@ -382,7 +379,6 @@ def needs_space(prior: Prior) -> bool:
 #
 # `REPLACE_DP` here is differential privacy on records, where one row's value is replaced; on sets
 # of people the same class speaks of one person for another (`subset_steps.BDP`).
-
 
 REPLACE_DP = DifferentialPrivacy("replace")
 WITH_PRIOR = (Identifiability, MutualInformation, MeanShift)
