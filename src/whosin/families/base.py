@@ -196,19 +196,12 @@ class Family(ABC):
     profiles are largest."""
 
     def crowds(self, people: int) -> Iterator[OtherPeople]:
-        """The priors at which the profile of a count is largest, whatever the mechanism (F21).
-
-        Raises:
-            Unsupported: it is not known which these are.
-        """
+        """The priors at which the profile of a count is largest, whatever the mechanism (F21)."""
         raise self._unfailing()
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         """(entity, its prior at a belief) for the priors at which the profile of any mechanism on
         the lattice is largest.
-
-        Raises:
-            Unsupported: it is not known which these are.
         """
         raise self._unfailing()
 
@@ -478,14 +471,7 @@ MAX_COINS = 900
 def sums_given(
     prior: Prior, lattice: Lattice, entity: int, array: Array, largest: Array
 ) -> tuple[Array, Array]:
-    """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain.
-
-    Args:
-        largest: the largest likelihood of each output.
-
-    Raises:
-        Underflow: a search in floats lost some of them.
-    """
+    """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain; `Underflow` where floats lost some."""
     exact = array.dtype == object
     present, absent = prior.given(lattice, entity, flint_rational if exact else float)
     sides = present @ array, absent @ array

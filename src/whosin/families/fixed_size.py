@@ -304,9 +304,6 @@ class FixedSize(Bounded):
     def swaps(self) -> tuple[Fraction, Fraction]:
         """The beliefs p of a swap of two: the other entity has belief 1 − p, which must be allowed
         as well.
-
-        Raises:
-            InvalidInput: there are none.
         """
         low, high = self.bounds
         if not low <= ONE_HALF <= high:

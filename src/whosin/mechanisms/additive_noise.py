@@ -108,11 +108,7 @@ class Axis:
 def noise_channel(
     statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
 ) -> Channel:
-    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points.
-
-    Args:
-        whole: whether outputs are whole numbers only.
-    """
+    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
     centres = statistic_centres(statistic, space)
     points = centre_grid(centres)
     require_table("the densities at the deciding points", len(centres), len(points))

@@ -32,11 +32,7 @@ class Mechanism(ABC):
 
 
 def read_channel(mechanism: object, space: Space | None = None) -> Channel:
-    """The channel of what a user handed over.
-
-    Raises:
-        InvalidInput: it is not a mechanism, or it needs a space and none was given.
-    """
+    """The channel of what a user handed over."""
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     return mechanism.channel(None if space is None else need_space(space, "it"))

@@ -169,11 +169,7 @@ def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
 
 
 def read_names(names: Iterable[object], field: str) -> list[object]:
-    """Names that JSON has: text, numbers, and tuples of these as lists.
-
-    Raises:
-        InvalidInput: there is another one.
-    """
+    """Names that JSON has: text, numbers, and tuples of these as lists."""
     result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
@@ -455,11 +451,7 @@ class Channel(Mechanism):
 
     @cached_property
     def wide(self) -> Array:
-        """The likelihoods in floats that reach down to the smallest of them.
-
-        Raises:
-            Unsupported: no float type does.
-        """
+        """The likelihoods in floats that reach down to the smallest of them."""
         if not self._is_narrow:
             return self.likelihoods
         array = widen_floats(self.likelihoods)
@@ -512,11 +504,7 @@ class Channel(Mechanism):
 
 
 def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
-    """The channels as they are when their worlds agree, otherwise spread over all worlds.
-
-    Raises:
-        InvalidInput: they are on different spaces.
-    """
+    """The channels as they are when their worlds agree, otherwise spread over all worlds."""
     first = channels[0]
     for channel in channels[1:]:
         if channel.space != first.space:

@@ -341,11 +341,7 @@ class Multiples(Rule):
 
 @dataclass(frozen=True)
 class Round(Multiples):
-    """The nearest multiple of a base; a count half-way between two is rounded up.
-
-    Args:
-        base: at least 2.
-    """
+    """The nearest multiple of a base; a count half-way between two is rounded up."""
 
     @property
     def reach(self) -> int:
@@ -359,9 +355,6 @@ class Round(Multiples):
 class RandomRound(Multiples):
     """One of the two multiples of a base around the count, the nearer one with more probability:
     up with probability (what is left over)/base, so that the mean is the count. A multiple stays.
-
-    Args:
-        base: at least 2.
     """
 
     def spread(self, count: int) -> Spread:

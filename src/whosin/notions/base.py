@@ -202,11 +202,7 @@ class Notion(ABC):
         return ()
 
     def canonical(self) -> Notion:
-        """The same notion in one spelling, with exact numbers, so that equal ones compare equal.
-
-        Raises:
-            InvalidInput: a family whose range leaves no prior.
-        """
+        """The same notion in one spelling, with exact numbers, so that equal ones compare equal."""
         return self
 
     @abstractmethod
@@ -361,9 +357,6 @@ def worst_case(
 def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
     """Search the likelihoods as they are; where a sum underflows, with scaled columns; and where
     that does not help, in exact rationals.
-
-    Raises:
-        Unsupported: these would take too long.
     """
     array = channel.searchable
     with contextlib.suppress(Underflow):

@@ -50,13 +50,7 @@ class Pair:
 
 
 class Recomputed:
-    """Spreads of pairs from the channel's own numbers.
-
-    Args:
-        certain: the channel and the prior.
-        axis: the noise.
-        default: the value that stands for "no data".
-    """
+    """Spreads of pairs from the channel's own numbers."""
 
     def __init__(self, certain: Certain, axis: Axis, default: int) -> None:
         self.certain, self.axis, self.default = certain, axis, default

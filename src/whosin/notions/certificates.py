@@ -33,11 +33,7 @@ MAX_RECOMPUTED_BALLS = 1 << 11
 
 
 class Certain:
-    """Exact likelihoods of a channel's outputs under a prior.
-
-    Args:
-        mass: the probability of each world, as FLINT rationals.
-    """
+    """Exact likelihoods of a channel's outputs under a prior."""
 
     def __init__(self, channel: Channel, mass: Array) -> None:
         assert isinstance(channel.space, Records)
@@ -167,12 +163,7 @@ def value_witness(
     exact: bool,
     belief: Fraction = Fraction(1, 2),
 ) -> Witness:
-    """Two values of a row, as likely as each other before, and an output that tells them apart.
-
-    Args:
-        exact: whether numbers may be shown as ratios.
-        belief: in the first value against the second, where they were not equally likely.
-    """
+    """Two values of a row, as likely as each other before, and an output that tells them apart."""
     after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
     numbers = belief, after, ratio
     return Witness.shown(output, numbers, exact, row=row, known=dict(known), values=values)
@@ -217,10 +208,6 @@ def conditional_likelihoods(
     """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs.
 
     Each output's likelihoods are up to a factor of its own, which cancels in every ratio.
-
-    Args:
-        array: likelihoods, worlds × outputs.
-        mass: the probability of each world, as FLINT rationals.
     """
     cells = (space.values + 1) ** space.rows
     fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,14 +66,22 @@ class Likelihoods(NamedTuple):
     case: Callable[[int], Case]
 
 
-class Cases(ABC):
-    """All priors of a family at which the profile of one mechanism may be largest."""
+@dataclass(frozen=True)
+class Cases:
+    """All priors of a family at which the profile of one mechanism may be largest.
+
+    Attributes:
+        is_small: whether the work is little enough for rationals.
+        pairs: each prior's probabilities, with `exact` as rationals. With `few` at most this many
+            of the crowds are tried, and, where it is at most `FIRST_CROWDS`, at most this many
+            numbers of known people who are in: evenly, and more of them near both ends.
+    """
 
     family: Family
-    outputs: tuple[Hashable, ...]
     space: Subsets
+    outputs: tuple[Hashable, ...]
     is_small: bool
-    """Whether the work is little enough for rationals."""
+    pairs: Callable[..., Iterator[Likelihoods]]
 
     @property
     def people(self) -> int:
@@ -87,116 +93,9 @@ class Cases(ABC):
         """The largest relative error of probabilities in floats."""
         return rounding_error(self.people)
 
-    @abstractmethod
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        """Each prior's probabilities.
-
-        Args:
-            few: try at most this many of the crowds, and, where it is at most `FIRST_CROWDS`, at
-                most this many numbers of known people who are in: evenly, and more of them near
-                both ends.
-        """
-
-
-@dataclass(frozen=True)
-class CrowdCases(Cases):
-    """A count of many people, under the crowds of a family."""
-
-    table: CountTable
-    space: Subsets
-    family: Family
-    positive: bool
-
-    @property
-    def outputs(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return self.table.outputs
-
-    @property
-    def is_small(self) -> bool:  # type: ignore[override]
-        priors = sum(len(crowd.inside) for crowd in self._crowds)
-        return priors * len(self.table.weights) * self.people <= MAX_EXACT_WORK
-
-    @cached_property
-    def _crowds(self) -> list[OtherPeople]:
-        return list(self.family.crowds(self.people))
-
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        crowds = self._crowds
-        if few is not None and len(crowds) > few:
-            crowds = [crowds[index] for index in _spread_sample(len(crowds), few)]
-        for block in _crowd_blocks(crowds, 1 if exact else MIN_CUT_PEOPLE):
-            first, weights = (0, block[0].rationals[None, :]) if exact else _crowd_weights(block)
-            known = block[0].inside
-            if few is not None and few <= FIRST_CROWDS and len(known) > few:
-                known = [known[index] for index in _spread_sample(len(known), few)]  # type: ignore[assignment]
-            for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
-                yield self._pair(block, inside, first + inside, weights)
-
-    def _pair(
-        self, block: list[OtherPeople], inside: int, first: int, weights: Array
-    ) -> Likelihoods:
-        absent = output_distribution(self.table, first, weights)
-        present = output_distribution(self.table, first + 1, weights)
-        low = min(absent[0], present[0])
-        high = max(side[0] + side[1].shape[1] for side in (absent, present))
-        sides = [_widen_outputs(side, low, high) for side in (present, absent)]
-        if not self.positive:
-            sides.reverse()
-
-        def case(row: int) -> Case:
-            crowd, ends = block[row], self.family.beliefs
-            words = crowd.words(inside)
-            return Case(0, *ends, lambda belief: crowd.prior(inside, belief), words)
-
-        return Likelihoods(sides[0], sides[1], low, case)
-
-
-@dataclass(frozen=True)
-class PriorCases(Cases):
-    """Any mechanism with finitely many outputs, under the priors of a family one by one."""
-
-    channel: Channel
-    family: Family
-    positive: bool
-
-    @property
-    def outputs(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return self.channel.outputs
-
-    @property
-    def space(self) -> Subsets:  # type: ignore[override]
-        assert isinstance(self.channel.space, Subsets)
-        return self.channel.space
-
-    @property
-    def is_small(self) -> bool:  # type: ignore[override]
-        return self.channel.likelihoods.size * self.people**2 <= MAX_EXACT_WORK
-
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        lattice = self.channel.lattice
-        assert lattice is not None
-        array = self.channel.rationals if exact else self.channel.likelihoods
-        number = flint_rational if exact else float
-        low, high = self.family.beliefs
-        middle = (low + high) / 2
-        for entity, prior in self.family.extreme_priors(lattice):
-            sides = [mass @ array for mass in prior(middle).given(lattice, entity, number)]
-            if not self.positive:
-                sides.reverse()
-            ends = low, high
-            if self.family.complete:
-                ends = (prior(middle).belief(self.space, entity),) * 2
-            case = Case(entity, *ends, prior)
-            yield Likelihoods(sides[0][None], sides[1][None], 0, lambda _, case=case: case)  # type: ignore[misc]
-
 
 def list_cases(mechanism: object, space: Space | None, family: Family, positive: bool) -> Cases:
-    """The cases of a mechanism against a family.
-
-    Raises:
-        InvalidInput: the family knows more people than there are.
-        Unsupported: a density, or a family for which nobody knows the worst priors.
-    """
+    """The cases of a mechanism against a family."""
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     if isinstance(mechanism, Channel):
@@ -207,11 +106,68 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
         raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
     table = mechanism.on_counts(space.size)
     if table is not None and type(family).crowds is not Family.crowds:
-        return CrowdCases(table, space, family, positive)
+        return _crowd_cases(table, space, family, positive)
     channel = table.channel(space) if table is not None else read_channel(mechanism, space)
     channel.need_finite("a failure probability")
     next(iter(family.extreme_priors(channel.lattice)), None)  # type: ignore[arg-type]
-    return PriorCases(channel, family, positive)
+    return _prior_cases(channel, space, family, positive)
+
+
+def _crowd_cases(table: CountTable, space: Subsets, family: Family, positive: bool) -> Cases:
+    """A count of many people, under the crowds of a family."""
+    every = list(family.crowds(space.size))
+    priors = sum(len(crowd.inside) for crowd in every)
+
+    def pairs(*, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
+        crowds = every
+        if few is not None and len(crowds) > few:
+            crowds = [crowds[index] for index in _spread_sample(len(crowds), few)]
+        for block in _crowd_blocks(crowds, 1 if exact else MIN_CUT_PEOPLE):
+            first, weights = (0, block[0].rationals[None, :]) if exact else _crowd_weights(block)
+            known: Sequence[int] = block[0].inside
+            if few is not None and few <= FIRST_CROWDS and len(known) > few:
+                known = [known[index] for index in _spread_sample(len(known), few)]
+            for inside in distinct_shifts(table, known, first, weights.shape[1]):
+                yield pair(block, inside, first + inside, weights)
+
+    def pair(block: list[OtherPeople], inside: int, first: int, weights: Array) -> Likelihoods:
+        absent = output_distribution(table, first, weights)
+        present = output_distribution(table, first + 1, weights)
+        low = min(absent[0], present[0])
+        high = max(side[0] + side[1].shape[1] for side in (absent, present))
+        sides = [_widen_outputs(side, low, high) for side in (present, absent)]
+
+        def case(row: int) -> Case:
+            crowd = block[row]
+            words = crowd.words(inside)
+            return Case(0, *family.beliefs, lambda belief: crowd.prior(inside, belief), words)
+
+        return Likelihoods(*(sides if positive else sides[::-1]), low, case)
+
+    work = priors * len(table.weights) * space.size
+    return Cases(family, space, table.outputs, work <= MAX_EXACT_WORK, pairs)
+
+
+def _prior_cases(channel: Channel, space: Subsets, family: Family, positive: bool) -> Cases:
+    """Any mechanism with finitely many outputs, under the priors of a family one by one."""
+    lattice = channel.lattice
+    assert lattice is not None
+
+    def pairs(*, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
+        array = channel.rationals if exact else channel.likelihoods
+        number = flint_rational if exact else float
+        low, high = family.beliefs
+        middle = (low + high) / 2
+        for entity, prior in family.extreme_priors(lattice):
+            sides = [(mass @ array)[None] for mass in prior(middle).given(lattice, entity, number)]
+            ends = low, high
+            if family.complete:
+                ends = (prior(middle).belief(space, entity),) * 2
+            case = Case(entity, *ends, prior)
+            yield Likelihoods(*(sides if positive else sides[::-1]), 0, lambda _, case=case: case)  # type: ignore[misc]
+
+    small = channel.likelihoods.size * space.size**2 <= MAX_EXACT_WORK
+    return Cases(family, space, channel.outputs, small, pairs)
 
 
 def output_distribution(table: CountTable, first: int, weights: Array) -> tuple[int, Array]:

@@ -203,11 +203,7 @@ def prior_list(prior: Any) -> tuple[Prior, ...]:
 def measure_vulnerabilities(
     channel: Channel, prior: Prior, gain: GainFunction
 ) -> tuple[Fraction, Hashable, Fraction, dict[Hashable, Hashable]]:
-    """(V before, the best guess, V after, the best guess for each possible output), exactly.
-
-    Args:
-        channel: one with a row for every world.
-    """
+    """(V before, the best guess, V after, the best guess for each possible output), exactly."""
     mass = world_masses(prior, channel.space)
     weights, array = scaled_products(mass, channel.wide)
     before, guess = gain.best(weights, mass.__getitem__, channel.space)

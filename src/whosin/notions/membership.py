@@ -44,9 +44,6 @@ class PositiveMembership(Notion):
     """(D, γ)-PMP: for every prior D in the family, every entity t and every set S of outputs,
     Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3; Li13
     Definition 3.1).
-
-    Args:
-        family: the adversaries.
     """
 
     family: Family

@@ -41,9 +41,6 @@ ENOUGH_BITS = 64
 class MutualInformation(OfOnePrior):
     """I(X; Y) in nats (Wang, Ying, Zhang 2014), rounded up: an average, so no single case stands
     behind it and the witness is None.
-
-    Args:
-        prior: a prior on records.
     """
 
     unit: ClassVar[str] = "nats"
@@ -272,9 +269,6 @@ class MeanShift(OfOnePrior):
     and before, the largest over rows; for a binary row that is |posterior − prior| (T23).
 
     It is an average, so no single case stands behind it and the witness is None.
-
-    Args:
-        prior: a prior on records.
     """
 
     unit: ClassVar[str] = "level"

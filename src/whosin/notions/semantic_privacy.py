@@ -239,9 +239,6 @@ def _pattern_spread(
 def _left_out(mass: Array, space: Records, default: int) -> str:
     """A sentence on the rows that are not compared with the default in every case; empty where all
     are.
-
-    Raises:
-        InvalidInput: none is, in any case.
     """
     possible = certificates.possible_conditions(mass, space)
     missing, compared = [], False

@@ -143,9 +143,6 @@ def check_underflow(sums: Array, largest: Array, possible: Callable[[], Array]) 
     Args:
         largest: the largest likelihood of each output.
         possible: which sums are positive in truth; asked for only where some are small.
-
-    Raises:
-        Underflow: a positive sum is too small to be trusted.
     """
     if sums.dtype == object:
         return
@@ -171,9 +168,6 @@ def extended_float(value: Any) -> Any:
 def scaled_products(weights: Array, array: Array) -> tuple[Array, Array]:
     """FLINT rationals, one for each row, and the array's columns. Each is scaled by a power of two,
     and both are in floats so wide that no product of the two underflows.
-
-    Raises:
-        Unsupported: no float type is.
     """
     array = scale_columns(array)
     least = np.min(array, where=array > 0, initial=1)
@@ -205,11 +199,7 @@ def widen_floats(array: Array) -> Array:
 
 
 def widest_exp(exponents: Array) -> Array:
-    """e^exponents, in doubles where they reach and else in extended floats.
-
-    Raises:
-        Unsupported: no float type reaches down to the smallest entry.
-    """
+    """e^exponents, in doubles where they reach and else in extended floats."""
     lowest = float(exponents.min(initial=0.0))
     for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
         if lowest >= float(np.log(smallest_float(dtype))):

@@ -300,11 +300,7 @@ def one_count(beliefs: Sequence[Any]) -> Array:
 
 
 def condition_weights(kept: Array) -> Array:
-    """Probabilities given an event, from those of its parts; all zeros where it is impossible.
-
-    Raises:
-        Underflow: the event's probability is too small for floats.
-    """
+    """Probabilities given an event, from those of its parts; all zeros where it is impossible."""
     total = kept.sum()
     if isinstance(total, float) and total < MIN_LIKELIHOOD:
         raise Underflow
@@ -338,12 +334,7 @@ def spread_on_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]
 # the j-th. The order runs from the smallest entity to the largest.
 @dataclass(frozen=True)
 class MaximumLattice(Lattice):
-    """The lattice of maxima.
-
-    Args:
-        space: the worlds.
-        order: the positions of the entities from the smallest to the largest.
-    """
+    """The lattice of maxima."""
 
     space: Subsets
     order: tuple[int, ...]
