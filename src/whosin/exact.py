@@ -143,7 +143,6 @@ def is_exact(*values: object) -> bool:
 
 
 def flint_rational(value: object) -> Any:
-    """The FLINT rational of a number."""
     from flint import fmpq
 
     ratio = exact_fraction(value)
@@ -158,7 +157,6 @@ def flint_float(value: Any) -> Any:
 
 
 def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
-    """An object array of FLINT rationals."""
     flat = np.empty(math.prod(shape), dtype=object)
     for position, value in enumerate(values):
         flat[position] = flint_rational(value)

@@ -74,7 +74,6 @@ def multiply_rationals(left: Array, right: Array) -> Array:
 
 
 def flint_matrix(table: Array) -> Any:
-    """Return a table of rationals as a FLINT matrix."""
     from flint import fmpq_mat
 
     rows, columns = table.shape
@@ -82,7 +81,6 @@ def flint_matrix(table: Array) -> Any:
 
 
 def matrix_array(matrix: Any) -> Array:
-    """A FLINT matrix as an array."""
     result = np.empty(matrix.nrows() * matrix.ncols(), dtype=object)
     result[:] = matrix.entries()
     return result.reshape(matrix.nrows(), matrix.ncols())
@@ -280,7 +278,6 @@ class _Outcome:
 
 
 def _decide_simulation(b: Array, a: Array) -> _Outcome:
-    """Decide A = B·R in rationals."""
     rows, columns = find_pivots(b)
     square = b[np.ix_(rows, columns)]
     solution = solve_system(square, a[rows])

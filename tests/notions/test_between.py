@@ -181,14 +181,6 @@ def test_geometric_noise_at_every_whole_output(spelled):
     assert beyond, beyond
 
 
-def test_the_worst_prior_for_geometric_noise_is_between_its_centres():
-    prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
-    found = BayesianSemanticPrivacy(priors.Table(prior)).measure(
-        Geometric(wi.statistics.Sum(WEIGHTS), scale=1), wi.Records(3, 4)
-    )
-    assert found.exact and found.witness.output == 14 and found.value > 0.78
-
-
 def test_several_dimensions_say_bound():
     """Two answers at once: no output on a dense grid leaks more than the bound, and the lower end
     is what the witness shows."""

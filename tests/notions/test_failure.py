@@ -38,22 +38,6 @@ def hockey_stick(top, bottom, growth: Fraction) -> Fraction:
 # (a) The Gaussian profile.
 
 
-def test_gaussian_profile_against_integration():
-    """δ(ε) = ∫ max(0, φ(x − 1/σ) − e^ε φ(x)) dx, by quadrature."""
-    from scipy.integrate import quad
-    from scipy.stats import norm
-
-    for sigma, epsilon in product((0.5, 3.0), (0.0, 0.5, 2.0)):
-        start = sigma * epsilon + 1 / (2 * sigma)  # where the integrand turns positive
-
-        def excess(x: float, sigma: float = sigma, epsilon: float = epsilon) -> float:
-            return norm.pdf(x - 1 / sigma) - math.exp(epsilon) * norm.pdf(x)
-
-        area, error = quad(excess, start, start + 40, epsabs=1e-14, epsrel=1e-10, limit=200)
-        found = gaussian_profile(sigma)(np.array([epsilon]))[0]
-        assert found == pytest.approx(area, rel=1e-7, abs=max(1e-13, 10 * error))
-
-
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 8.0])
 def test_gaussian_profile_against_the_accountant(sigma):
     """dp-accounting's bound is never below ours, and close to it."""

@@ -119,20 +119,6 @@ def test_conversions_are_sound_on_random_channels(count) -> None:
     assert len(exact_pairs) > 10 * count, "exact chains must be tried"
 
 
-def test_levels_of_ratios_are_never_understated():
-    """γ carried from an ε is at least the exact ratio, not just to within rounding."""
-    rng = random.Random(62)
-    for _ in range(60):
-        channel = oracle.random_channel(rng, 2, 3, 0)
-        made = wi.Channel(wi.Subsets(2), oracle.table(channel))
-        up = oracle.largest(channel, oracle.added(2))
-        assert Fraction(convert(POSITIVE.measure(made), PMP(f.Independent())).value) >= up
-        swap = oracle.largest(channel, oracle.swapped(2))
-        assert Fraction(convert(BDP.measure(made), PMP(f.FixedSize())).value) >= swap
-        rho = convert(BDP.measure(made), DifferentialIdentifiability(2)).value
-        assert Fraction(rho) >= swap / (1 + swap)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "theorems_used", "exact"),
     [
@@ -294,19 +280,6 @@ def test_counterexamples_are_ones():
     empty, full = only_for(0), only_for(3)
     assert POSITIVE.measure(empty).value < math.inf == NEGATIVE.measure(empty).value
     assert NEGATIVE.measure(full).value < math.inf == POSITIVE.measure(full).value
-
-
-def test_more_candidates_never_hide_worse():
-    """(ρ, m)-DI bounds v_t over the mean of the others, hence (ρ', m')-DI for every m' > m."""
-    rng = random.Random(64)
-    for _ in range(40):
-        channel = wi.Channel(wi.Subsets(4), oracle.table(oracle.random_channel(rng, 4, 2, 0.1)))
-        rho = [DifferentialIdentifiability(m).measure(channel).value for m in (2, 3, 4)]
-        odds = [
-            r * (m - 1) / (1 - r) if r < 1 else math.inf
-            for r, m in zip(rho, (2, 3, 4), strict=True)
-        ]
-        assert odds == sorted(odds, reverse=True)
 
 
 def test_levels_without_a_notion_are_refused():

@@ -70,7 +70,6 @@ class Explanation:
         return pure_curve(exp_up(self.epsilon), exact_fraction(self.delta), relation=self.relation)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain data for JSON."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -166,7 +165,6 @@ class Sufficiency:
     fails: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain data for JSON."""
         return {
             "enough": self.enough,
             "measured_as": self.measured_as,

@@ -62,7 +62,6 @@ def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> t
 
 
 def world_pair(space: Space, lattice: Lattice | None, in_: int, out: int) -> ComparedWorlds:
-    """Two rows of a channel by their numbers."""
     if lattice is None:
         return ComparedWorlds(space, in_, out)
     return ComparedWorlds(lattice, in_, out, alone=out == lattice.class_of(()))
@@ -80,7 +79,6 @@ def _replace_pairs(present: Array, absent: Array) -> tuple[Array, Array]:
 
 
 def _record_pairs(space: Records) -> tuple[Array, Array]:
-    """One row's value for another."""
     numbers = np.arange(space.worlds)[:, None]
     one, other = [], []
     for row in range(space.rows):
@@ -107,7 +105,6 @@ FIRST_PAIRS, PAIR_BLOCK_ENTRIES = 1 << 12, 1 << 20
 
 
 def channel_curve(channel: Channel, relation: str) -> CornerCurve:
-    """The curve between neighbours."""
     channel.need_finite("a curve")
     top, bottom = neighbouring_rows(channel.space, channel.lattice, relation)
     cuts = _pairs_near_curve(channel.wide, top, bottom, _missing_mass(channel))
@@ -441,7 +438,6 @@ def pure_curve(
 
 
 def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
-    """The curve of Laplace noise on a statistic."""
     moves = _statistic_moves(mechanism.statistic, space, relation)
     level = max(sum(map(abs, move)) for move in moves) / rational(mechanism.scale)
     if _several_move(moves):

@@ -44,12 +44,10 @@ class OtherPeople:
 
     @property
     def unsure(self) -> int:
-        """How many others are uncertain."""
         return self.at_low + self.at_high
 
     @property
     def known(self) -> int:
-        """How many others are known."""
         return self.people - 1 - self.unsure
 
     @property
@@ -304,7 +302,6 @@ class Bounded(Family):
 
     @cached_property
     def bounds(self) -> Range:
-        """low and high, exactly."""
         return read_interval(self.low, self.high)
 
     @property
@@ -346,7 +343,6 @@ class Bounded(Family):
 
     @classmethod
     def within(cls, beliefs: Range) -> Self:
-        """The family with these beliefs."""
         return cls(*beliefs)  # type: ignore[call-arg]
 
     @classmethod
@@ -355,7 +351,6 @@ class Bounded(Family):
 
 
 def is_nested(larger: Range, smaller: Range) -> bool:
-    """Whether one range lies in another."""
     return larger[0] <= smaller[0] and smaller[1] <= larger[1]
 
 
@@ -373,7 +368,6 @@ def spelled_range(beliefs: Range) -> str:
 
 
 def read_interval(low: object, high: object) -> Range:
-    """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
         raise invalid_value("low", f"at most high, {high}", low)
@@ -496,7 +490,6 @@ def possible_classes(prior: Prior, lattice: Lattice, entity: int) -> tuple[Array
 
 
 def support_classes(prior: Prior, lattice: Lattice) -> Array:
-    """The classes of worlds that are possible."""
     same, number = _fair_coins(prior, lattice)
     return same.mass(lattice, number) != 0
 

@@ -42,7 +42,6 @@ MIN_SCALE = Fraction(1, 10**300)
 
 
 def read_positive(value: object, field: str) -> Fraction:
-    """Read a number above 0 exactly."""
     number = rational(value, field)
     if number <= 0:
         raise invalid_value(field, "above 0", value)
@@ -53,8 +52,6 @@ def read_positive(value: object, field: str) -> Fraction:
 
 @dataclass(frozen=True)
 class AdditiveNoise(Mechanism):
-    """Noise of a scale on a statistic."""
-
     statistic: object
     scale: object
 

@@ -160,7 +160,6 @@ def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
 
 
 def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
-    """A space as a channel file has it."""
     if isinstance(space, Records):
         return {"kind": "records", "rows": space.rows, "values": space.values}
     plain = space.entities == tuple(range(space.size))
@@ -317,7 +316,6 @@ class Channel(Mechanism):
 
     @property
     def is_counted(self) -> bool:
-        """Whether rows are counts of all people."""
         return isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
 
     def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
@@ -350,7 +348,6 @@ class Channel(Mechanism):
 
     @classmethod
     def from_dict(cls, data: object) -> Channel:
-        """The channel of a parsed channel file."""
         known = ("space", "outputs", "probabilities")
         if isinstance(data, dict):
             check_keys(data, known, "channel file")

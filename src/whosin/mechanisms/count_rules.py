@@ -227,7 +227,6 @@ class CellKey(Rule):
 
     @cached_property
     def largest(self) -> int:
-        """The largest change, up or down."""
         return max(abs(change) for row in self.table for change, _ in row)
 
     @property

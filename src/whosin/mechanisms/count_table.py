@@ -95,12 +95,10 @@ class CountTable:
 
     @property
     def exact(self) -> bool:
-        """Whether entries are rationals."""
         return bool(self.weights.dtype == object)
 
     @cached_property
     def floats(self) -> Array:
-        """The entries as floats."""
         if not self.exact:
             return self.weights
         near: dict[Any, float] = {}
@@ -111,7 +109,6 @@ class CountTable:
 
     @cached_property
     def rationals(self) -> Array:
-        """The entries as FLINT rationals."""
         if self.exact:
             return self.weights
         entries = np.empty(len(self.weights), dtype=object)

@@ -152,7 +152,6 @@ class Level(Displayed):
 
 
 def _read_claim(value: object) -> Fraction | float:
-    """A claim, which may be infinite."""
     if isinstance(value, float) and math.isnan(value):
         raise invalid_value("claim", "a number", value)
     if isinstance(value, str) and value.strip().lower() in INFINITE_WORDS:
@@ -216,8 +215,6 @@ class Notion(ABC):
 
 @dataclass(frozen=True)
 class OfOnePrior(Notion):
-    """A notion about rows that follow one prior."""
-
     prior: Prior
     about_records: ClassVar[bool] = True  # type: ignore[misc]
 

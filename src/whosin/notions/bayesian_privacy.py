@@ -147,7 +147,6 @@ class WorstWindow:
     window: dict[str, Any] | None = None
 
     def take(self, other: WorstWindow) -> None:
-        """Keep the worse of two windows."""
         if self.window is None or other.value > self.value:
             self.value, self.window = other.value, other.window
 
@@ -552,7 +551,6 @@ class BayesianDifferentialPrivacy(OfPriors):
 
 
 def _attained_level(level: Level) -> Number:
-    """What a level's witness shows."""
     return level.value if level.lower is None else level.lower
 
 

@@ -168,7 +168,6 @@ def _evaluate_line(line: tuple[Any, Any], w: Any) -> Any:
 
 
 def _pair_spread(p: Any, q: Any, other_q: Any, other_p: Any, w: Any) -> Any:
-    """The spread of a pair at one output."""
     tops, bottoms = (p, other_q), (q, other_p)
     one, two = (_evaluate_line(a, w) * _evaluate_line(b, w) for a, b in (tops, bottoms))
     return one / two
@@ -308,7 +307,6 @@ class _Search:
         return self._certified(best, upper, top)
 
     def _depth(self, number: int) -> float:
-        """How far apart two neighbouring centres are, in scales."""
         return float(self.points[number + 1] - self.points[number]) * self.axis.rate
 
     def _gaps(self, sides: Sequence[Sides], top: float) -> list[Gap]:
@@ -408,7 +406,6 @@ class _Search:
         return result
 
     def _certified(self, best: Fraction | float, upper: Fraction | float, top: float) -> Between:
-        """Recompute the pairs near the best."""
         worst = Between(upper)
         near = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR_RATIO)]
         near.sort(key=lambda pair: -pair.value)

@@ -85,7 +85,6 @@ class Cases:
 
     @property
     def people(self) -> int:
-        """How many people there are."""
         return self.space.size
 
     @property
@@ -95,7 +94,6 @@ class Cases:
 
 
 def list_cases(mechanism: object, space: Space | None, family: Family, positive: bool) -> Cases:
-    """The cases of a mechanism against a family."""
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     if isinstance(mechanism, Channel):
@@ -234,7 +232,6 @@ def distinct_shifts(table: CountTable, shifts: Iterable[int], first: int, length
 
 
 def _widen_outputs(side: tuple[int, Array], low: int, high: int) -> Array:
-    """The probabilities of outputs low … high − 1."""
     first, values = side
     if first == low and values.shape[1] == high - low:
         return values

@@ -79,7 +79,6 @@ def world_name(space: Space, world: int) -> Hashable:
 
 
 def first_best(values: Sequence[Any]) -> int:
-    """The first of the largest."""
     return max(range(len(values)), key=lambda index: (values[index], -index))
 
 

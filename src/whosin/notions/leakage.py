@@ -77,7 +77,6 @@ def row_name(channel: Channel, row: int) -> Hashable:
 
 
 def row_worlds(channel: Channel) -> list[int]:
-    """One world for each row."""
     lattice, rows = channel.lattice, range(channel.likelihoods.shape[0])
     if lattice is None or lattice.is_single:
         return list(rows)
@@ -136,7 +135,6 @@ class Leakage(Notion):
 
     @property
     def is_factor(self) -> bool:
-        """Whether the level is a factor, and not a difference."""
         return self.form == LEAKAGE_FORMS[0]
 
     @property
@@ -222,7 +220,6 @@ def measure_vulnerabilities(
 
 
 def world_masses(prior: Prior, space: Space) -> Array:
-    """The probability of each world, as FLINT rationals."""
     if isinstance(space, Records):
         return prior.on_records(space, flint_rational)
     prior.check(space)

@@ -72,7 +72,6 @@ class Prior(ABC):
         return [rational(w) for w in self.mass(CountLattice.single(space), flint_rational)]
 
     def as_table(self, space: Subsets) -> WorldTable:
-        """The same prior, written out."""
         from whosin.priors.table import WorldTable
 
         return WorldTable({w: mass for w, mass in enumerate(self.probabilities(space)) if mass})

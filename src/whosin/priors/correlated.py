@@ -323,12 +323,10 @@ class MarkovChain(Prior):
 
     @property
     def values(self) -> int:
-        """How many values a row may have."""
         return len(self.start)
 
     @property
     def homogeneous(self) -> bool:
-        """Whether every step has the same matrix."""
         return len(self.steps) == 1
 
     @property

@@ -61,7 +61,6 @@ class Independent(Prior):
 
     @property
     def by_row(self) -> bool:
-        """Whether it lists a distribution for each row of records."""
         return isinstance(self.p, tuple) and bool(self.p) and isinstance(self.p[0], tuple)
 
     def canonical(self) -> Independent:
@@ -79,7 +78,6 @@ class Independent(Prior):
         return multiply_rows(self.rows(space), number)
 
     def rows(self, space: Records) -> list[tuple[Fraction, ...]]:
-        """The distribution of each row."""
         listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
         hint = "give one for all rows, or one for each"

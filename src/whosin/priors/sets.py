@@ -66,7 +66,6 @@ class PriorSet(Prior):
         """One set that serves every row, or one for each row."""
 
     def of_rows(self, space: Records) -> tuple[RowSet, ...]:
-        """The set of each row."""
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
         hint = "give one set for all rows, or one for each"
         check_count(len(sets), space.rows, "prior", "sets", "rows", hint)
@@ -96,7 +95,6 @@ def odds_ratio(top: Fraction, bottom: Fraction) -> Fraction | float | None:
 
 
 def is_nested(value: Any) -> bool:
-    """Whether it is a list."""
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
@@ -177,7 +175,6 @@ class Box(PriorSet):
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether it lists bounds for each row."""
         return is_nested(self.low[0])
 
     @cached_property
@@ -282,7 +279,6 @@ class Hull(PriorSet):
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether it lists points for each row."""
         return any(is_nested(entry) for entry in self.points[0])
 
     @cached_property
@@ -315,7 +311,6 @@ def _read_mixtures(points: Any, field: str) -> Mixtures:
 
 
 def _plain_tuples(entry: Any) -> Any:
-    """Tuples all the way down."""
     if isinstance(entry, Independent):
         if entry.by_row or not isinstance(entry.p, tuple):
             raise invalid_value("points", ACCEPTED_POINTS, repr(entry))

@@ -194,7 +194,6 @@ def _binary_exponent(value: Any) -> int:
 
 
 def widen_floats(array: Array) -> Array:
-    """The same numbers in the widest floats there are."""
     return array.astype(np.longdouble)
 
 

@@ -156,7 +156,6 @@ class CountLattice(Lattice):
 
     @cached_property
     def kind_of(self) -> dict[int, int]:
-        """The kind of each entity."""
         return {entity: kind for kind, members in enumerate(self.kinds) for entity in members}
 
     @property

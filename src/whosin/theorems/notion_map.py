@@ -98,8 +98,6 @@ NOTION_EDGES: tuple[Edge, ...] = (
 
 @dataclass(frozen=True)
 class Barrier:
-    """A known counterexample."""
-
     source: str
     target: str
     reason: str

@@ -79,7 +79,6 @@ class Step:
 
 
 def same_level(level: Exact) -> Exact:
-    """Return the level itself, for notions that are equivalent."""
     return level
 
 
