@@ -279,51 +279,27 @@ class _Outcome:
 
 def _decide_simulation(b: Array, a: Array) -> _Outcome:
     rows, columns = find_pivots(b)
-    square = b[np.ix_(rows, columns)]
+    square, full = b[np.ix_(rows, columns)], len(columns) == b.shape[1]
     solution = solve_system(square, a[rows])
     off = multiply_rationals(b[:, columns], solution) - a
-    wrong = np.argwhere(off != 0)
+    wrong, negative = np.argwhere(off != 0), np.argwhere(solution < 0)
+    weights = np.full(a.shape, flint_rational(0), dtype=object)  # on one column y alone
     if len(wrong):
-        x, y = wrong[0]
-        weights = _separate_outside(
-            b, rows, columns, int(x), int(y), bool(off[x, y] > 0), a.shape[1]
-        )
-        return _Outcome(None, weights, solution if len(columns) == b.shape[1] else None)
-    if len(columns) == b.shape[1]:
-        negative = np.argwhere(solution < 0)
-        if not len(negative):
-            return _Outcome(solution)
-        worst = min(negative.tolist(), key=lambda entry: solution[tuple(entry)])
-        weights = _separate_negative(square, rows, worst[0], worst[1], a.shape)
-        return _Outcome(None, weights, solution)
-    return _decide_by_program(b, a, rows)
-
-
-def _separate_outside(
-    b: Array, rows: list[int], columns: list[int], x: int, y: int, above: bool, outputs: int
-) -> Array:
-    """W on column y alone: a combination u of worlds with uᵀB = 0 and uᵀA_y > 0."""
-    zero = flint_rational(0)
-    weights = np.full((b.shape[0], outputs), zero, dtype=object)
-    combination = solve_system(b[np.ix_(rows, columns)].T, b[x : x + 1, columns].T)
-    sign = -1 if above else 1
-    weights[x, y] += sign
-    for position, row in enumerate(rows):
-        weights[row, y] -= sign * combination[position, 0]
-    return weights
-
-
-def _separate_negative(
-    square: Array, rows: list[int], b: int, y: int, shape: tuple[int, ...]
-) -> Array:
-    """W on column y alone: u with uᵀB = −e_b, so that uᵀA_y = −R_by > 0."""
+        # A combination u of worlds with uᵀB = 0 and uᵀA_y > 0.
+        x, y = map(int, wrong[0])
+        weights[rows, y] = -solve_system(square.T, b[x : x + 1, columns].T)[:, 0]
+        weights[x, y] += 1
+        return _Outcome(None, -weights if off[x, y] > 0 else weights, solution if full else None)
+    if not full:
+        return _decide_by_program(b, a, rows)
+    if not len(negative):
+        return _Outcome(solution)
+    # u with uᵀB = −e_z, so that uᵀA_y = −R_zy > 0.
+    z, y = min(negative.tolist(), key=lambda entry: solution[tuple(entry)])
     unit = np.full((len(rows), 1), flint_rational(0), dtype=object)
-    unit[b, 0] = flint_rational(-1)
-    combination = solve_system(square.T, unit)
-    weights = np.full(shape, flint_rational(0), dtype=object)
-    for position, row in enumerate(rows):
-        weights[row, y] = combination[position, 0]
-    return weights
+    unit[z, 0] = flint_rational(-1)
+    weights[rows, y] = solve_system(square.T, unit)[:, 0]
+    return _Outcome(None, weights, solution)
 
 
 def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:

@@ -49,7 +49,7 @@ def random_set(rng: random.Random, n: int, m: int) -> tuple[Any, list[list[oracl
     return made, rows if by_row else rows * n
 
 
-@cases(60, 3000)
+@cases(90, 3000)
 def test_identifiability_is_the_largest_of_any_corner(count):
     """Exactly: the ratio is that of brute force, and the witness is a member that attains it."""
     rng, kinds = random.Random(21), set()

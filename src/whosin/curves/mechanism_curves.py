@@ -408,16 +408,8 @@ class LossCurve(TradeOff):
     def tpr(self, fpr: object) -> float:
         alpha = float(probability(fpr, "fpr"))
         x, y = self.losses.corners()
-        last = int(np.searchsorted(x, alpha, side="right"))
-        if last >= len(x):
-            width, rest = 1 - x[-1], 1 - y[-1]
-            rate = y[-1] + rest * (alpha - x[-1]) / width if width > 0 else 1.0
-        elif last == 0:
-            rate = y[0]
-        else:
-            step = x[last] - x[last - 1]
-            rate = y[last - 1] + (y[last] - y[last - 1]) * (alpha - x[last - 1]) / step
-        return min(1.0, float(rate) + LOSS_ROUNDING)
+        rate = float(np.interp(alpha, np.append(x, 1.0), np.append(y, 1.0)))
+        return min(1.0, rate + LOSS_ROUNDING)
 
     def delta(self, epsilon: object) -> float:
         at = np.array([float(rational(epsilon, "epsilon"))])

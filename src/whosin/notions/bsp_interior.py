@@ -18,10 +18,8 @@ from whosin.notions import certificates
 from whosin.notions.certificates import MAX_NEAR_CASES, MAX_RECOMPUTED_BALLS, NEAR_RATIO, Certain
 from whosin.spaces import Records
 
-# Critical points of the spread of two cells between neighbouring centres of noise, in balls.
-#
-# `between` finds the pairs in floats and explains the formulas; here their spread is enclosed: at
-# the root of its derivative, or, where no root can be enclosed, over the whole gap.
+# Critical points of the spread of two cells between neighbouring centres of noise, in balls: at the
+# root of its derivative, or, where no root can be enclosed, over the whole gap.
 
 BALL_PRECISION_BITS = 320
 
@@ -47,65 +45,6 @@ class Pair:
     least: Mapping[int, int]
     root: Any
     output: Fraction | None
-
-
-class Recomputed:
-    """Spreads of pairs from the channel's own numbers."""
-
-    def __init__(self, certain: Certain, axis: Axis, default: int) -> None:
-        self.certain, self.axis, self.default = certain, axis, default
-
-    def ends(self, pair: Pair) -> tuple[Fraction, Fraction]:
-        """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
-        from flint import arb, ctx
-
-        default = {pair.gap.row: self.default}
-        cells = [pair.most, {**pair.most, **default}, {**pair.least, **default}, pair.least]
-        if pair.output is not None:
-            at = pair.output
-            p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
-            with ctx.workprec(BALL_PRECISION_BITS):
-                exact = p * other_q / (q * other_p)
-                if hasattr(exact, "p"):
-                    return rational(exact), rational(exact)
-                return ball_end(exact.upper()), ball_end(exact.lower())
-        below, above = (self.axis.points[pair.gap.number + side] for side in (0, 1))
-        p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
-        with ctx.workprec(BALL_PRECISION_BITS):
-            near = arb(float(pair.root))
-            reached = _pair_spread(p, q, other_q, other_p, near)
-            top, bottom = _ball_product(p, other_q), _ball_product(q, other_p)
-            highest, fall = reached, self.axis.fall(above - below)
-            slope = derivative_coefficients(top, bottom)
-            for root in _ball_roots(*slope, fall):
-                value = None if root is None else _pair_spread(p, q, other_q, other_p, root)
-                if value is None or not value.is_finite():
-                    value = _over_gap((p, q, other_q, other_p), slope, fall, reached)
-                elif root.upper() < fall or root.lower() * fall > 1:
-                    continue
-                if value.upper() > highest.upper():
-                    highest = value
-            return ball_end(highest.upper()), ball_end(reached.lower())
-
-    def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
-        """Pr[output | these values]."""
-        centres = self.axis.centres
-        result = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
-        assert result is not None
-        return result
-
-    def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
-        """(u, d) of these values, in balls."""
-        from flint import arb
-
-        centres = self.axis.centres
-        up = self.certain.given(
-            cell, lambda w: self.axis.fall(centres[w] - above) if centres[w] >= above else arb(0)
-        )
-        down = self.certain.given(
-            cell, lambda w: self.axis.fall(below - centres[w]) if centres[w] <= below else arb(0)
-        )
-        return up, down
 
 
 def derivative_coefficients(top: Sequence[Any], bottom: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -415,7 +354,7 @@ class _Search:
             if cost > MAX_RECOMPUTED_BALLS and worst.attained:
                 most = exact_fraction(top) * (1 + Fraction(NEAR_RATIO))
                 return replace(worst, upper=max(worst.upper, most))
-            high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)
+            high, low = self._ends(pair)
             upper = max(worst.upper, high)
             if low > max(best, worst.attained):
                 output = pair.output
@@ -424,6 +363,58 @@ class _Search:
             else:
                 worst = replace(worst, upper=upper)
         return worst
+
+    def _ends(self, pair: Pair) -> tuple[Fraction, Fraction]:
+        """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
+        from flint import arb, ctx
+
+        default = {pair.gap.row: self.default}
+        cells = [pair.most, {**pair.most, **default}, {**pair.least, **default}, pair.least]
+        if pair.output is not None:
+            at = pair.output
+            p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
+            with ctx.workprec(BALL_PRECISION_BITS):
+                exact = p * other_q / (q * other_p)
+                if hasattr(exact, "p"):
+                    return rational(exact), rational(exact)
+                return ball_end(exact.upper()), ball_end(exact.lower())
+        below, above = (self.axis.points[pair.gap.number + side] for side in (0, 1))
+        p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
+        with ctx.workprec(BALL_PRECISION_BITS):
+            near = arb(float(pair.root))
+            reached = _pair_spread(p, q, other_q, other_p, near)
+            top, bottom = _ball_product(p, other_q), _ball_product(q, other_p)
+            highest, fall = reached, self.axis.fall(above - below)
+            slope = derivative_coefficients(top, bottom)
+            for root in _ball_roots(*slope, fall):
+                value = None if root is None else _pair_spread(p, q, other_q, other_p, root)
+                if value is None or not value.is_finite():
+                    value = _over_gap((p, q, other_q, other_p), slope, fall, reached)
+                elif root.upper() < fall or root.lower() * fall > 1:
+                    continue
+                if value.upper() > highest.upper():
+                    highest = value
+            return ball_end(highest.upper()), ball_end(reached.lower())
+
+    def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
+        """Pr[output | these values]."""
+        centres = self.axis.centres
+        result = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
+        assert result is not None
+        return result
+
+    def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
+        """(u, d) of these values, in balls."""
+        from flint import arb
+
+        centres = self.axis.centres
+        up = self.certain.given(
+            cell, lambda w: self.axis.fall(centres[w] - above) if centres[w] >= above else arb(0)
+        )
+        down = self.certain.given(
+            cell, lambda w: self.axis.fall(below - centres[w]) if centres[w] <= below else arb(0)
+        )
+        return up, down
 
     def _output(self, pair: Pair) -> float:
         """y = (c + c')/2 + (s/2) ln w."""
