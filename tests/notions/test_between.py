@@ -147,13 +147,16 @@ def test_laplace_noise_against_a_dense_search():
 @pytest.mark.parametrize("spelled", [{"alpha": Fraction(1, 2)}, {"scale": 1}])
 def test_geometric_noise_at_every_whole_output(spelled):
     """Between centres only whole outputs count: exactly, by going through all of them."""
-    rng, beyond = random.Random(9), 0
-    for _ in range(8):
-        n, m = rng.choice([(2, 3), (3, 2), (2, 4), (3, 4), (3, 4)])
+    rng, beyond = random.Random(5), 0
+    for number in range(8):
+        n, m = rng.choice([(2, 3), (3, 2), (2, 4), (3, 4)]) if number else (3, 4)
         weights = [0, *rng.choices([0, 2, 3, 7, 9], k=m - 1)]
         prior, default = correlated(rng, n, m, 0), rng.randrange(m)
         if (n, m) == (3, 4):
             (prior, weights), default = like_the_limit(rng), 0
+        if not number:  # worst between its centres
+            weights = WEIGHTS
+            prior |= {x: Fraction(LIMIT.get(x, 0), 10000) for x in prior}
         centres = sums(n, weights)
         found = BayesianSemanticPrivacy(priors.Table(prior), default).measure(
             Geometric(wi.statistics.Sum(weights), **spelled), wi.Records(n, m)
