@@ -25,16 +25,8 @@ from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_chan
 from whosin.mechanisms.base import need_space
 from whosin.spaces import Space
 
-__all__ = [
-    "CornerCurve",
-    "LaplaceCurve",
-    "LossCurve",
-    "NormalCurve",
-    "TradeOff",
-    "process_curve",
-    "process_tradeoff",
-    "tradeoff",
-]
+__all__ = ["CornerCurve", "LaplaceCurve", "LossCurve", "NormalCurve", "TradeOff", "process_curve"]
+__all__ += ["process_tradeoff", "tradeoff"]
 
 
 def __dir__() -> list[str]:

@@ -13,24 +13,9 @@ from whosin.families.fixed_size import FixedSize, OneOf, SwapOfTwo
 from whosin.families.independent import AnyPrior, Cliques, Independent, OneOfTwo
 from whosin.families.uncertain import AtMostKnown, FixedProbability, Uninformed
 
-__all__ = [
-    "FAMILY_KINDS",
-    "Adversary",
-    "AnyPrior",
-    "AtMostKnown",
-    "Cliques",
-    "Explicit",
-    "Family",
-    "FixedProbability",
-    "FixedSize",
-    "Independent",
-    "OneOf",
-    "OneOfTwo",
-    "SwapOfTwo",
-    "Uninformed",
-    "Worst",
-    "read_family",
-]
+__all__ = ["FAMILY_KINDS", "Adversary", "AnyPrior", "AtMostKnown", "Cliques", "Explicit", "Family"]
+__all__ += ["FixedProbability", "FixedSize", "Independent", "OneOf", "OneOfTwo", "SwapOfTwo"]
+__all__ += ["Uninformed", "Worst", "read_family"]
 
 
 def __dir__() -> list[str]:

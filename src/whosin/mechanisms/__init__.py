@@ -20,31 +20,10 @@ from whosin.mechanisms.finite import (
 from whosin.scenario_model import MechanismParameters, Written, describe_object, match_fields
 from whosin.validation import check_kind
 
-__all__ = [
-    "MECHANISM_KINDS",
-    "CellKey",
-    "Channel",
-    "Composed",
-    "Exact",
-    "ExceptFirst",
-    "Exponential",
-    "FromTable",
-    "Gaussian",
-    "Geometric",
-    "KMax",
-    "KMaxAsPublished",
-    "Laplace",
-    "Mechanism",
-    "Mixture",
-    "PostProcessed",
-    "RandomRound",
-    "RandomizedResponse",
-    "Round",
-    "Sampled",
-    "Suppress",
-    "read_channel",
-    "read_mechanism",
-]
+__all__ = ["MECHANISM_KINDS", "CellKey", "Channel", "Composed", "Exact", "ExceptFirst"]
+__all__ += ["Exponential", "FromTable", "Gaussian", "Geometric", "KMax", "KMaxAsPublished"]
+__all__ += ["Laplace", "Mechanism", "Mixture", "PostProcessed", "RandomRound", "RandomizedResponse"]
+__all__ += ["Round", "Sampled", "Suppress", "read_channel", "read_mechanism"]
 
 
 def __dir__() -> list[str]:

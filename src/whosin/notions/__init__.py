@@ -18,29 +18,11 @@ from whosin.notions.membership import NegativeMembership, PositiveMembership, Re
 from whosin.notions.mutual_information import Capacity, MeanShift, MutualInformation
 from whosin.notions.semantic_privacy import BayesianSemanticPrivacy, SemanticPrivacy
 
-__all__ = [
-    "NOTION_KINDS",
-    "BayesianDifferentialPrivacy",
-    "BayesianSemanticPrivacy",
-    "Capacity",
-    "DifferentialIdentifiability",
-    "DifferentialPrivacy",
-    "Identifiability",
-    "Leakage",
-    "Level",
-    "MaximalLeakage",
-    "MeanShift",
-    "MetricPrivacy",
-    "MutualInformation",
-    "NegativeMembership",
-    "Notion",
-    "PointwiseLeakage",
-    "PositiveMembership",
-    "RecordMembership",
-    "SampledDifferentialPrivacy",
-    "SemanticPrivacy",
-    "Witness",
-]
+__all__ = ["NOTION_KINDS", "BayesianDifferentialPrivacy", "BayesianSemanticPrivacy", "Capacity"]
+__all__ += ["DifferentialIdentifiability", "DifferentialPrivacy", "Identifiability", "Leakage"]
+__all__ += ["Level", "MaximalLeakage", "MeanShift", "MetricPrivacy", "MutualInformation"]
+__all__ += ["NegativeMembership", "Notion", "PointwiseLeakage", "PositiveMembership"]
+__all__ += ["RecordMembership", "SampledDifferentialPrivacy", "SemanticPrivacy", "Witness"]
 
 
 def __dir__() -> list[str]:

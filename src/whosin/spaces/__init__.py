@@ -8,21 +8,8 @@ from whosin.spaces.statistics import Count, Histogram, Max, Statistic, Sum, Worl
 from whosin.spaces.statistics import read_statistic as read_statistic
 from whosin.spaces.worlds import Records, Subsets
 
-__all__ = [
-    "Count",
-    "CountLattice",
-    "Histogram",
-    "Lattice",
-    "Max",
-    "MaximumLattice",
-    "Records",
-    "Space",
-    "Statistic",
-    "Subsets",
-    "Sum",
-    "WorldFunction",
-    "read_statistic",
-]
+__all__ = ["Count", "CountLattice", "Histogram", "Lattice", "Max", "MaximumLattice", "Records"]
+__all__ += ["Space", "Statistic", "Subsets", "Sum", "WorldFunction", "read_statistic"]
 
 
 def __dir__() -> list[str]:
