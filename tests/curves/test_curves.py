@@ -73,7 +73,7 @@ def neighbours(n: int, rows: list[list[Fraction]], relation: str) -> list[Pair]:
     return pairs
 
 
-@cases(15, 1000)
+@cases(6, 1000)
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_curves_of_channels_are_what_all_tests_reach(relation, count):
     rng = random.Random(f"curves {relation}")

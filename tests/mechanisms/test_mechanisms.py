@@ -378,12 +378,6 @@ def test_load_exact_strings_and_decimals(tmp_path):
     assert wi.Channel.load(write(tmp_path, near)).exact is None
 
 
-def test_load_records(tmp_path):
-    """A channel file about records."""
-    data = {"space": {"kind": "records", "rows": 1, "values": 3}, "probabilities": [[1, 0]] * 3}
-    assert wi.Channel.load(write(tmp_path, data)).space == wi.Records(1, 3)
-
-
 @pytest.mark.parametrize(
     ("content", "field"),
     [
@@ -407,14 +401,6 @@ def test_load_refuses_bad_files(tmp_path, content, field):
     """One line that names the field, what is accepted and what came."""
     with refused(field):
         wi.Channel.load(write(tmp_path, content))
-
-
-def test_load_refuses_bytes(tmp_path):
-    """Not text at all."""
-    path = tmp_path / "channel.json"
-    path.write_bytes(b"\xff\xfe\x00")
-    with refused("channel file"):
-        wi.Channel.load(path)
 
 
 BAD_TABLES = [

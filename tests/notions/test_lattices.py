@@ -85,26 +85,6 @@ def test_random_channels_on_a_statistic(name, sizes):
         compare(rng, random_on(rng, STATISTICS[name](rng, n), space), n)
 
 
-@pytest.mark.parametrize("name", [name for name in STATISTICS if "fractions" not in name])
-def test_geometric_noise_on_a_statistic(name):
-    """Exact geometric noise around the statistic's values."""
-    rng = random.Random(name)
-    for n in (1, 2, 3):
-        alpha = Fraction(rng.randint(1, 5), 6)
-        mechanism = wi.mechanisms.Geometric(STATISTICS[name](rng, n), alpha=alpha)
-        compare(rng, mechanism.channel(wi.Subsets(n)), n)
-
-
-@pytest.mark.parametrize("most", [3, pytest.param(MOST, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("mechanism", [wi.mechanisms.KMax, wi.mechanisms.KMaxAsPublished])
-def test_k_max_on_the_ladder(mechanism, most):
-    """k-Max lives on the ladder of maxima, whatever the family."""
-    rng = random.Random(3)
-    for n in range(2, most + 1):
-        for k in range(2, n + 1):
-            compare(rng, mechanism(k).channel(wi.Subsets(n)), n)
-
-
 @pytest.mark.parametrize("name", STATISTICS)
 def test_labels_agree_with_the_statistic(name):
     """The class of a world has the statistic's value there, and stands for the world."""

