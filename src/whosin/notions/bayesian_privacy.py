@@ -19,14 +19,6 @@ from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
-from whosin.notions.certificates import (
-    Certain,
-    Nearest,
-    largest_pair,
-    level_from_ratio,
-    record_channel,
-    value_witness,
-)
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space, WorldFunction, read_statistic
 
@@ -547,7 +539,7 @@ class BayesianDifferentialPrivacy(OfPriors):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        return _measure_by_table(self, prior, *record_channel(mechanism, space))
+        return _measure_by_table(self, prior, *certificates.record_channel(mechanism, space))
 
 
 def _attained_level(level: Level) -> Number:
@@ -557,7 +549,7 @@ def _attained_level(level: Level) -> Number:
 def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) -> Level:
     """Search the table over all sets of known rows, then recompute the winners exactly."""
     mass = prior.on_records(space, flint_rational)
-    near = Nearest()
+    near = certificates.Nearest()
     for start, table in certificates.conditional_likelihoods(channel.wide, mass, space):
         for row in range(space.rows):
             view = certificates.row_axis(table, space, row)[:, : space.values]
@@ -567,7 +559,7 @@ def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Rec
             # NaN is 0/0, a ratio of 1, or a condition that is impossible: that must not win.
             ratio = np.where(np.isnan(ratio), np.where(np.isnan(most), 0.0, 1.0), ratio)
             near.add(ratio, partial(_table_case, space, row, start))
-    certain = Certain(channel, mass)
+    certain = certificates.Certain(channel, mass)
 
     def cost(case: tuple[int, dict[int, int], int]) -> int:
         return int(space.values ** (space.rows - len(case[1])))
@@ -576,8 +568,8 @@ def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Rec
         partial(_largest_ratio, certain), cost, certain.budget
     )
     exact = channel.exact is not None and is_exact(*prior.parameters)
-    case = value_witness(channel.outputs[output], attained, row, values, known, exact)
-    return level_from_ratio(notion, log_up, upper, attained, case, ("T14",))
+    case = certificates.value_witness(channel.outputs[output], attained, row, values, known, exact)
+    return certificates.level_from_ratio(notion, log_up, upper, attained, case, ("T14",))
 
 
 def _table_case(
@@ -592,11 +584,11 @@ def _table_case(
 
 
 def _largest_ratio(
-    certain: Certain, case: tuple[int, dict[int, int], int]
+    certain: certificates.Certain, case: tuple[int, dict[int, int], int]
 ) -> tuple[Fraction | float, tuple[int, dict[int, int], int, tuple[int, int]]]:
     """The largest ratio between two values of a row given the known rows, recomputed."""
     row, known, output = case
-    ratio, high, low = largest_pair(
+    ratio, high, low = certificates.largest_pair(
         (value, certain.likelihood({**known, row: value}, output))
         for value in range(certain.space.values)
     )
