@@ -55,8 +55,9 @@ def largest_ratios(top: Array, bottom: Array) -> tuple[Any, Any]:
     if top.dtype == object:
         return largest_ratio(top, bottom), largest_ratio(bottom, top)
     most = least = top.dtype.type(1)
-    for piece in cut_blocks(top.shape):
-        quotient = top[piece] / bottom[piece]
+    cut = ((top[piece], bottom[piece]) for piece in cut_blocks(top.shape))
+    for above, below in ((top, bottom),) if top.size <= BLOCK_ELEMENTS else cut:
+        quotient = above / below
         most = max(most, np.fmax.reduce(quotient, axis=None))
         least = min(least, np.fmin.reduce(quotient, axis=None))
     return most, (1 / least if least > 0 else math.inf)
