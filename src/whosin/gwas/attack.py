@@ -105,11 +105,9 @@ class GenotypePanel:
         """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*COUNT_TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
+            message = f"{file.name} has no genotypes of single people, which the attack needs"
             raise InvalidInput(
-                f"{file.name} has no genotypes of single people, which the attack needs",
-                field="study",
-                value=file.name,
-                hint="give PLINK files (.bed, .bim, .fam)",
+                message, field="study", value=file.name, hint="give PLINK files (.bed, .bim, .fam)"
             )
         refuse_other_formats(file)
         read_whole(seed, "seed", 0)
@@ -149,12 +147,11 @@ def attack_study(
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
         least = 2 * int(np.ceil(1 / rate))
-        raise InvalidInput(
+        message = (
             f"a false-positive rate of {spell(rate)} needs at least {least} controls, and the "
-            f"study has {crowd.controls}",
-            field="controls",
-            value=crowd.controls,
+            f"study has {crowd.controls}"
         )
+        raise InvalidInput(message, field="controls", value=crowd.controls)
     wanted = [
         read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
     ]

@@ -124,17 +124,15 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     with bed_path.open("rb") as file:
         magic = file.read(HEADER_BYTES)
     if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
-        raise InvalidInput(
-            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, "
-            "not 6c 1b",
-            field=bed_path.name,
-            value=_format_hex(magic),
+        message = (
+            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, not "
+            "6c 1b"
         )
+        raise InvalidInput(message, field=bed_path.name, value=_format_hex(magic))
     if magic[2] == PERSON_MAJOR:
+        message = f"{bed_path.name} is individual-major, and only SNP-major files are read"
         raise InvalidInput(
-            f"{bed_path.name} is individual-major, and only SNP-major files are read",
-            field=bed_path.name,
-            hint="`plink1.9 --bfile … --make-bed` writes one from it",
+            message, field=bed_path.name, hint="`plink1.9 --bfile … --make-bed` writes one from it"
         )
     if magic[2] != SNP_MAJOR:
         raise invalid_value(
@@ -148,12 +146,11 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
             if snps is None
             else f"{HEADER_BYTES + rows * stride} bytes for {people} people and {snps} SNPs"
         )
-        raise InvalidInput(
+        message = (
             f"{bed_path.name} is {size} bytes long and should have {wanted}: it is truncated, or "
-            "belongs to another study",
-            field=bed_path.name,
-            value=size,
+            "belongs to another study"
         )
+        raise InvalidInput(message, field=bed_path.name, value=size)
     return Bed(bed_path, people, rows)
 
 

@@ -52,11 +52,8 @@ def read_counts(counts: object) -> Array:
             "the rows of counts differ in length; every SNP needs six counts", field="counts"
         ) from None
     if given.ndim != 2 or given.shape[1] != 6:
-        raise InvalidInput(
-            f"counts need one row a SNP with six counts each; the shape is {given.shape}",
-            field="counts",
-            value=given.shape,
-        )
+        message = f"counts need one row a SNP with six counts each; the shape is {given.shape}"
+        raise InvalidInput(message, field="counts", value=given.shape)
     if given.dtype.kind not in "iuf" and given.size:
         raise invalid_value("counts", "whole numbers", f"values of type {given.dtype}")
     with np.errstate(invalid="ignore"):
@@ -187,11 +184,8 @@ def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
-            raise InvalidInput(
-                f"{path.name} has an individual name more than once",
-                field=path.name,
-                hint="keep one line a person",
-            )
+            message = f"{path.name} has an individual name more than once"
+            raise InvalidInput(message, field=path.name, hint="keep one line a person")
         given[name] = word
     return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
 
@@ -208,21 +202,17 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
 
 def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
     if len(set(names)) < len(names):
-        raise InvalidInput(
-            f"{path.name} has a person (family and individual) more than once",
-            field=path.name,
-            hint="keep one line a person",
-        )
+        message = f"{path.name} has a person (family and individual) more than once"
+        raise InvalidInput(message, field=path.name, hint="keep one line a person")
 
 
 def _read_columns(path: Path, columns: int) -> list[list[str]]:
     rows = read_words(path, MAX_STUDY_BYTES)
     if any(len(row) < columns for row in rows):
-        raise InvalidInput(
-            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate "
-            "them",
-            field=path.name,
+        message = (
+            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate them"
         )
+        raise InvalidInput(message, field=path.name)
     return rows
 
 
@@ -235,10 +225,8 @@ def _read_status(word: str, source: str) -> int:
         return int(number)
     if number in (0, -9) or number != number:
         return 0
-    raise InvalidInput(
-        f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)",
-        field="phenotypes",
-    )
+    message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
+    raise InvalidInput(message, field="phenotypes")
 
 
 HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})

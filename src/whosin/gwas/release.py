@@ -97,19 +97,14 @@ class Question:
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
-            raise InvalidInput(
-                "give either top (how many SNPs to select) or the named SNPs, and not both",
-                field="top",
-                value=self.top,
-            )
+            message = "give either top (how many SNPs to select) or the named SNPs, and not both"
+            raise InvalidInput(message, field="top", value=self.top)
         if self.top is not None:
             object.__setattr__(self, "top", read_whole(self.top, "top", 1))
         elif self.numbers == "nothing":
+            message = "named SNPs are released with numbers; nothing would be released of them"
             raise InvalidInput(
-                "named SNPs are released with numbers; nothing would be released of them",
-                field="numbers",
-                value=self.numbers,
-                hint="choose counts or chi2",
+                message, field="numbers", value=self.numbers, hint="choose counts or chi2"
             )
         if len(set(self.named)) < len(self.named):
             raise InvalidInput("a SNP is named twice", field="named SNPs")
@@ -445,13 +440,12 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     """The study's name in the ledger, one per relation; levels under two relations do not add."""
     for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
-            raise BudgetRefused(
+            message = (
                 f"study {dataset!r} was released under the relation {other} before, and levels "
-                "under "
-                "two relations do not compose",
-                field="relation",
-                value=relation,
-                hint=f"ask under {other}",
+                "under two relations do not compose"
+            )
+            raise BudgetRefused(
+                message, field="relation", value=relation, hint=f"ask under {other}"
             )
     return f"{dataset}:{relation}"
 
@@ -474,11 +468,8 @@ def _named_snps(question: Question, study: Study) -> Array:
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:
-            raise InvalidInput(
-                f"the study has no SNP {name!r} among its {spell(len(indices))}",
-                field="SNP",
-                value=name,
-            )
+            message = f"the study has no SNP {name!r} among its {spell(len(indices))}"
+            raise InvalidInput(message, field="SNP", value=name)
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 

@@ -203,10 +203,8 @@ def distance_scores(
     known = group_sizes(table)
     people = known if sizes is None else tuple(np.full(len(table), size) for size in sizes)
     if min(people[0].min(), people[1].min()) < MIN_GROUP_SIZE:
-        raise InvalidInput(
-            f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls",
-            field="counts",
-        )
+        message = f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls"
+        raise InvalidInput(message, field="counts")
     c = read_threshold(threshold, int((people[0] + people[1]).min()))
     if sizes is None:
         missing = np.zeros((len(table), 2), dtype=np.int64)

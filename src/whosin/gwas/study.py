@@ -167,11 +167,8 @@ class Study:
         check_sizes(self.cases, self.controls)
         missing_genotypes(table, self.cases, self.controls)
         if len(table) != len(self.snps):
-            raise InvalidInput(
-                f"there are {len(self.snps)} SNPs and {len(table)} rows of counts",
-                field="counts",
-                value=len(table),
-            )
+            message = f"there are {len(self.snps)} SNPs and {len(table)} rows of counts"
+            raise InvalidInput(message, field="counts", value=len(table))
         object.__setattr__(self, "counts", table)
 
     @property
@@ -202,19 +199,13 @@ def read_study(
     name = file.name.lower()
     if name.endswith(COUNT_TABLE_SUFFIXES):
         if phenotypes is not None:
-            raise InvalidInput(
-                "a table of counts needs no phenotype file: it has cases and controls already",
-                field="phenotype file",
-                value=phenotypes,
-            )
+            message = "a table of counts needs no phenotype file: it has cases and controls already"
+            raise InvalidInput(message, field="phenotype file", value=phenotypes)
         return read_table(file)
     if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
-            raise InvalidInput(
-                f"{file.name} is a VCF file, which does not say who is a case",
-                field="phenotype file",
-                hint="give a phenotype file",
-            )
+            message = f"{file.name} is a VCF file, which does not say who is a case"
+            raise InvalidInput(message, field="phenotype file", hint="give a phenotype file")
         snps, counts, groups, left_out = count_vcf(path, phenotypes)
         unlabelled = groups.people - sum(groups.sizes)
         found = Study(
@@ -262,16 +253,11 @@ def read_table(path: Path) -> Study:
         column for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS) if column not in header
     ]
     if missing:
-        raise InvalidInput(
-            f"the header of {path.name} has no column {missing[0]}",
-            field=path.name,
-            value=missing[0],
-        )
+        message = f"the header of {path.name} has no column {missing[0]}"
+        raise InvalidInput(message, field=path.name, value=missing[0])
     if any(len(row) != len(header) for row in rows):
-        raise InvalidInput(
-            f"some lines of {path.name} do not have the {len(header)} columns of its header",
-            field=path.name,
-        )
+        message = f"some lines of {path.name} do not have the {len(header)} columns of its header"
+        raise InvalidInput(message, field=path.name)
     where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)}
     chromosome, name, position, a1, a2 = (
         [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
@@ -308,11 +294,9 @@ def _read_sizes(line: str, name: str) -> tuple[int, int]:
             return int(words[1]), int(words[3])
         except ValueError:
             pass
+    message = f"the first line of {name} is {line[:40]!r}"
     raise InvalidInput(
-        f"the first line of {name} is {line[:40]!r}",
-        field=name,
-        value=line[:40],
-        hint="write it like '# cases 500 controls 480'",
+        message, field=name, value=line[:40], hint="write it like '# cases 500 controls 480'"
     )
 
 

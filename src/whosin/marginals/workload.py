@@ -38,17 +38,11 @@ class Sums:
 
     def __post_init__(self) -> None:
         if not self.spans or not all(0 <= a < b <= self.size for a, b in self.spans):
-            raise InvalidInput(
-                f"spans must be pairs (first, end) within {self.size} cells",
-                field="spans",
-                value=self.spans[:5],
-            )
+            message = f"spans must be pairs (first, end) within {self.size} cells"
+            raise InvalidInput(message, field="spans", value=self.spans[:5])
         if self.order and sorted(self.order) != list(range(self.size)):
-            raise InvalidInput(
-                f"order must have each of the cells 0 to {self.size - 1} once",
-                field="order",
-                value=self.order[:5],
-            )
+            message = f"order must have each of the cells 0 to {self.size - 1} once"
+            raise InvalidInput(message, field="order", value=self.order[:5])
 
     @property
     def lengths(self) -> Array:
@@ -152,11 +146,8 @@ class Workload:
         if not self.weights:
             object.__setattr__(self, "weights", (1.0,) * len(ordered))
         if len(self.weights) != len(ordered):
-            raise InvalidInput(
-                f"weights has {len(self.weights)} numbers for {len(ordered)} tables",
-                field="weights",
-                value=len(self.weights),
-            )
+            message = f"weights has {len(self.weights)} numbers for {len(ordered)} tables"
+            raise InvalidInput(message, field="weights", value=len(self.weights))
         if not all(0 < each < float("inf") for each in self.weights):
             raise InvalidInput(
                 "weights must be finite and above 0", field="weights", value=min(self.weights)
@@ -172,10 +163,9 @@ class Workload:
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
+                message = "sums of an attribute only has sums over all its cells"
                 raise InvalidInput(
-                    "sums of an attribute only has sums over all its cells",
-                    field="sums",
-                    hint="give a sum that leaves a cell out, or None",
+                    message, field="sums", hint="give a sum that leaves a cell out, or None"
                 )
             pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
             sets.append(tuple(each for each, _ in pairs))
@@ -185,11 +175,8 @@ class Workload:
 
     def _check(self, each: Attributes) -> None:
         if len(set(each)) != len(each):
-            raise InvalidInput(
-                f"sets has a table with an attribute twice: {list(each)}",
-                field="sets",
-                value=list(each),
-            )
+            message = f"sets has a table with an attribute twice: {list(each)}"
+            raise InvalidInput(message, field="sets", value=list(each))
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
             raise InvalidInput(
                 f"sets has a table of unknown attributes: {list(each)}",
@@ -198,12 +185,11 @@ class Workload:
                 hint=f"attributes are 0 to {len(self.sizes) - 1}",
             )
         if self.cells(each) > MAX_MARGINAL_CELLS:
-            raise InvalidInput(
+            message = (
                 f"the table {list(each)} has {spell(self.cells(each))} cells, more than "
-                f"{spell(MAX_MARGINAL_CELLS)}",
-                field="sets",
-                value=self.cells(each),
+                f"{spell(MAX_MARGINAL_CELLS)}"
             )
+            raise InvalidInput(message, field="sets", value=self.cells(each))
 
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
@@ -297,13 +283,11 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
         result = result * (attributes - size + 1) // size
         count += result
     if count > MAX_MARGINALS:
-        raise InvalidInput(
+        message = (
             f"tables of up to {order} attributes are {spell(count)}, more than "
-            f"{spell(MAX_MARGINALS)}",
-            field="order",
-            value=order,
-            hint="use a smaller order",
+            f"{spell(MAX_MARGINALS)}"
         )
+        raise InvalidInput(message, field="order", value=order, hint="use a smaller order")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
 
 

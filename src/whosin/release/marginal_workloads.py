@@ -147,11 +147,8 @@ def _laplace_scales(
     levels = _level_parts(spending.parts)
     units = [int(pot * Fraction(part)) for part in levels / levels.sum() * (1 - 2.0**-40)]
     if min(units) < 1 or sum(units) > pot:
-        raise InvalidInput(
-            "a weight leaves nothing of the budget for its table",
-            field="weight",
-            hint="make it larger",
-        )
+        message = "a weight leaves nothing of the budget for its table"
+        raise InvalidInput(message, field="weight", hint="make it larger")
     return [
         Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
@@ -276,12 +273,11 @@ def asked_tables(
     for wanted in tables:
         if (cells := prod(sizes[form.root] for form in wanted)) > MAX_MARGINAL_CELLS:
             asked = ", ".join(form.name for form in wanted)
-            raise InvalidInput(
+            message = (
                 f"{field} has a table with {spell(cells)} cells ({asked}); at most "
-                f"{spell(MAX_MARGINAL_CELLS)} are answered",
-                field=field,
-                value=cells,
+                f"{spell(MAX_MARGINAL_CELLS)} are answered"
             )
+            raise InvalidInput(message, field=field, value=cells)
     workload = Workload(
         tuple(sizes.values()),
         tuple(tuple(places[form.root] for form in each) for each in tables),

@@ -319,13 +319,11 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
     """
     cells = model_cells(sizes, sets)
     if cells > MAX_MODEL_CELLS:
-        raise InvalidInput(
+        message = (
             f"the model of these tables would have {spell(cells)} cells; at most "
-            f"{spell(MAX_MODEL_CELLS)} fit",
-            field=field,
-            value=cells,
-            hint="choose = true keeps it small",
+            f"{spell(MAX_MODEL_CELLS)} fit"
         )
+        raise InvalidInput(message, field=field, value=cells, hint="choose = true keeps it small")
     return cells
 
 

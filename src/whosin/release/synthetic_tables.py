@@ -222,11 +222,10 @@ def plan_learning(
         raise InvalidInput("sets names a column that is not among columns", field="sets")
     if length is not None and length * len(columns) > MAX_VALUES:
         most = MAX_VALUES // len(columns)
-        raise InvalidInput(
-            f"length is {spell(length)}; {len(columns)} columns allow at most {spell(most)} rows",
-            field="length",
-            value=length,
+        message = (
+            f"length is {spell(length)}; {len(columns)} columns allow at most {spell(most)} rows"
         )
+        raise InvalidInput(message, field="length", value=length)
     rows = asked.rows_counted(table)
     rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
     own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
@@ -236,11 +235,8 @@ def plan_learning(
         tables = _asked_tables(table, rest, asked, workload)
     else:
         if len(columns) < 2:
-            raise InvalidInput(
-                "choose has nothing to choose from in a table of one column",
-                field="choose",
-                hint="leave it out",
-            )
+            message = "choose has nothing to choose from in a table of one column"
+            raise InvalidInput(message, field="choose", hint="leave it out")
         way = choice.way(rest, workload, rows)
         ones = [Measurement((each,)) for each in range(len(columns))]
         tables = tuple(NoisyTable(each, way.first.noise) for each in ones)
@@ -292,13 +288,12 @@ class MarginalSelection:
             return cls(name, None)
         result = read_ranged(choosing, "choosing", "above 0")
         if result >= 1:
+            message = (
+                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the budget "
+                "to measure what was chosen"
+            )
             raise InvalidInput(
-                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the "
-                "budget to measure "
-                "what was chosen",
-                field="choosing",
-                value=choosing,
-                hint="give a number below 1",
+                message, field="choosing", value=choosing, hint="give a number below 1"
             )
         return cls(name, Fraction(result))
 

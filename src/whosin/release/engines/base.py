@@ -267,11 +267,9 @@ def file_kind(path: str) -> str:
     if result is None:
         if not Path(name).suffix and not Path(path).exists():
             raise FileNotFoundError(2, "no such file or folder", path)
+        message = f"{Path(path).name} is not a table that can be read"
         raise InvalidInput(
-            f"{Path(path).name} is not a table that can be read",
-            field="table",
-            value=Path(path).name,
-            hint=f"give {ACCEPTED_SOURCES}",
+            message, field="table", value=Path(path).name, hint=f"give {ACCEPTED_SOURCES}"
         )
     return result
 
@@ -298,11 +296,9 @@ def _require_plain_folder(folder: Path) -> None:
     formats = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
     for name, mark in formats.items():
         if next(folder.glob(mark), None) is not None:
+            message = f"{folder.name} is a {name} table, not a plain folder of files"
             raise InvalidInput(
-                f"{folder.name} is a {name} table, not a plain folder of files",
-                field="table",
-                value=folder.name,
-                hint="read it with Spark, as ::table",
+                message, field="table", value=folder.name, hint="read it with Spark, as ::table"
             )
 
 
@@ -442,11 +438,8 @@ def read_header(files: Sequence[str]) -> Header:
     first = headers[files[0]]
     for file, header in headers.items():
         if header != first:
-            raise InvalidInput(
-                f"{Path(file).name} has another header than {Path(files[0]).name}",
-                field="table",
-                value=Path(file).name,
-            )
+            message = f"{Path(file).name} has another header than {Path(files[0]).name}"
+            raise InvalidInput(message, field="table", value=Path(file).name)
     return first
 
 
@@ -454,12 +447,11 @@ def parse_header(line: str) -> Header:
     """A header from its line; the separator is the one that it has most."""
     separator = max(CSV_SEPARATORS, key=line.count)
     if line.count('"') % 2 or CUT_CHARACTER in line or len(line.encode()) > MAX_LINE_LENGTH:
-        raise InvalidInput(
+        message = (
             "the header of the CSV file has an open quote, a character that cannot be read, or "
-            "more than "
-            "a million bytes",
-            field="header of the CSV file",
+            "more than a million bytes"
         )
+        raise InvalidInput(message, field="header of the CSV file")
     names = next(csv.reader([line], delimiter=separator), [])
     if not any(names):
         raise InvalidInput(
@@ -470,10 +462,9 @@ def parse_header(line: str) -> Header:
     for index, name in enumerate(columns, 1):
         # By their positions: without a header the first line is somebody's row.
         if name.lower() in seen:
+            message = f"columns {seen[name.lower()]} and {index} of the CSV file have the same name"
             raise InvalidInput(
-                f"columns {seen[name.lower()]} and {index} of the CSV file have the same name",
-                field="header of the CSV file",
-                value=(seen[name.lower()], index),
+                message, field="header of the CSV file", value=(seen[name.lower()], index)
             )
         seen[name.lower()] = index
     return Header(columns, separator, line)
@@ -486,11 +477,8 @@ def _read_header(file: str) -> Header:
         with opener(file, "rb") as lines:
             line = lines.readline(MAX_LINE_LENGTH + 5).split(b"\r")[0].decode()
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise InvalidInput(
-            f"the header of {Path(file).name} is not UTF-8",
-            field="header of the CSV file",
-            value=Path(file).name,
-        ) from None
+        message = f"the header of {Path(file).name} is not UTF-8"
+        raise InvalidInput(message, field="header of the CSV file", value=Path(file).name) from None
     return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
 
 
@@ -498,10 +486,8 @@ def require_different(names: Iterable[str]) -> None:
     """Engines take names that differ only in small and capital letters for one."""
     listed = [name.upper().lower() for name in names]
     if len(set(listed)) != len(listed):
-        raise InvalidInput(
-            "two columns of the table have names that differ in capital letters only",
-            field="columns of the table",
-        )
+        message = "two columns of the table have names that differ in capital letters only"
+        raise InvalidInput(message, field="columns of the table")
 
 
 def name_difference(before: object, now: object) -> str:
@@ -552,11 +538,8 @@ def one_schema(schemas: Mapping[str, object]) -> object:
     for file, schema in schemas.items():
         if schema != schemas[first]:
             found = name_difference(schemas[first], schema)
-            raise InvalidInput(
-                f"{Path(file).name} has other columns than {Path(first).name}: {found}",
-                field="table",
-                value=Path(file).name,
-            )
+            message = f"{Path(file).name} has other columns than {Path(first).name}: {found}"
+            raise InvalidInput(message, field="table", value=Path(file).name)
     return schemas[first]
 
 

@@ -149,24 +149,22 @@ class PostgreSQL:
             raise UnknownName("table", address.table, self.tables(connection, views))
         schema, table, number, plain = listed[name]
         if not plain and not views:
+            message = (
+                f"{address.table} is a view or a foreign table, has computed columns, or is under "
+                "row security"
+            )
             raise InvalidInput(
-                f"{address.table} is a view or a foreign table, has computed columns, or is "
-                "under row "
-                "security",
-                field="table",
-                value=address.table,
-                hint="views = true allows it",
+                message, field="table", value=address.table, hint="views = true allows it"
             )
         encoding, database, size, server, host = _fetch_rows(
             connection, SERVER_QUERY.format(table=number)
         )[0]
         if encoding not in SERVER_ENCODINGS:
-            raise InvalidInput(
-                f"the database has the encoding {encoding}; {' and '.join(SERVER_ENCODINGS)} "
-                "are read",
-                field="table",
-                value=encoding,
+            message = (
+                f"the database has the encoding {encoding}; {' and '.join(SERVER_ENCODINGS)} are "
+                "read"
             )
+            raise InvalidInput(message, field="table", value=encoding)
         if not views:
             # With a policy on it the server then refuses the query, whatever the rows are.
             _run_sql(connection, "SET LOCAL row_security = off")

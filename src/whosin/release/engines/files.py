@@ -72,11 +72,8 @@ def arrow_table(source: Any) -> Any:
         else:
             failed = False
         if failed:
-            raise InvalidInput(
-                f"the {type(source).__name__} has a column of a type that Arrow does not know",
-                field="table",
-                value=type(source).__name__,
-            )
+            message = f"the {type(source).__name__} has a column of a type that Arrow does not know"
+            raise InvalidInput(message, field="table", value=type(source).__name__)
     require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):

@@ -147,11 +147,9 @@ def spill_folder(folder: object) -> SpillFolder:
     if _SPILL_FOLDERS:
         (first,) = _SPILL_FOLDERS
         if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
+            message = "spill cannot change: Spark keeps the folder of this program's first session"
             raise InvalidInput(
-                "spill cannot change: Spark keeps the folder of this program's first session",
-                field="spill",
-                value=Path(str(folder)).name,
-                hint="leave it out",
+                message, field="spill", value=Path(str(folder)).name, hint="leave it out"
             )
         return first
     _SPILL_FOLDERS.append(SpillFolder(folder))
@@ -212,10 +210,9 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
+        message = "this program runs Spark already"
         raise InvalidInput(
-            "this program runs Spark already",
-            field="session",
-            hint="hand it over, as in Spark(session=spark)",
+            message, field="session", hint="hand it over, as in Spark(session=spark)"
         )
     fixed = dict(SESSION_SETTINGS)
     if master.startswith("local"):
@@ -229,11 +226,9 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception:
+        message = f"Spark cannot start with the master {master!r}"
         raise Unsupported(
-            f"Spark cannot start with the master {master!r}",
-            field="master",
-            value=master,
-            hint="it needs Java 17 and a master that answers",
+            message, field="master", value=master, hint="it needs Java 17 and a master that answers"
         ) from None
     session.sparkContext.setLogLevel("OFF")
     return session
@@ -248,20 +243,14 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
         if meant is not None and str(value).lower() != meant.lower():
-            raise InvalidInput(
-                f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}",
-                field="settings",
-                value=key,
-                hint="leave it out",
-            )
+            message = f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}"
+            raise InvalidInput(message, field="settings", value=key, hint="leave it out")
         if meant is None and not _is_free(key):
-            raise InvalidInput(
+            message = (
                 f"settings has {str(key)[:80]}, which could change what an expression or a file "
-                "means",
-                field="settings",
-                value=str(key)[:80],
-                hint="leave it out",
+                "means"
             )
+            raise InvalidInput(message, field="settings", value=str(key)[:80], hint="leave it out")
 
 
 def isolate_settings(given: Any) -> Any:
@@ -274,11 +263,9 @@ def isolate_settings(given: Any) -> Any:
     started = given.sparkContext.getConf()
     for key, meant in NO_DAMAGE_IGNORED.items():
         if (value := started.get(key, meant)).lower() != meant:
+            message = f"this Spark was started with {key} = {value}"
             raise InvalidInput(
-                f"this Spark was started with {key} = {value}",
-                field="session",
-                value=value,
-                hint=f"start it with {key} = {meant}",
+                message, field="session", value=value, hint=f"start it with {key} = {meant}"
             )
     result = given.newSession()
     for key in result.conf.getAll:
@@ -363,11 +350,10 @@ class Spark(Engine):
             raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
         local = session is None and master.startswith("local")
         if spill is not None and not local:
-            raise InvalidInput(
-                "spill has no meaning with a cluster, whose workers have settings of their own",
-                field="spill",
-                hint="leave it out",
+            message = (
+                "spill has no meaning with a cluster, whose workers have settings of their own"
             )
+            raise InvalidInput(message, field="spill", hint="leave it out")
         self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
@@ -526,12 +512,8 @@ class Spark(Engine):
         """A folder is written: a file or a link is no place for it."""
         place = Path(path)
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise InvalidInput(
-                f"path {place.name} is a file or a link, and Spark writes a folder",
-                field="path",
-                value=place.name,
-                hint="choose a new name",
-            )
+            message = f"path {place.name} is a file or a link, and Spark writes a folder"
+            raise InvalidInput(message, field="path", value=place.name, hint="choose a new name")
 
     def discard(self, path: str, digest: str) -> None:
         """Remove a draft that was not stored."""

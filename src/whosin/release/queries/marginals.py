@@ -165,11 +165,8 @@ class Marginals(Query):
                 )
             return names
         if self.columns or self.order is not None:
-            raise InvalidInput(
-                "sets is given together with columns or order, which it replaces",
-                field="sets",
-                hint="give one of them",
-            )
+            message = "sets is given together with columns or order, which it replaces"
+            raise InvalidInput(message, field="sets", hint="give one of them")
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise invalid_value("sets", "a list of lists of columns", repr(self.sets)[:80])
         listed = [column_names(each, "sets") for each in self.sets]
@@ -187,10 +184,9 @@ class Marginals(Query):
         for column in self.ranges:
             if f"{RANGES}({column})" not in names:
                 with at(f"ranges.{column}"):
+                    message = f"{column} has ranges, and {RANGES}({column}) is not asked for"
                     raise InvalidInput(
-                        f"{column} has ranges, and {RANGES}({column}) is not asked for",
-                        field=str(column),
-                        hint="name it among columns or in a set",
+                        message, field=str(column), hint="name it among columns or in a set"
                     )
         return self.ranges
 
@@ -217,11 +213,8 @@ class Marginals(Query):
         result = [tuple(sorted(numbers[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
-                raise InvalidInput(
-                    f"sets has {list(self.sets[number])} twice",
-                    field="sets",
-                    value=self.sets[number],
-                )
+                message = f"sets has {list(self.sets[number])} twice"
+                raise InvalidInput(message, field="sets", value=self.sets[number])
         return tuple(result)
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:

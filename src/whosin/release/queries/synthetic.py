@@ -104,11 +104,8 @@ class RandomizedRow:
 def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
     """E_d (Wang14 eq. 30)."""
     if cells < 2:
-        raise InvalidInput(
-            f"columns have {cells} cell together; synthetic rows need at least two",
-            field="columns",
-            value=cells,
-        )
+        message = f"columns have {cells} cell together; synthetic rows need at least two"
+        raise InvalidInput(message, field="columns", value=cells)
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
@@ -123,11 +120,8 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
             f"prior must list {cells} probabilities, one for each cell", field="prior"
         )
     if cells < 2:
-        raise InvalidInput(
-            f"columns have {cells} cell together; synthetic rows need at least two",
-            field="columns",
-            value=cells,
-        )
+        message = f"columns have {cells} cell together; synthetic rows need at least two"
+        raise InvalidInput(message, field="columns", value=cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
@@ -220,12 +214,8 @@ class Synthetic(Query):
                 f'"{MARGINALS_METHOD}"',
             )
         if self.where is not None:
-            raise InvalidInput(
-                "where would show how many rows meet it, as many as the synthetic table has",
-                field="where",
-                value=self.where,
-                hint="leave it out",
-            )
+            message = "where would show how many rows meet it, as many as the synthetic table has"
+            raise InvalidInput(message, field="where", value=self.where, hint="leave it out")
         path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
@@ -337,11 +327,9 @@ class Synthetic(Query):
         field = "columns" if self.sets is None else "sets"
         for each in chain.from_iterable(self._asked().tables(table).forms):
             if (each.name not in names and each.root in names) or each.cells is None:
+                message = f"{field} has {each.name!r}, and synthetic rows have plain columns"
                 raise InvalidInput(
-                    f"{field} has {each.name!r}, and synthetic rows have plain columns",
-                    field=field,
-                    value=each.name,
-                    hint="name the column itself",
+                    message, field=field, value=each.name, hint="name the column itself"
                 )
 
     def _drawn(self, table: Table, estimate: CostEstimate, progress: Progress | None) -> Any:
@@ -370,11 +358,8 @@ class Synthetic(Query):
 
     def _require_writable(self, table: Table, path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
-            raise InvalidInput(
-                f"path {path.name} is in a folder that cannot be written",
-                field="path",
-                value=path.name,
-            )
+            message = f"path {path.name} is in a folder that cannot be written"
+            raise InvalidInput(message, field="path", value=path.name)
         table.engine.require_place(self.path)
 
     def _path(self) -> Path:
@@ -388,13 +373,11 @@ class Synthetic(Query):
             raise InvalidInput("columns is empty", field="columns", hint="name at least one")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
             if domain.drops:  # the table's length would show that a row was dropped
-                raise InvalidInput(
-                    f"the domain of {column} drops rows (outside = {domain.outside!r}), which "
-                    "the length of a "
-                    "synthetic table would show",
-                    field=f"domain of {column}",
-                    value=domain.outside,
+                message = (
+                    f"the domain of {column} drops rows (outside = {domain.outside!r}), which the "
+                    "length of a synthetic table would show"
                 )
+                raise InvalidInput(message, field=f"domain of {column}", value=domain.outside)
         return cells
 
     def _response(self, cells: GroupGrid, epsilon: Fraction) -> RandomizedRow:
