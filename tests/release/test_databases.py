@@ -55,8 +55,7 @@ from whosin.release import (
 )
 from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.engines.base import is_database
-from whosin.release.engines.database_tables import needed_columns, row_conditions
-from whosin.release.engines.databases import read_address
+from whosin.release.engines.databases import needed_columns, read_address, row_conditions
 from whosin.release.sql import parse_queries
 
 PLAN = wi.calibrate(wi.Epsilon(1))

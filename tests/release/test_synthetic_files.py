@@ -190,4 +190,4 @@ def test_a_draft_of_a_process_that_lives_is_left_alone(place: Path) -> None:
         remove_unlocked([draft])
         assert draft.exists()
         files.discard_draft(path, written.digest)
-        assert not draft.exists() and draft not in files._LOCKED_FOLDERS
+        assert not draft.exists() and draft not in files.LOCKED_DRAFTS

@@ -1,8 +1,7 @@
 """Spark through the same Ibis expressions: the engine and its sessions.
 
-Spark sessions: which settings they have, where they spill, what they must not write, and how far
-they are. Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
-local session listens to this machine alone. Answers do not depend on the settings of a program or a
+Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A local
+session listens to this machine alone. Answers do not depend on the settings of a program or a
 machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
 the meaning of an expression or of a file is as Spark has it by default, or as we need it. A program
 whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
@@ -28,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import INTERRUPT_POLL_SECONDS, run_interruptibly
@@ -52,8 +51,14 @@ from whosin.release.engines.base import (
     refuse_unreadable,
     require_plain,
 )
-from whosin.release.engines.database_tables import needed_columns, row_conditions
-from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
+from whosin.release.engines.databases import (
+    Address,
+    DatabaseTable,
+    needed_columns,
+    open_table,
+    read_address,
+    row_conditions,
+)
 from whosin.release.engines.duckdb import SpillFolder
 from whosin.release.engines.files import arrow_table
 from whosin.release.engines.spark_workers import (
@@ -68,7 +73,6 @@ from whosin.release.engines.spark_workers import (
     csv_rows,
     database_frame,
     plain_columns,
-    plain_schema,
     tally_batches,
     valid_texts,
 )
@@ -345,9 +349,7 @@ class Spark(Engine):
         import ibis
 
         self._views = check_kind(views, bool, "views", "true or false")
-
-        if not isinstance(master, str):
-            raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
+        master = check_kind(master, str, "master", "a master URL such as local[*]")
         local = session is None and master.startswith("local")
         if spill is not None and not local:
             message = (
@@ -381,7 +383,7 @@ class Spark(Engine):
         if require_plain(source, [self._ibis]):
             return source
         if not isinstance(source, str):
-            return self._frame(source)
+            return self._view(self.session.createDataFrame(arrow_table(source)))
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
         if is_database(source):
@@ -446,6 +448,7 @@ class Spark(Engine):
         """The rows in random order, drawn where they are: a folder of Parquet files, written by the
         workers, which need this package too. It is a whole draft, until `publish` names it."""
         from pyspark.sql import functions
+        from pyspark.sql.pandas.types import from_arrow_schema
 
         draw, as_batch, expression = table.draw, table.batch, table.rows
 
@@ -460,7 +463,7 @@ class Spark(Engine):
         # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
         rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
-        changed = rows.mapInArrow(change_batches(change), plain_schema(schema))
+        changed = rows.mapInArrow(change_batches(change), from_arrow_schema(plain_columns(schema)))
         return self._draft(changed, path, progress, owner)
 
     def write_batches(
@@ -483,7 +486,8 @@ class Spark(Engine):
 
         def work() -> WrittenFile:
             frame.write.option("maxRecordsPerFile", MAX_DRIVER_BYTES).parquet(folder.partial)
-            return self._written(folder.partial)
+            rows = self.session.read.parquet(folder.partial).count()
+            return WrittenFile(rows, self._digest(folder.partial))
 
         try:
             written: WrittenFile = self._do(work, progress)
@@ -493,8 +497,6 @@ class Spark(Engine):
         return written
 
     def publish(self, path: str, digest: str) -> bool:
-        """Give a draft its public name, if nothing has it; whether there is a table of this digest
-        now."""
         folder = SparkFolder(self.session, path)
         if folder.publish(digest):
             return True
@@ -516,7 +518,6 @@ class Spark(Engine):
             raise InvalidInput(message, field="path", value=place.name, hint="choose a new name")
 
     def discard(self, path: str, digest: str) -> None:
-        """Remove a draft that was not stored."""
         SparkFolder(self.session, path).discard(digest)
 
     def close(self) -> None:
@@ -541,18 +542,12 @@ class Spark(Engine):
             if table.name in self._schemas:
                 self._schemas[table.name].require_same()
 
-    def _written(self, folder: str) -> WrittenFile:
-        """Rows and digest, both found by the workers."""
-        return WrittenFile(self.session.read.parquet(folder).count(), self._digest(folder))
-
     def _digest(self, folder: str) -> str:
         from pyspark.sql import functions
 
         files = self.session.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
-        digests = (
-            files.load(folder).select(functions.sha2("content", 256).alias("digest")).collect()
-        )
-        lines = "".join(f"{row.digest}\n" for row in sorted(digests))
+        digests = files.load(folder).select(functions.sha2("content", 256)).collect()
+        lines = "".join(f"{digest}\n" for (digest,) in sorted(digests))
         return hashlib.sha256(lines.encode()).hexdigest()
 
     def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
@@ -596,9 +591,6 @@ class Spark(Engine):
             self._schemas[name] = schema
         return self._ibis.table(name)
 
-    def _frame(self, source: Any) -> Any:
-        return self._view(self.session.createDataFrame(arrow_table(source)))
-
     def _database(self, address: Address) -> Any:
         def read() -> DatabaseTable:
             return open_table(address, views=self._views)
@@ -632,8 +624,7 @@ class Spark(Engine):
         reader = self.session.read.options(**PARQUET_OPTIONS)
         if files is None:
             result = reader.parquet(source)
-            schema = Schema(partial(self._one_schema, result.inputFiles()))
-            return self._view(result, schema)
+            return self._view(result, Schema(partial(self._one_schema, result.inputFiles())))
         schema = Schema(partial(parquet_schema, files))
         if Path(source).is_dir():  # its folders may be named column=value
             reader = reader.option("basePath", source)
@@ -647,18 +638,15 @@ class Spark(Engine):
         """The lines of CSV files by the rules of `texts`."""
         read = partial(self._first_line, source) if files is None else partial(read_header, files)
         paths = [source] if files is None else [_escape_path(file) for file in files]
-        schema = Schema(read)
-        text = self._lines().text(paths)
-        return self._view(csv_rows(text, read()), schema)
+        return self._view(csv_rows(self._lines().text(paths), read()), Schema(read))
 
     def _first_line(self, source: str) -> Header:
         first = self._lines().text(source).head()
         return parse_header("" if first is None else first[0].lstrip(BYTE_ORDER_MARK))
 
     def _lines(self) -> Any:
-        return self.session.read.options(**FILE_OPTIONS).option(
-            LINE_LENGTH_SETTING, MAX_READ_LENGTH
-        )
+        limits = {LINE_LENGTH_SETTING: MAX_READ_LENGTH}
+        return self.session.read.options(**FILE_OPTIONS, **limits)
 
 
 def _escape_path(path: str) -> str:
