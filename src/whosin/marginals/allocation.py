@@ -63,7 +63,7 @@ class BudgetAllocation:
         self.parts.flags.writeable = self.variances.flags.writeable = False
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def allocate_budget(
     workload: Workload,
     noise: str = "laplace",
@@ -71,8 +71,8 @@ def allocate_budget(
     goal: str = "mean",
     rows: int = 1,
 ) -> BudgetAllocation:
-    """The best way that was found to measure a workload. The last few are kept, since a batch is
-    priced more than once.
+    """The best way that was found to measure a workload, from public numbers only. The last ones
+    are kept, since a batch is priced more than once.
 
     Args:
         goal: "mean" for the least weighted mean of the tables' variances; "cells" for that of all

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Spend
-from whosin.marginals import BudgetAllocation, Workload, allocate_budget
+from whosin.marginals import Workload
 from whosin.marginals.allocation import ERROR_GOALS
 from whosin.marginals.workload import Attributes, list_sets
 from whosin.release.contribution_bounds import (
@@ -28,7 +27,7 @@ from whosin.release.marginal_workloads import (
     asked_tables,
     measure_counts,
     noise_words,
-    noisy_tables,
+    plan_workload,
     table_costs,
     table_errors,
     tables_answer,
@@ -80,27 +79,19 @@ class Marginals(Query):
     max_rows_per_group: int | None = None
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
-        asked = self.tables(table)
-        cells, workload = asked.cells, asked.workload
-        rows = self.rows_counted(table)
-        noise = "gaussian" if share.rho else "laplace"
-        spending = _allocate_budget(workload, noise, share.relation, self.goal, rows)
-        noisy = noisy_tables(spending, workload.sizes, share, rows)
-        scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        errors = table_errors(asked, spending.measurements, [each.noise.variance for each in noisy])
-        costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
+        asked, rows = self.tables(table), self.rows_counted(table)
+        workload = asked.workload
+        noisy, scan, fields = plan_workload(
+            table, share, asked.cells, workload, rows, self.where, self.goal
+        )
         return CostEstimate(
             self,
             share,
             Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
             noise_words(noisy),
             details={"noisy": noisy, "asked": asked, "scan": scan},
-            expression=table.check(scan.expression(table, self.where, rows)),
-            tables=tuple(errors),
-            measured=tuple(
-                {**each.to_dict(cells.columns), "epsilon" if noise == "laplace" else "rho": cost}
-                for each, cost in zip(noisy, costs, strict=True)
-            ),
+            tables=tuple(table_errors(asked, noisy)),
+            **fields,
         )
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
@@ -244,11 +235,3 @@ def _numbers_by_table(
         raise invalid_value(field, f"a list of {needed} numbers, one {about}", repr(given)[:80])
     numbers = [float(read_ranged(each, field, "above 0")) for each in given]
     return numbers if each_set else [numbers[len(each) - 1] for each in sets]
-
-
-@lru_cache(maxsize=32)
-def _allocate_budget(
-    workload: Workload, noise: str, relation: str, goal: str, rows: int
-) -> BudgetAllocation:
-    """Public numbers only: the same tables are planned once."""
-    return allocate_budget(workload, noise, relation, goal, rows)
