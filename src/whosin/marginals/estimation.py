@@ -332,7 +332,7 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
     people = max(0, round(float(total)))
     result = []
     for table, variance in zip(tables, variances, strict=True):
-        fitted = _project_to_simplex(table.ravel(), people).reshape(table.shape)
+        fitted = project_to_simplex(table.ravel(), people).reshape(table.shape)
         if table.ndim > 1 and people:
             least = float(((fitted - table) ** 2).sum())
             allowed = max(EXPLAINED_SHARE * float(variance) * table.size, NEARLY_FACTOR * least)
@@ -367,12 +367,12 @@ def _independent_table(table: Array, total: int) -> Array:
     result = np.ones(())
     for axis in range(table.ndim):
         others = tuple(each for each in range(table.ndim) if each != axis)
-        margin = np.maximum(_project_to_simplex(table.sum(axis=others), total), MIN_ERROR)
+        margin = np.maximum(project_to_simplex(table.sum(axis=others), total), MIN_ERROR)
         result = np.multiply.outer(result, margin / margin.sum())
     return np.asarray(result * total)
 
 
-def _project_to_simplex(cells: Array, total: int) -> Array:
+def project_to_simplex(cells: Array, total: float) -> Array:
     """The closest point, in least squares, whose coordinates are at least 0 and add up: all cells
     less a constant, those that would be below 0 set to it."""
     if not total:

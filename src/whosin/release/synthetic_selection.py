@@ -15,12 +15,12 @@ for; what was chosen before is public.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,22 +29,16 @@ from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
 from whosin.marginals.workload import Attributes, list_subsets
-from whosin.noise import (
-    GaussianNoise,
-    LaplaceNoise,
-    noisy_max,
-    selection_epsilon,
-    selection_rho,
-)
+from whosin.noise import GaussianNoise, LaplaceNoise, noisy_max, selection_epsilon, selection_rho
 from whosin.noise.distributions import Noise
 from whosin.release.cost import SELECTION_MARGIN, Share
 from whosin.release.marginal_workloads import FEWER_TABLES, NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
+    AveragedMarginal,
     Known,
     MarginalEstimate,
     Potentials,
-    add_measurement,
     distance_sensitivity,
     independent_table,
     model_cells,
@@ -56,47 +50,42 @@ Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]
 
 
-class SelectionStrategy(Protocol):
-    """How tables are chosen, after those of single columns were measured."""
-
-    name: ClassVar[str]
-    choosing: ClassVar[Fraction]
-    """The part of the budget for choosing, where nothing else is said."""
-
-    @property
-    def first(self) -> NoisyTable:
-        """The noise of the tables of single columns."""
-
-    @property
-    def counted(self) -> tuple[Attributes, ...]:
-        """What must be counted for it."""
-
-    @property
-    def spreads(self) -> tuple[float, float]:
-        """The least and the largest width that the noise of a chosen table can have."""
-
-    def cost(self, relation: str, rows: int) -> Fraction:
-        """ε or ρ of everything after the tables of single columns."""
-
-    def choosing_cost(self, relation: str) -> Fraction:
-        """ε or ρ of all choices, within the above."""
-
-    def words(self) -> str:
-        """What will be chosen, in words."""
-
-    def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose and measure, in the order of the choices; with the potentials of an estimate from
-        all noisy tables, where the last model can begin, if it made one."""
-
-
 def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
     return noisy, np.asarray(exact + noisy.noise.draw(exact.shape))
 
 
+def average_counts(measured: Iterable[Measured], before: Known | None = None) -> Known:
+    """What noisy tables of counts say of each table, with what was known before; differences are
+    left out."""
+    result = dict(before or {})
+    for noisy, values in measured:
+        attributes, variance = noisy.measurement.attributes, noisy.noise.variance
+        if noisy.measurement.differences:
+            continue
+        if attributes in result:
+            result[attributes] = result[attributes].and_then(values, variance)
+        else:
+            numbers = np.asarray(values, np.float64)
+            result[attributes] = AveragedMarginal(numbers, 1 / variance)
+    return result
+
+
 QUALITY_SHARE = Fraction(1, 50)
 """The part of the budget that measures how good the finished table is."""
+
+
+def noise_within(share: Share, sensitivity: int, squared: Fraction | int | None = None) -> Noise:
+    """The noise that costs a share, for an L1 sensitivity and a squared L2 one, that of one number
+    by default."""
+    noise: Noise
+    if share.rho:
+        square = sensitivity**2 if squared is None else squared
+        noise = GaussianNoise(Fraction(square) / (2 * share.rho))
+    else:
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
+    return noise.check_drawable(FEWER_TABLES)
 
 
 @dataclass(frozen=True)
@@ -111,12 +100,7 @@ class WholeNumber:
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
         """Noise that costs a share."""
         sensitivity = tables * distance_sensitivity(share.relation, rows)
-        noise: Noise
-        if share.rho:
-            noise = GaussianNoise(Fraction(sensitivity**2) / (2 * share.rho))
-        else:
-            noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
-        return cls(noise.check_drawable(FEWER_TABLES), tables, rows)
+        return cls(noise_within(share, sensitivity), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
         """ε, or ρ for Gaussian noise."""
@@ -160,12 +144,8 @@ def take_part(share: Share, size: Fraction) -> Share:
 def equal_noise(share: Share, count: int, rows: int) -> Noise:
     """The noise for a number of tables of counts that together cost a share."""
     one = Measurement((0,))
-    if share.rho:
-        square = Fraction(one.squared_l2_sensitivity((), share.relation, rows))
-        return GaussianNoise(count * square / (2 * share.rho)).check_drawable(FEWER_TABLES)
-    sensitivity = one.l1_sensitivity((), share.relation, rows)
-    noise = LaplaceNoise.at_epsilon(count * sensitivity, share.epsilon)
-    return noise.check_drawable(FEWER_TABLES)
+    square = count * one.squared_l2_sensitivity((), share.relation, rows)
+    return noise_within(share, count * one.l1_sensitivity((), share.relation, rows), square)
 
 
 def total_costs(
@@ -316,7 +296,7 @@ class Adaptive:
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
         """Choose and measure, round by round."""
-        known, result = dict(first), list[Measured]()
+        known, result = first, list[Measured]()
         sizes = self.workload.sizes
         model = MarginalEstimate(sizes, known)
         units, left = 1, self.units
@@ -328,9 +308,8 @@ class Adaptive:
             scores = [self.score(counts[each], expected[each], each, units) for each in open_to]
             winner = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
             attributes = open_to[winner]
-            noisy, values = measure_table(self.noise(attributes, units), counts)
-            result.append((noisy, values))
-            known[attributes] = add_measurement(known.get(attributes), values, noisy.noise.variance)
+            result.append(measure_table(self.noise(attributes, units), counts))
+            known = average_counts(result[-1:], known)
             model = MarginalEstimate(sizes, known, model.potentials)
             moved = np.abs(model.tables([attributes])[attributes] - expected[attributes]).sum()
             if moved <= self.error(attributes, units):
@@ -444,8 +423,8 @@ class SpanningTree:
         choices = None
         if chosen:
             choices = SelectionCost.within(take_part(share, chosen), spanning_rounds(columns), rows)
-        noises = NoisyTable(Measurement((0,)), first), NoisyTable(PAIR_MEASUREMENT, later)
-        return cls(columns, *noises, choices)
+        pair = NoisyTable(Measurement((0, 1)), later)
+        return cls(columns, NoisyTable(Measurement((0,)), first), pair, choices)
 
     @property
     def counted(self) -> tuple[Attributes, ...]:
@@ -480,17 +459,21 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        chosen = spanning_tree(self.columns, scores, self._choose())
-        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
-        return [
-            measure_table(each, counts) for each in noisy
-        ], {}  # no estimate: one model at the end
-
-    def _choose(self) -> Callable[[Array], int]:
         choices = self.choices
-        if choices is None:
-            return lambda scores: 0  # there is but one pair
-        return lambda scores: noisy_max(scores, choices.scale, gumbel=choices.gaussian)
+
+        def choose(scores: Array) -> int:
+            if choices is None:
+                return 0  # there is but one pair
+            return noisy_max(scores, choices.scale, gumbel=choices.gaussian)
+
+        chosen = spanning_tree(self.columns, scores, choose)
+        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
+        # No estimate: there is one model at the end.
+        return [measure_table(each, counts) for each in noisy], {}
 
 
-PAIR_MEASUREMENT = Measurement((0, 1))
+SelectionStrategy = Adaptive | SpanningTree
+SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
+    each.name: each for each in (Adaptive, SpanningTree)
+}
+"""How tables can be chosen, after those of single columns were measured."""

@@ -1,16 +1,13 @@
 """Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals.
 
-Randomised answers for one row, exact, with their levels. Without a prior that is E_d (Wang14 eq.
-30). With one it is the best ε-private mechanism for that prior (T21): randomised response among the
-likeliest cells; a row of another cell is answered by any of these. E_i (Wang14 eq. 29), the best
-for a level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it
-changes more rows than E_d does.
-
-A synthetic table, by one of two methods. "responses": one randomised row for each privacy unit. Its
-length is the number of privacy units, so it exists only where that is known: between neighbours
-that replace one privacy unit. Each row is answered on its own: E_d keeps a cell with probability
-g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private
-mechanism for that prior (T21). What is charged is the DP level.
+"responses": one randomised row for each privacy unit. Its length is the number of privacy units, so
+it exists only where that is known: between neighbours that replace one privacy unit. Each row is
+answered on its own. Without a prior that is E_d (Wang14 eq. 30), which keeps a cell with
+probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others. With one it is the best ε-private
+mechanism for that prior (T21): randomised response among the likeliest cells; a row of another cell
+is answered by any of these. What is charged is the DP level. E_i (Wang14 eq. 29), the best for a
+level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it changes
+more rows than E_d does.
 
 "marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
 wanted, under any plan. What is charged is what the tables, the choices and the figure for its
@@ -43,17 +40,12 @@ from whosin.release.contribution_bounds import (
     outside_values,
 )
 from whosin.release.cost import CostEstimate, Share
-from whosin.release.engines.base import Progress, RedrawnFile
+from whosin.release.engines.base import Progress, RedrawnFile, WrittenFile
 from whosin.release.groups import GroupGrid, check_one_level
 from whosin.release.queries.base import FILE_COLUMNS, Query
 from whosin.release.queries.marginals import Marginals, column_names
-from whosin.release.synthetic_selection import SpanningTree
-from whosin.release.synthetic_tables import (
-    SELECTION_STRATEGIES,
-    MarginalSelection,
-    SynthesisPlan,
-    plan_learning,
-)
+from whosin.release.synthetic_selection import SELECTION_STRATEGIES, SpanningTree
+from whosin.release.synthetic_tables import MarginalSelection, SynthesisPlan, plan_learning
 from whosin.release.table import Table
 from whosin.validation import read_whole
 
@@ -103,9 +95,7 @@ class RandomizedRow:
 
 def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
     """E_d (Wang14 eq. 30)."""
-    if cells < 2:
-        message = f"columns have {cells} cell together; synthetic rows need at least two"
-        raise InvalidInput(message, field="columns", value=cells)
+    _require_two(cells)
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
@@ -119,9 +109,7 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
         raise InvalidInput(
             f"prior must list {cells} probabilities, one for each cell", field="prior"
         )
-    if cells < 2:
-        message = f"columns have {cells} cell together; synthetic rows need at least two"
-        raise InvalidInput(message, field="columns", value=cells)
+    _require_two(cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
@@ -133,6 +121,12 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     level = log_up(g) if len(outputs) > 1 else 0.0
     kept = g / (g + len(outputs) - 1)
     return RandomizedRow("best for the prior (T21)", cells, level, kept, changed, tuple(outputs))
+
+
+def _require_two(cells: int) -> None:
+    if cells < 2:
+        message = f"columns have {cells} cell together; synthetic rows need at least two"
+        raise InvalidInput(message, field="columns", value=cells)
 
 
 def _epsilon_below(epsilon: Fraction) -> float:
@@ -235,10 +229,7 @@ class Synthetic(Query):
         cells = self._cells(table)
         redrawn = RedrawnFile(estimate.expression, cells.count, response.draw, cells.batch)
         written = table.engine.write_rows(redrawn, self.path, progress, estimate.owner)
-        return {
-            "columns": list(FILE_COLUMNS),
-            "rows": [[Path(self.path).name, written.rows, written.digest]],
-        }
+        return self._file_answer(written)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         if self.method == MARGINALS_METHOD:
@@ -350,11 +341,11 @@ class Synthetic(Query):
             cells.labelled([each[at : at + BATCH_ROWS] for each in numbers]) for at in starts
         )
         written = table.engine.write_batches(batches, schema, self.path, progress, estimate.owner)
-        return {
-            "columns": list(FILE_COLUMNS),
-            "rows": [[Path(self.path).name, written.rows, written.digest]],
-            "details": details,
-        }
+        return self._file_answer(written) | {"details": details}
+
+    def _file_answer(self, written: WrittenFile) -> dict[str, Any]:
+        row = [Path(self.path).name, written.rows, written.digest]
+        return {"columns": list(FILE_COLUMNS), "rows": [row]}
 
     def _require_writable(self, table: Table, path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
