@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from refusals import refused
-from spark_session import require_spark
+from spark_session import shared_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
 from whosin.gwas import attack, bed, study
@@ -126,24 +124,9 @@ def test_shards_cover_every_snp():
 @pytest.mark.filterwarnings(  # Py4J leaves its sockets to the collector
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_spark_counts_the_same(tmp_path, monkeypatch):
-    require_spark()
-    from pyspark.sql import SparkSession
-
+def test_spark_counts_the_same(tmp_path):
     path, copies, status = random_study(tmp_path / "s", 40, 101)
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .getOrCreate()
-    )
-    try:
-        found = gwas.count_bed_spark(path, session, shard_bytes=26 * 7)
-    finally:
-        session.stop()
-        del session
-        gc.collect()
+    found = gwas.count_bed_spark(path, shared_spark().session, shard_bytes=26 * 7)
     assert found.tolist() == counted(copies, status)
 
 
@@ -353,11 +336,7 @@ def test_broken_bed_files_are_refused(tmp_path, how, field):
         (".fam", "".join(f"f p{i} 0 0 1 2\n" for i in range(13)), "controls in s.fam"),
         (".fam", "".join(f"f p{i} 0 0 1 {i + 1}.5\n" for i in range(13)), "phenotypes"),
         (".fam", "f p 0 0 1 1\n" * 13, "s.fam"),
-        (
-            ".fam",
-            "".join(f"f p{i} 0 0 1 {1 + i % 2}\n" for i in range(12)),
-            "s.bed",
-        ),
+        (".fam", "".join(f"f p{i} 0 0 1 {1 + i % 2}\n" for i in range(12)), "s.bed"),
         (".bim", "1 rs 0 1 A C\n" * 9, "s.bed"),
         (".bim", "", "s.bim"),
         (".bim", "1 rs 0 1 A\n" * 10, "s.bim"),
@@ -383,10 +362,7 @@ def test_wrong_companions_are_refused(tmp_path, file, text, field):
         ("HEAD1 rs 1 A C 1 1 1 1 1 1\n1 rt 2 A C 1 1 0 1 1 1\n", "t.tsv"),
         ("# cases 2 controls 3\nHEAD1 rs 1 A C 1 1 1 1 1 1\n", "counts"),
         ("# cases two controls 3\nHEAD", "t.tsv"),
-        (
-            "# cases 1 controls 3\nHEAD1 rs 1 A C 1 0 0 1 1 1\n",
-            "cases in the study",
-        ),
+        ("# cases 1 controls 3\nHEAD1 rs 1 A C 1 0 0 1 1 1\n", "cases in the study"),
     ],
 )
 def test_wrong_tables_are_refused(tmp_path, text, field):

@@ -313,18 +313,12 @@ def test_relations_do_not_mix(strong, ledger):
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        (
-            lambda s, o: publish_study(s, PLAN, Question(401, "genotype"), o, "s"),
-            "top",
-        ),
+        (lambda s, o: publish_study(s, PLAN, Question(401, "genotype"), o, "s"), "top"),
         (lambda s, o: Question(0, "genotype"), "top"),
         (lambda s, o: Question(1, "labels"), "relation"),
         (lambda s, o: Question(1, "genotype", numbers="p-values"), "numbers"),
         (lambda s, o: Question(1, "genotype", threshold=math.nan), "threshold"),
-        (
-            lambda s, o: publish_study(s, PLAN, Question(1, "genotype", "odds"), o, "s"),
-            "score",
-        ),
+        (lambda s, o: publish_study(s, PLAN, Question(1, "genotype", "odds"), o, "s"), "score"),
         (
             lambda s, o: publish_study(s, PLAN, Question(1, "genotype", threshold=-1), o, "s"),
             "threshold",

@@ -282,12 +282,7 @@ def test_only_needed_columns_and_rows_are_asked_for(on_server: str, rows_file: s
         used = {"person", "level", "ward", "age", "written", "id", "cost", "ill"}
         assert needed_columns(expression) == {name: used}
         pushed = {(each.column, each.operator) for each in row_conditions(expression, name)}
-        assert pushed == {
-            ("person", "present"),
-            ("level", ">="),
-            ("ward", "in"),
-            ("written", "="),
-        }
+        assert pushed == {("person", "present"), ("level", ">="), ("ward", "in"), ("written", "=")}
         assert needed_columns(table.data.count().as_table()) == {name: set()}
         # What is read twice with different conditions is read whole, where it has a person.
         rows = [eligible_rows(table, text) for text in ("level >= 3", "level < 3")]
