@@ -84,7 +84,6 @@ def allele_frequencies(counts: object) -> tuple[Array, Array]:
 
 
 def p_values(chi2: object, degrees: int = 1) -> Array:
-    """Upper tails of the χ² distribution."""
     from scipy.special import chdtrc
 
     try:
@@ -139,7 +138,6 @@ class Association:
 
     @property
     def interval(self) -> tuple[Array, Array]:
-        """The odds ratio's 95% interval."""
         with np.errstate(over="ignore"):
             spread = np.exp(NORMAL_95 * self.se)
         return self.odds_ratio / spread, self.odds_ratio * spread
@@ -283,7 +281,6 @@ def imputed_sensitivity(
 
 
 def check_relation(relation: object) -> None:
-    """Refuse a relation that is not one of the two."""
     if relation not in STUDY_RELATIONS:
         raise UnknownName("relation", str(relation), STUDY_RELATIONS)
 

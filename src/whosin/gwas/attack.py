@@ -62,12 +62,10 @@ class AttackPoint:
 
     @property
     def power(self) -> float:
-        """The share of cases that are recognised."""
         return self.recognised / self.cases
 
     @property
     def false_positives(self) -> float:
-        """The share of outsiders that are taken for cases."""
         return self.mistaken / self.outsiders
 
     @property
@@ -102,7 +100,6 @@ class GenotypePanel:
     def of(
         cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1
     ) -> GenotypePanel:
-        """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*COUNT_TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
             message = f"{file.name} has no genotypes of single people, which the attack needs"
@@ -172,7 +169,6 @@ def attack_study(
 def _run_tests(
     crowd: GenotypePanel, snps: Array, scale: float, rate: float, rng: np.random.Generator
 ) -> list[AttackPoint]:
-    """Both tests on these SNPs."""
     tests = [(statistic, source) for source in FREQUENCY_SOURCES for statistic in ATTACK_STATISTICS]
     members = np.zeros((len(tests), len(crowd.cases)))
     outsiders = np.zeros((len(tests), len(crowd.outsiders)))

@@ -113,7 +113,6 @@ def refuse_other_formats(study: str | Path) -> None:
 
 
 def study_files(path: str | Path) -> list[Path]:
-    """The three files of a PLINK study."""
     return [sibling_path(path, suffix) for suffix in PLINK_SUFFIXES]
 
 
@@ -165,7 +164,6 @@ def pack_genotypes(copies: Array) -> bytes:
 
 
 def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
-    """Write blocks of copies of A1, one after the other."""
     with create_file(sibling_path(path, ".bed"), binary=True) as file:
         file.write(BED_MAGIC + bytes([SNP_MAJOR]))
         for block in blocks:
@@ -270,7 +268,6 @@ def _genotype_counts(sums: Array, size: int) -> Array:
 
 
 def _row_sums(ones: Array, snps: int) -> Array:
-    """Sums of popcounts over each row."""
     table = ones.reshape(6, snps, -1)
     total = np.zeros((6, snps), dtype=np.int64)
     for first in range(0, table.shape[2], MAX_WORDS):

@@ -44,7 +44,6 @@ IMPUTED_FRACTION_DIVISOR = 20
 
 
 def read_counts(counts: object) -> Array:
-    """Counts as an int64 array, checked."""
     try:
         given = np.asarray(counts)
     except ValueError:
@@ -151,7 +150,6 @@ def read_groups(
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:
-    """Cases and controls from the phenotypes of people."""
     status = np.array([_read_status(word, source) for word in words], dtype=np.int64)
     groups = Groups(status == CASE, status == CONTROL)
     check_sizes(*groups.sizes, source)
@@ -170,7 +168,6 @@ def _has_relatives(rows: list[list[str]]) -> bool:
 
 
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
-    """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):
         if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
             raise invalid_value(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
@@ -246,13 +243,11 @@ class Snps:
         return len(self.name)
 
     def take(self, which: Array) -> Snps:
-        """Some of the SNPs, by index."""
         words = self.chromosome, self.name, self.a1, self.a2
         chromosome, name, a1, a2 = ([column[int(index)] for index in which] for column in words)
         return Snps(chromosome, name, self.position[which], a1, a2)
 
     def columns(self) -> tuple[list[Any], ...]:
-        """Chromosome, name, position, A1 and A2, as lists."""
         return self.chromosome, self.name, self.position.tolist(), self.a1, self.a2
 
     def autosomal(self) -> Array:
@@ -299,7 +294,6 @@ Progress = Callable[[int, int], None]
 
 
 def check_instance(value: object, kind: type[T], field: str, accepted: str) -> T:
-    """The value, if it is of this kind."""
     if not isinstance(value, kind):
         raise invalid_value(field, accepted, type(value).__name__)
     return value

@@ -112,7 +112,6 @@ class Question:
 
     @property
     def size(self) -> int:
-        """How many SNPs are published."""
         return len(self.named) if self.top is None else self.top
 
 
@@ -145,11 +144,9 @@ class StudyCostEstimate:
 
     @property
     def scale(self) -> float:
-        """The scale of the noise on numbers, in their own unit."""
         return float(self.spread * self.step)
 
     def spend(self) -> Spend:
-        """What the ledger is asked to pay."""
         asked = self.question
         what = {
             "release": "gwas",
@@ -242,7 +239,6 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 
 def phenotype_fingerprint(study: Study) -> str:
-    """A fingerprint of the counts of cases and of controls."""
     return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
@@ -464,7 +460,6 @@ def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
 
 
 def _named_snps(question: Question, study: Study) -> Array:
-    """The indices of SNPs that were named."""
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:

@@ -101,7 +101,6 @@ class Simulation:
         return Study(self.names(), np.concatenate(parts, axis=1), self.cases, self.controls)
 
     def genotypes(self) -> Iterator[Array]:
-        """Blocks of copies of A1 (SNPs × people), cases first."""
         cases, controls, _ = self.frequencies()
         rng = np.random.default_rng([self.seed, 2])
         step = max(1, BLOCK_GENOTYPES // (self.cases + self.controls))
@@ -114,7 +113,6 @@ class Simulation:
             yield np.concatenate(parts, axis=1)
 
     def names(self) -> Snps:
-        """SNPs spread evenly over 22 chromosomes."""
         number = np.arange(self.snps)
         chromosome = number * CHROMOSOME_COUNT // self.snps
         position = 10_000 * (1 + number - np.searchsorted(chromosome, chromosome))
@@ -217,7 +215,6 @@ class Experiment:
 
 
 def run_experiment(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
-    """Recovery in every setting, means over studies and draws."""
     check_instance(experiment, Experiment, "experiment", "an Experiment")
     tell = check_progress(progress)
     levels = experiment.levels()
@@ -281,7 +278,6 @@ def _one_study(
 def _recovered_share(
     values: Array, truth: Array, scale: float, draws: int, rng: np.random.Generator
 ) -> float:
-    """The mean share of the truth among the largest noisy values."""
     noisy = values + scale * rng.standard_exponential((draws, len(values)))
     top = len(truth)
     chosen = np.argpartition(-noisy, top - 1, axis=1)[:, :top]

@@ -86,7 +86,6 @@ def count_bed(
 def count_open(
     bed: Bed, groups: Groups, *, processes: int | None = None, progress: Progress | None = None
 ) -> Array:
-    """Counts of a file that was opened, for given groups."""
     tell, workers = check_progress(progress), _worker_count(bed, processes)
     counts = np.empty((bed.snps, 6), dtype=np.int64)
     tasks = [(bed, groups, first, last) for first, last in split_shards(bed)]
@@ -104,13 +103,11 @@ def count_open(
 
 
 def split_shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:
-    """Ranges of SNPs of about `size` bytes each."""
     step = max(1, size // bed.stride)
     return [(first, min(first + step, bed.snps)) for first in range(0, bed.snps, step)]
 
 
 def count_shard(task: tuple[Bed, Groups, int, int]) -> tuple[int, Array]:
-    """Counts of one range of SNPs, with where it begins."""
     bed, groups, first, last = task
     return first, count_rows(bed.rows(first, last), groups)
 
@@ -173,7 +170,6 @@ class Study:
 
     @property
     def people(self) -> int:
-        """How many people were genotyped."""
         return self.cases + self.controls + self.unlabelled
 
     def genotyped(self) -> Array:
@@ -227,7 +223,6 @@ def read_study(
 
 
 def _keep_diploid(study: Study) -> Study:
-    """The SNPs that everybody has twice."""
     kept = study.snps.autosomal()
     if kept.all():
         return study

@@ -345,5 +345,4 @@ def _measurement_gains(workload: Workload) -> tuple[Array, Array, Array]:
 
 
 def _difference_sets(sizes: tuple[int, ...], table: Attributes) -> list[Attributes]:
-    """The sets of attributes of two values that can stand by their difference."""
     return list_subsets(tuple(each for each in table if sizes[each] == 2))

@@ -39,14 +39,12 @@ class Measurement:
     differences: Attributes = ()
 
     def shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the numbers that are measured."""
         return tuple(
             1 if each in self.differences and sizes[each] == 2 else sizes[each]
             for each in self.attributes
         )
 
     def cells(self, sizes: tuple[int, ...]) -> int:
-        """How many numbers are measured."""
         return prod(self.shape(sizes))
 
     def l1_sensitivity(self, sizes: tuple[int, ...], relation: str, rows: int = 1) -> int:
@@ -58,7 +56,6 @@ class Measurement:
     def squared_l2_sensitivity(
         self, sizes: tuple[int, ...], relation: str, rows: int = 1
     ) -> Fraction:
-        """Return the squared L2 sensitivity."""
         one = Fraction(prod(_difference_sensitivities(sizes[each])[1] for each in self.differences))
         if relation == "replace" and self.attributes:
             one *= 2
@@ -101,7 +98,6 @@ class Measurement:
         return result
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Plain data, with names for attributes."""
         return {
             "columns": [names[each] for each in self.attributes],
             "differences": [names[each] for each in self.differences],

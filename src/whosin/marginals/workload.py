@@ -46,7 +46,6 @@ class Sums:
 
     @property
     def lengths(self) -> Array:
-        """How many cells each sum has."""
         return np.array([end - start for start, end in self.spans], np.float64)
 
     @property
@@ -66,7 +65,6 @@ class Sums:
 
     @property
     def kind_of(self) -> Array:
-        """For each sum its index in `kinds`."""
         return np.unique(self.lengths, return_inverse=True)[1]
 
     def of(self, table: Array, axis: int) -> Array:
@@ -154,7 +152,6 @@ class Workload:
             )
 
     def _sort(self) -> None:
-        """Attributes rising, each with its sums."""
         given = self.sums or tuple((None,) * len(each) for each in self.sets)
         if [len(each) for each in given] != [len(each) for each in self.sets]:
             raise InvalidInput(
@@ -198,12 +195,10 @@ class Workload:
         return cls(tuple(sizes), tuple(list_sets(len(sizes), order)))
 
     def cells(self, attributes: Attributes) -> int:
-        """How many cells the table of some attributes has."""
         return prod(self.sizes[each] for each in attributes)
 
     @property
     def cells_in_all(self) -> int:
-        """How many cells, or sums of cells, all tables have together."""
         return sum(prod(self.asked(number)) for number in range(len(self.sets)))
 
     def asked(self, number: int) -> tuple[int, ...]:
@@ -218,18 +213,15 @@ class Workload:
         return all(each is None for each in self.sums[number])
 
     def shape(self, attributes: Attributes) -> tuple[int, ...]:
-        """The shape of that table."""
         return tuple(self.sizes[each] for each in attributes)
 
     @cached_property
     def residuals(self) -> tuple[Attributes, ...]:
-        """Every set that is inside one of the tables."""
         result = {part for each in self.sets for part in list_subsets(each)}
         return tuple(sorted(result, key=lambda part: (len(part), part)))
 
     @cached_property
     def index_of(self) -> dict[Attributes, int]:
-        """Which residual each set is."""
         return {part: index for index, part in enumerate(self.residuals)}
 
     @cached_property
@@ -272,7 +264,6 @@ class Workload:
 
 
 def list_subsets(attributes: Attributes) -> list[Attributes]:
-    """All subsets, smaller ones first."""
     return [part for size in range(len(attributes) + 1) for part in combinations(attributes, size)]
 
 
@@ -371,6 +362,5 @@ def _grow_set(
 
 
 def maximal_sets(sets: Sequence[Attributes]) -> set[Attributes]:
-    """The sets that are inside no other."""
     inside = {part for each in sets for part in list_subsets(each) if part != each}
     return set(sets) - inside

@@ -85,7 +85,6 @@ class NoisyTable:
         return self.noise.cost(self.measurement.l1_sensitivity(sizes, relation, rows))
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """What is measured and how, as plain data; exact."""
         return {**self.measurement.to_dict(names), **self.noise.to_dict()}
 
 
@@ -182,7 +181,6 @@ def estimate_workload(
 def measured_values(
     noisy: Sequence[NoisyTable], values: Sequence[Array], names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    """Each measurement with its noise and its noisy numbers, as plain data."""
     pairs = zip(noisy, values, strict=True)
     return [{**each.to_dict(names), "values": result.tolist()} for each, result in pairs]
 
@@ -259,7 +257,6 @@ class MarginalRequest:
 
     @property
     def names(self) -> list[list[str]]:
-        """The columns of each table, as they were asked."""
         return [[form.name for form in each] for each in self.forms]
 
     def labels(self) -> dict[str, list[str | int]]:
@@ -363,7 +360,6 @@ def _form_sums(form: ColumnExpression, parts: tuple[int, ...]) -> Sums | None:
 def _measured_column(
     forms: tuple[ColumnExpression, ...], parts: tuple[int, ...]
 ) -> tuple[str, Cellular]:
-    """The parts of a root as cells, with a name."""
     for form in forms:
         if form.cells is not None and _form_sums(form, parts) is None:
             return form.name, form.cells
@@ -471,7 +467,6 @@ def _whole_tables(
 
 
 def _cell_numbers(values: Array, radius: IntervalRadii, wholes: Array) -> list[list[Any]]:
-    """The numbers of each cell, as `CELL_HEADINGS` names them."""
     cell, table = np.ravel(radius.cell), np.ravel(radius.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]

@@ -94,7 +94,6 @@ def make_row_counter(sizes: Sequence[int], blocks: Sequence[Attributes]) -> RowC
 
 
 def _bit_width(size: int) -> int:
-    """How many bits a number below this one takes."""
     return max(1, (size - 1).bit_length())
 
 
@@ -117,12 +116,10 @@ class TableScan:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each attribute has."""
         return tuple(len(domain.labels) for domain in self.cells.domains)
 
     @cached_property
     def blocks(self) -> tuple[Attributes, ...]:
-        """The tables that are counted."""
         return cover_sets(self.sizes, sorted(set(self.sets)), MAX_COVER_CELLS)
 
     @cached_property

@@ -69,7 +69,6 @@ class JunctionTree:
 
     @classmethod
     def of(cls, sizes: Sequence[int], sets: Iterable[Attributes]) -> JunctionTree:
-        """The tree of a model that knows these sets."""
         removed = elimination_order(sizes, sets)
         turn = {gone: number for number, (gone, _) in enumerate(removed)}
         tables: list[set[int]] = []
@@ -90,7 +89,6 @@ class JunctionTree:
         return cls(tuple(sizes), columns, tuple(separators), tuple(parents))
 
     def shape(self, at: int) -> tuple[int, ...]:
-        """The shape of a table."""
         return tuple(self.sizes[each] for each in self.tables[at])
 
     def shape_within(self, attributes: Attributes, at: int) -> tuple[int, ...]:
@@ -131,7 +129,6 @@ class JunctionTree:
         return tables
 
     def shares(self, conditionals: Conditionals) -> list[Array]:
-        """The shares of the cells of each table."""
         result: list[Array] = []
         for at, (given, parent) in enumerate(zip(conditionals, self.parents, strict=True)):
             if parent is None:
@@ -425,7 +422,6 @@ class AveragedMarginal:
     weight: float
 
     def and_then(self, values: Array, variance: float) -> AveragedMarginal:
-        """With another measurement of the same table."""
         together = self.weight + 1 / variance
         mean = (self.values * self.weight + values / variance) / together
         return AveragedMarginal(mean, together)
@@ -436,7 +432,6 @@ Potentials = dict[Attributes, Array]
 
 
 def rows_known(known: Known) -> float:
-    """The number of rows, from noisy tables."""
     if not known:
         return 1.0
     sums = [float(each.values.sum()) for each in known.values()]
@@ -474,7 +469,6 @@ class MarginalEstimate:
         return dict(zip(self._sets, self._potentials, strict=True))
 
     def tables(self, wanted: Iterable[Attributes]) -> dict[Attributes, Array]:
-        """Estimated counts of any tables."""
         shares = self._tree.margins(self._conditionals, wanted)
         return {each: self.total * table for each, table in shares.items()}
 
@@ -501,7 +495,6 @@ class MarginalEstimate:
         return potentials, conditionals
 
     def _counts(self, potentials: list[Array]) -> tuple[Conditionals, list[Array]]:
-        """The model, and the estimated counts of what was measured."""
         tree = self._tree
         together = dict(zip(self._sets, potentials, strict=True))
         conditionals = tree.conditionals(tree.gathered(together))

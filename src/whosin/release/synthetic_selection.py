@@ -98,12 +98,10 @@ class WholeNumber:
 
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
-        """Noise that costs a share."""
         sensitivity = tables * distance_sensitivity(share.relation, rows)
         return cls(noise_within(share, sensitivity), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """ε, or ρ for Gaussian noise."""
         sensitivity = self.tables * distance_sensitivity(relation, self.rows)
         gaussian = isinstance(self.noise, GaussianNoise)
         return self.noise.cost(sensitivity**2 if gaussian else sensitivity)
@@ -120,7 +118,6 @@ class SelectionCost:
 
     @classmethod
     def within(cls, share: Share, rounds: int, rows: int) -> SelectionCost:
-        """Choices that together cost a share."""
         sensitivity = distance_sensitivity(share.relation, rows)
         if share.rho:  # a choice costs (sensitivity/scale)²/2
             scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
@@ -129,7 +126,6 @@ class SelectionCost:
         return cls(bool(share.rho), scale * SELECTION_MARGIN, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """ε or ρ of all of them."""
         price = selection_rho if self.gaussian else selection_epsilon
         return self.rounds * exact_fraction(
             price(distance_sensitivity(relation, self.rows), self.scale)
@@ -137,7 +133,6 @@ class SelectionCost:
 
 
 def take_part(share: Share, size: Fraction) -> Share:
-    """A part of a share."""
     return replace(share, epsilon=share.epsilon * size, rho=share.rho * size)
 
 
@@ -217,7 +212,6 @@ class Adaptive:
 
     @classmethod
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
-        """What costs a share."""
         if too_many(workload):
             raise InvalidInput(
                 f'choose = "{cls.name}" would have more than {spell(MAX_CANDIDATES)} tables to '
@@ -236,7 +230,6 @@ class Adaptive:
 
     @property
     def units(self) -> int:
-        """The units of all rounds together."""
         return UNIT_COUNT * len(self.workload.sizes)
 
     @property
@@ -246,12 +239,10 @@ class Adaptive:
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """Of the noise if one round took all units, and in the first rounds."""
         return self.unit.at_cost(self.units).spread, self.unit.spread
 
     @cached_property
     def counted(self) -> tuple[Attributes, ...]:
-        """All that may be chosen."""
         return candidate_tables(self.workload)
 
     @cached_property
@@ -278,12 +269,10 @@ class Adaptive:
         return exact * SELECTION_MARGIN
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """The cost of all rounds, whichever way they go."""
         tables = self.units * self.noise((0,), 1).cost((), relation, rows)
         return tables + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """The cost of all choices: as their sensitivity for ε, as its square for ρ."""
         ratio = Fraction(
             distance_sensitivity(relation, self.rows),
             distance_sensitivity(self.relation, self.rows),
@@ -291,11 +280,9 @@ class Adaptive:
         return self.chosen * (ratio**2 if self._gaussian else ratio)
 
     def words(self) -> str:
-        """What will be chosen, in words."""
         return f"tables chosen in up to {self.units} rounds"
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose and measure, round by round."""
         known, result = first, list[Measured]()
         sizes = self.workload.sizes
         model = MarginalEstimate(sizes, known)
@@ -351,7 +338,6 @@ def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
 
 
 def too_many(workload: Workload) -> bool:
-    """Whether rounds would take too long."""
     seen: set[Attributes] = set()
     for each in workload.sets:
         if 2 ** len(each) > 2 * MAX_CANDIDATES or len(seen) > MAX_CANDIDATES:
@@ -414,7 +400,6 @@ class SpanningTree:
     def within(
         cls, share: Share, workload: Workload, rows: int, choosing: Fraction
     ) -> SpanningTree:
-        """What costs a share."""
         columns = len(workload.sizes)
         chosen = choosing if spanning_rounds(columns) else Fraction(0)
         rest = 1 - chosen
@@ -428,29 +413,23 @@ class SpanningTree:
 
     @property
     def counted(self) -> tuple[Attributes, ...]:
-        """What must be counted for it."""
         return tuple(combinations(range(self.columns), 2))
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """The cost of everything after the tables of single columns."""
         pairs = (self.columns - 1) * self.pair.cost((), relation, rows)
         return pairs + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """The cost of all choices."""
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """All pairs have the same."""
         return self.pair.noise.spread, self.pair.noise.spread
 
     def words(self) -> str:
-        """What will be chosen, in words."""
         return f"{self.columns - 1} chosen pairs" if self.columns > 2 else "1 pair"
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose tables and measure them with noise."""
         margins = [first[(each,)].values for each in range(self.columns)]
         total = rows_known(first)
         scores = {

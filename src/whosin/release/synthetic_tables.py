@@ -97,7 +97,6 @@ class SynthesisPlan:
 
     @property
     def scan(self) -> TableScan:
-        """Everything that is counted."""
         sets = {*self.workload.sets, *(each.measurement.attributes for each in self.tables)}
         if self.way is not None:
             sets |= set(self.way.counted)
@@ -105,8 +104,6 @@ class SynthesisPlan:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """The cost of everything."""
-
         def others(relation: str) -> Fraction:
             rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
             return rounds + self.quality.cost(relation)
@@ -114,7 +111,6 @@ class SynthesisPlan:
         return total_costs(self.tables, self.workload.sizes, self.rows, others)
 
     def words(self) -> str:
-        """The noise, in words."""
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
         if self.way is None:
             return f"{tables}, {spread_words(self.tables)}"
@@ -305,7 +301,6 @@ def remove_drafts(ledger: Ledger, dataset: str, folder: Path) -> None:
 
 
 def _stored_digests(ledger: Ledger, dataset: str) -> set[str]:
-    """Of the files that requests have written."""
     _, _, answers = ledger.evidence(dataset)
     result = set()
     for text in answers.values():

@@ -188,7 +188,6 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 def is_database(source: str) -> bool:
-    """Whether a source names a database that is read through a driver."""
     if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
         return True
     path, mark, _ = source.partition("::")
@@ -196,7 +195,6 @@ def is_database(source: str) -> bool:
 
 
 def is_sqlite(path: str | Path) -> bool:
-    """Whether a file is an SQLite database, by how it begins."""
     try:
         if not os.path.isfile(path):
             return False
@@ -406,15 +404,12 @@ HEADER_FIELD = "header of the CSV file"
 
 @dataclass(frozen=True)
 class Header:
-    """The first line of a CSV file."""
-
     columns: tuple[str, ...]
     separator: str
     line: str
 
 
 def read_header(files: Sequence[str]) -> Header:
-    """The header that all files have."""
     headers = {file: _read_header(file) for file in files}
     for file, header in headers.items():
         if header != headers[files[0]]:
@@ -560,12 +555,10 @@ def require_unchanged(known: object, now: object) -> None:
 
 
 def sql_literal(value: object) -> str:
-    """A value in SQL."""
     if isinstance(value, bool | int):
         return str(value).lower()
     return "'" + str(value).replace("'", "''") + "'"
 
 
 def sql_identifier(name: str) -> str:
-    """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -158,7 +158,6 @@ class ConfinedDatabase:
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
-        """The lines of CSV files."""
         self._schemas.append(Schema(lambda: read_header(files)))
         return self.view(csv_query(files))
 
@@ -236,7 +235,6 @@ class ConfinedDatabase:
         return self._fetched.filled(expression) if self.fetches else contextlib.nullcontext()
 
     def interrupt(self) -> None:
-        """Stop what is running, here or in another database."""
         self._fetched.cancel()
         self.connection.interrupt()
 
@@ -251,7 +249,6 @@ class ConfinedDatabase:
         return self.table(name)
 
     def frame(self, source: Any) -> Any:
-        """A table in memory."""
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:

@@ -112,7 +112,6 @@ class PostgreSQL:
     """PostgreSQL, and what speaks its protocol and has its catalogue."""
 
     def connect(self, address: Address) -> Any:
-        """Open a connection with a read-only transaction."""
         from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped]
 
         uri = address.uri
@@ -121,13 +120,11 @@ class PostgreSQL:
         return _configure(dbapi.connect(uri), SESSION_SETTINGS)
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """As schema.table, or the table alone in the schema public."""
         return [
             _spell_table(row) for row in _fetch_rows(connection, TABLES_QUERY) if views or row[3]
         ]
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by its catalogue."""
         listed = {_spell_table(row): row for row in _fetch_rows(connection, TABLES_QUERY)}
         name = address.table.removeprefix(f"{DEFAULT_SCHEMA}.")
         if name not in listed:
@@ -241,10 +238,7 @@ VIRTUAL_COLUMN = 2
 
 
 class SQLite:
-    """SQLite."""
-
     def connect(self, address: Address) -> Any:
-        """One file, which is not written."""
         from adbc_driver_sqlite import dbapi
 
         if not Path(address.uri).exists():
@@ -253,7 +247,6 @@ class SQLite:
         return _configure(connection, SQLITE_SETTINGS)
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """The tables of the file."""
         listed = _fetch_rows(
             connection, "SELECT name, type, schema FROM pragma_table_list ORDER BY name"
         )
@@ -267,7 +260,6 @@ class SQLite:
         return [name for name in result if views or not _has_computed_columns(connection, name)]
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by what was declared."""
         known = self.tables(connection, views)
         if address.table not in known:
             raise UnknownName("table", address.table, known)
@@ -357,11 +349,9 @@ class AnyDriver:
         return dbapi.connect(driver=driver, entrypoint=entry, db_kwargs={**uri, **options})
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """Drivers list tables in their own ways."""
         raise Unsupported("tables can be listed for PostgreSQL and SQLite only")
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by its Arrow schema."""
         schema, name = split_name(address.table)
         named = {"db_schema_filter": schema} if "." in address.table else {}
         try:

@@ -174,7 +174,6 @@ class DatabaseColumn:
 
 
 def unusable_column(name: str) -> DatabaseColumn:
-    """A column of a type that nobody may ask about."""
     return DatabaseColumn(name, UNUSABLE_TYPE)
 
 
@@ -386,8 +385,6 @@ class DatabaseTable:
 
 
 class System(Protocol):
-    """A kind of database."""
-
     def connect(self, address: Address) -> Any:
         """A connection of Python's DB API that reads, and cannot write where that can be had."""
 
@@ -399,7 +396,6 @@ class System(Protocol):
 
 
 def find_system(address: Address) -> System:
-    """The system that an address is of."""
     from whosin.release.engines.database_drivers import AnyDriver, PostgreSQL, SQLite
 
     require_extras("release", "databases")
@@ -432,7 +428,6 @@ def describe_table(address: Address) -> DatabaseTable:
 
 @contextlib.contextmanager
 def _connected(address: Address) -> Iterator[tuple[System, Any]]:
-    """A connection, for everything but rows."""
     system = find_system(address)
     with contextlib.ExitStack() as stack, _reach_database(address):
         connection = system.connect(address)
@@ -533,7 +528,6 @@ class FetchedTables:
                     self._empty(name)
 
     def cancel(self) -> None:
-        """Stop a fetch that is under way."""
         if self._cursor is not None:
             with contextlib.suppress(Exception):
                 self._cursor.adbc_cancel()

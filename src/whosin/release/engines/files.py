@@ -55,7 +55,6 @@ SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, date
 
 
 def arrow_table(source: Any) -> Any:
-    """A frame as a pyarrow Table."""
     import pyarrow as pa
 
     source = collect_lazy(source)
@@ -110,7 +109,6 @@ def _spell_value(value: object) -> str | None:
 
 
 def holds_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -178,7 +176,6 @@ LOCKED_DRAFTS: dict[Path, int] = {}
 
 
 def write_draft(batches: Iterable[Any], schema: Any, path: Path, owner: str = "") -> WrittenFile:
-    """Write RecordBatches beside the file's place."""
     import pyarrow.parquet as pq
 
     remove_unlocked(path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL_SUFFIX}"))

@@ -287,7 +287,6 @@ def isolate_settings(given: Any) -> Any:
 
 
 def _is_free(key: str) -> bool:
-    """Whether a setting changes no answer."""
     return not key.startswith(SQL_PREFIX) or key.removeprefix(SQL_PREFIX).startswith(FREE_SETTINGS)
 
 
@@ -635,7 +634,6 @@ class Spark(Engine):
         return one_schema({file: read.parquet(file).schema.fields for file in files})
 
     def _csv(self, source: str, files: list[str] | None) -> Any:
-        """The lines of CSV files by the rules of `texts`."""
         read = partial(self._first_line, source) if files is None else partial(read_header, files)
         paths = [source] if files is None else [_escape_path(file) for file in files]
         return self._view(csv_rows(self._lines().text(paths), read()), Schema(read))

@@ -72,11 +72,9 @@ class SparkFolder:
 
     @property
     def target(self) -> str:
-        """The path under which the folder will be published."""
         return str(self._target.toString())
 
     def exists(self) -> bool:
-        """Whether something has the public name."""
         return bool(self._files.exists(self._target))
 
     def begin(self) -> None:
@@ -139,7 +137,6 @@ class SparkFolder:
         unlock_drafts(each for each in LOCKED_DRAFTS if not each.exists())
 
     def clear(self) -> None:
-        """Remove the folder of unfinished work."""
         if self._files.exists(self._partial):
             self._files.delete(self._partial, True)
         if self._lock is not None:
@@ -271,7 +268,6 @@ def database_frame(
 
 
 def arrow_schema(columns: Sequence[DatabaseColumn]) -> Any:
-    """The columns of DuckDB as Arrow's."""
     import duckdb
 
     with duckdb.connect(config=NO_EXTENSIONS) as connection:

@@ -102,7 +102,6 @@ class Marginals(Query):
         return tables_answer(estimate.details["asked"], noisy, values, errors)
 
     def cells_in_all(self, table: Table) -> int:
-        """How many cells the tables have in all."""
         return self.tables(table).workload.cells_in_all
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
@@ -125,7 +124,6 @@ class Marginals(Query):
         return asked.cells, asked.workload
 
     def tables(self, table: Table) -> MarginalRequest:
-        """The tables, over what is measured for them."""
         field = "sets" if self.sets is not None else "columns"
         names = self._names()
         ranges = self._ranges(names)
@@ -147,7 +145,6 @@ class Marginals(Query):
         return result
 
     def _names(self) -> tuple[str, ...]:
-        """Everything that is named, each once."""
         if self.sets is None:
             names = column_names(self.columns, "columns")
             if not names:
@@ -184,7 +181,6 @@ class Marginals(Query):
     def _sets(
         self, names: tuple[str, ...], forms: Sequence[ColumnExpression]
     ) -> tuple[Attributes, ...]:
-        """The indices of each table's columns among the names."""
         if self.sets is None:
             count = len({form.root for form in forms})
             order = read_whole(2 if self.order is None else self.order, "order", 1, 20)
@@ -226,7 +222,6 @@ def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
 def _numbers_by_table(
     given: object, field: str, each_set: bool, sets: tuple[Attributes, ...]
 ) -> list[float]:
-    """A number for each table, listed by table or by the number of its columns."""
     if given is None:
         return [1.0] * len(sets)
     needed = len(sets) if each_set else max(map(len, sets))

@@ -69,7 +69,6 @@ class RandomizedRow:
     outputs: tuple[int, ...] | None = None
 
     def words(self) -> str:
-        """The mechanism in words."""
         if self.outputs is None:
             kept = format_decimals(100 * self.kept, 1)
             return f"{self.name} over {self.cells} cells, keeps {kept}%"

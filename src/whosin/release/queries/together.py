@@ -65,7 +65,6 @@ class JointMeasurement(Query):
 
     @classmethod
     def of(cls, members: Sequence[Query], worths: Sequence[float]) -> JointMeasurement:
-        """Queries that `merge_key` says to be alike."""
         own = tuple(each for each in members if isinstance(each, Count | Rows))
         return cls(members=own, worths=tuple(worths))
 
@@ -211,7 +210,6 @@ def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict[str, Any]:
-    """The answer of one member, in the form that it has by itself."""
     sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radius.cell, radius.cell)]
     rows = [
         [*label, *map(plain_number, numbers)]
