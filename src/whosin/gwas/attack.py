@@ -19,19 +19,12 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
-from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
-from whosin.gwas.people import (
-    Progress,
-    check_instance,
-    check_progress,
-    check_sequence,
-    count_lines,
-    read_groups,
-)
-from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.gwas.bed import MISSING_GENOTYPE, Bed
+from whosin.gwas.people import Progress, check_instance, check_progress, check_sequence
+from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, open_study
 from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
@@ -106,15 +99,11 @@ class GenotypePanel:
             raise InvalidInput(
                 message, field="study", value=file.name, hint="give PLINK files (.bed, .bim, .fam)"
             )
-        refuse_other_formats(file)
         read_whole(seed, "seed", 0)
-        groups = read_groups(sibling_path(path, ".fam"), phenotypes)
-        bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
+        bed, groups = open_study(path, phenotypes)
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
-        half = len(controls) // 2
-        return cls(
-            bed, np.flatnonzero(groups.cases), controls[half:], controls[:half], len(controls)
-        )
+        half, cases = len(controls) // 2, np.flatnonzero(groups.cases)
+        return cls(bed, cases, controls[half:], controls[:half], len(controls))
 
 
 def attack_study(
@@ -149,11 +138,8 @@ def attack_study(
             f"study has {crowd.controls}"
         )
         raise InvalidInput(message, field="controls", value=crowd.controls)
-    wanted = [
-        read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
-    ]
-    if max(wanted) > crowd.bed.snps:
-        raise invalid_value("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
+    field = "numbers of SNPs"
+    wanted = [read_whole(size, field, 1, crowd.bed.snps) for size in check_sequence(sizes, field)]
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
     points: list[AttackPoint] = []
     ordered = sorted(set(wanted))

@@ -180,24 +180,16 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, study.cases + study.controls)
     sizes = study.cases, study.controls
-    total = Fraction(
-        encoding.budget_units(plan.epsilon, "epsilon of the plan"), encoding.EPSILON_UNITS
-    )
+    field = "epsilon of the plan"
+    total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
-        raise invalid_value(
-            "epsilon of the plan", f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon
-        )
-    parts = _split_budget(total, question)
+        raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
+    chosen = Fraction(0) if question.named else total / 2
+    parts = (total, Fraction(0)) if question.numbers == "nothing" else (chosen, total - chosen)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
     spread, step = _number_noise(question, *sizes, parts[1])
     return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
-
-
-def _split_budget(total: Fraction, question: Question) -> tuple[Fraction, Fraction]:
-    if question.numbers == "nothing":
-        return total, Fraction(0)
-    return (Fraction(0), total) if question.named else (total / 2, total / 2)
 
 
 def _number_noise(
@@ -338,12 +330,15 @@ def publish_study(
     name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
     notes = [RELATIVES_WARNING] if study.related else []
     if name != asked_name:
-        notes.append(_shared_note(asked_name, name))
-    if request is None or not _is_paid(ledger, name, request):
+        notes.append(
+            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
+            "phenotypes of the same genomes share one"
+        )
+    paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
+    if not paid:
         notes += _open_budget(ledger, name, plan, registration, amend=amend, copies=copies)
-        account_name(
-            ledger, dataset, question.relation
-        )  # again: someone may have registered meanwhile
+        # Again: someone may have registered meanwhile.
+        account_name(ledger, dataset, question.relation)
     for note in notes:
         warnings.warn(note, stacklevel=2)
 
@@ -394,13 +389,6 @@ def _paying_dataset(
     return same[0]
 
 
-def _shared_note(name: str, payer: str) -> str:
-    return (
-        f"the people of {name!r} are those of dataset {payer!r}, and its budget pays: the "
-        "phenotypes of the same genomes share one"
-    )
-
-
 def _study_spend(
     estimate: StudyCostEstimate, ledger: Ledger, name: str, study: Study, registration: Registration
 ) -> Spend:
@@ -410,10 +398,8 @@ def _study_spend(
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
         return spend
-    return replace(
-        spend,
-        what={**spend.what, "phenotype": registered.seal("rows", phenotype_fingerprint(study))},
-    )
+    phenotype = registered.seal("rows", phenotype_fingerprint(study))
+    return replace(spend, what={**spend.what, "phenotype": phenotype})
 
 
 def _open_budget(
@@ -446,11 +432,6 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     return f"{dataset}:{relation}"
 
 
-def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
-    """Whether this request has been paid for: then it needs no more budget."""
-    return read_name(request, "request") in ledger.requests(name, request)
-
-
 def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
     """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
     asked = estimate.question
@@ -477,7 +458,5 @@ def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]
         values = np.stack(imputed_copies(table, *people), axis=1)
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
-    noisy: list[list[int]] = (
-        values + noise.LaplaceNoise(estimate.spread).draw(values.shape)
-    ).tolist()
-    return noisy
+    drawn = noise.LaplaceNoise(estimate.spread).draw(values.shape)
+    return [list(map(int, row)) for row in values + drawn]

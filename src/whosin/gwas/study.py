@@ -16,9 +16,11 @@ number is returned. The file is read in a process of its own: a damaged one can 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +79,17 @@ def count_bed(
         leave_out_no_sex: leave out people of unknown sex, as PLINK does without --allow-no-sex.
         progress: called with the numbers of SNPs done and in all.
     """
+    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
+    return count_open(bed, groups, processes=processes, progress=progress)
+
+
+def open_study(
+    path: str | Path, phenotypes: str | Path | None, leave_out_no_sex: bool = False
+) -> tuple[Bed, Groups]:
+    """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
     groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
-    bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
-    return count_open(bed, groups, processes=processes, progress=progress)
+    return open_bed(path, groups.people, count_lines(sibling_path(path, ".bim"))), groups
 
 
 def count_open(
@@ -208,10 +217,8 @@ def read_study(
             snps, counts[:, :6], *groups.sizes, left_out, counts[:, 6:], unlabelled=unlabelled
         )
         return _keep_diploid(found)
-    refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
+    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
     snps = read_bim(sibling_path(path, ".bim"))
-    bed = open_bed(path, groups.people, len(snps))
     counts = count_open(bed, groups, processes=processes, progress=progress)
     found = Study(snps, counts, *groups.sizes, related=groups.related)
     rest = ~(groups.cases | groups.controls)
@@ -244,24 +251,19 @@ def read_table(path: Path) -> Study:
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
-    missing = [
-        column for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS) if column not in header
-    ]
-    if missing:
+    wanted = (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)
+    if missing := [column for column in wanted if column not in header]:
         message = f"the header of {path.name} has no column {missing[0]}"
         raise InvalidInput(message, field=path.name, value=missing[0])
     if any(len(row) != len(header) for row in rows):
         message = f"some lines of {path.name} do not have the {len(header)} columns of its header"
         raise InvalidInput(message, field=path.name)
-    where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)}
-    chromosome, name, position, a1, a2 = (
-        [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
-    )
+    at = [header.index(column) for column in wanted]
+    columns = [[row[place] for row in rows[1:]] for place in at]
+    chromosome, name, position, a1, a2 = columns[:5]
     try:
-        positions = np.array([int(word) for word in position], dtype=np.int64)
-        counts = np.array(
-            [[int(row[where[c]]) for c in GENOTYPE_COUNT_COLUMNS] for row in rows[1:]], np.int64
-        )
+        positions = np.array(list(map(int, position)), np.int64)
+        counts = np.array([list(map(int, column)) for column in columns[5:]], np.int64).T
     except (ValueError, OverflowError):
         raise InvalidInput(
             f"some counts or positions in {path.name} are not whole numbers", field=path.name
@@ -284,11 +286,9 @@ def write_table(study: Study, path: Path) -> None:
 
 def _read_sizes(line: str, name: str) -> tuple[int, int]:
     words = line.lstrip("#").split()
-    if len(words) == 4 and words[0] == "cases" and words[2] == "controls":
-        try:
+    if len(words) == 4 and words[::2] == ["cases", "controls"]:
+        with contextlib.suppress(ValueError):
             return int(words[1]), int(words[3])
-        except ValueError:
-            pass
     message = f"the first line of {name} is {line[:40]!r}"
     raise InvalidInput(
         message, field=name, value=line[:40], hint="write it like '# cases 500 controls 480'"
@@ -319,9 +319,7 @@ def count_bed_spark(
     """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
     if not hasattr(session, "sparkContext"):
         raise invalid_value("session", "a SparkSession", type(session).__name__)
-    refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
-    bed = open_bed(Path(path).resolve(), groups.people, count_lines(sibling_path(path, ".bim")))
+    bed, groups = open_study(Path(path).resolve(), phenotypes, leave_out_no_sex)
     context = session.sparkContext
     ranges = split_shards(bed, read_whole(shard_bytes, "shard_bytes", 1))
     shared = context.broadcast((bed, groups))
@@ -345,17 +343,10 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
     file = Path(path)
     file.open("rb").close()  # a missing file is reported as one
     try:
-        samples = isolation.run_isolated(
-            binary_readers.vcf_samples, str(file), limits=VARIANT_READER_LIMITS
-        )
-        groups = sample_groups(samples, phenotypes)
-        counted, result, left_out = isolation.run_isolated(
-            binary_readers.vcf_counts,
-            str(file),
-            groups.cases.tolist(),
-            groups.controls.tolist(),
-            limits=VARIANT_READER_LIMITS,
-        )
+        run = partial(isolation.run_isolated, limits=VARIANT_READER_LIMITS)
+        groups = sample_groups(run(binary_readers.vcf_samples, str(file)), phenotypes)
+        labels = groups.cases.tolist(), groups.controls.tolist()
+        counted, result, left_out = run(binary_readers.vcf_counts, str(file), *labels)
     except (Crashed, OutOfMemory):
         raise InvalidInput(
             f"{file.name} is not a VCF file that can be read", field="study", value=file.name

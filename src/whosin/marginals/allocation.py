@@ -91,11 +91,11 @@ def allocate_budget(
         return _allocate_residuals(workload, goal, rows)
     known: dict[tuple[Measurement, ...], Information] = {}
     result = []
-    for start in _list_starts(workload, noise):
-        if start.measurements not in known:
-            known[start.measurements] = Information(workload, start.measurements)
-        told = known[start.measurements]
-        result.append(_descend_error(workload, told, noise, relation, goal, rows, start.parts))
+    for measurements, parts in _list_starts(workload, noise):
+        if measurements not in known:
+            known[measurements] = Information(workload, measurements)
+        told = known[measurements]
+        result.append(_descend_error(workload, told, noise, relation, goal, rows, parts))
     given = np.array(workload.weights)
     return min(result, key=lambda each: _score_variances(each.variances, given, goal))
 
@@ -135,12 +135,8 @@ def _level_worst_table(workload: Workload, best: Callable[[Array], Array], weigh
     return result
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Measurements to begin with, and how much of the budget each gets."""
-
-    measurements: tuple[Measurement, ...]
-    parts: Array
+_Start = tuple[tuple[Measurement, ...], Array]
+"""Measurements to begin with, and how much of the budget each gets."""
 
 
 def _list_starts(workload: Workload, noise: str) -> list[_Start]:
@@ -161,13 +157,11 @@ def _list_starts(workload: Workload, noise: str) -> list[_Start]:
     starts = [
         _favour_measurements(every, [each in wanted for each in workload.residuals]),
         _favour_measurements(every, [each in outer for each in workload.residuals]),
-        _favour_measurements((*inside, *extra), [True] * len(every)),
+        _favour_measurements(every, [True] * len(every)),
     ]
-    if noise == "laplace":
-        for blocks in _larger_covers(workload):
-            starts.append(
-                _favour_measurements((*map(Measurement, blocks), *every), [True] * len(blocks))
-            )
+    for blocks in _larger_covers(workload) if noise == "laplace" else ():
+        larger = (*map(Measurement, blocks), *every)
+        starts.append(_favour_measurements(larger, [True] * len(blocks)))
     return starts
 
 
@@ -176,7 +170,7 @@ def _favour_measurements(measurements: Sequence[Measurement], favoured: Sequence
     parts = np.full(len(measurements), 0.02 / len(measurements))
     chosen = np.flatnonzero(favoured)
     parts[chosen] += 0.98 / len(chosen)
-    return _Start(tuple(measurements), parts)
+    return tuple(measurements), parts
 
 
 def _larger_covers(workload: Workload) -> list[tuple[Attributes, ...]]:
@@ -223,14 +217,8 @@ def _descend_error(
 ) -> BudgetAllocation:
     """Lower the error from parts to start with until it hardly falls."""
     sizes, gaussian = workload.sizes, noise == "gaussian"
-    prices = np.array(
-        [
-            float(each.squared_l2_sensitivity(sizes, relation, rows))
-            if gaussian
-            else float(each.l1_sensitivity(sizes, relation, rows))
-            for each in told.measurements
-        ]
-    )
+    price = Measurement.squared_l2_sensitivity if gaussian else Measurement.l1_sensitivity
+    prices = np.array([float(price(each, sizes, relation, rows)) for each in told.measurements])
 
     def precisions(parts: Array) -> Array:
         return np.asarray(2 * parts / prices if gaussian else (parts / prices) ** 2 / 2)

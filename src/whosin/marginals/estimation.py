@@ -360,12 +360,12 @@ def _move_to_estimate(
 
 def _independent_table(table: Array, total: int) -> Array:
     """The table that the margins of an estimate would have if attributes were independent."""
-    result = np.ones(())
+    result = np.array(float(total))
     for axis in range(table.ndim):
         others = tuple(each for each in range(table.ndim) if each != axis)
         margin = np.maximum(project_to_simplex(table.sum(axis=others), total), MIN_ERROR)
         result = np.multiply.outer(result, margin / margin.sum())
-    return np.asarray(result * total)
+    return result
 
 
 def project_to_simplex(cells: Array, total: float) -> Array:

@@ -302,63 +302,33 @@ def cover_sets(
     listed = np.full((len(sets), max(map(len, sets), default=0)), len(sizes), np.int64)
     for row, number in enumerate(order):
         listed[row, : len(sets[number])] = sets[number]
-    wanted = _WantedSets(
-        listed, [np.flatnonzero(column) for column in member[order].T], np.ones(len(sets), bool)
-    )
-    missing = np.array([len(sets[number]) for number in order], np.int16)
-    result = []
-    for row in range(len(sets)):
-        if wanted.left[row]:
-            inside = np.zeros(len(sizes), bool)
-            _grow_set(wanted, sets[order[row]], missing.copy(), inside, lengths, np.log(cells))
-            result.append(tuple(np.flatnonzero(inside).tolist()))
-    return tuple(result)
+    holders = [np.flatnonzero(column) for column in member[order].T]
+    left = np.ones(len(sets), bool)  # those that are inside none yet
+    wanted = np.array([len(sets[number]) for number in order], np.int16)
+    most, count = np.log(cells) + 1e-9, len(sizes)
 
-
-@dataclass(frozen=True)
-class _WantedSets:
-    """Sets that are to be inside larger ones.
-
-    Attributes:
-        listed: the attributes of each.
-        holders: for each attribute which sets have it.
-        left: which are inside none yet.
-    """
-
-    listed: Array
-    holders: list[Array]
-    left: Array
-
-
-def _grow_set(
-    wanted: _WantedSets,
-    first: Attributes,
-    missing: Array,
-    inside: Array,
-    lengths: Array,
-    most: float,
-) -> None:
-    """Attributes added to `inside` one by one, after those of the first set. Each time it is the
-    one that completes most sets for its length; where none completes any, the one that is in most
-    sets that are partly inside. Sets that are inside at the end are left no longer."""
-    count, listed, left = len(lengths), wanted.listed, wanted.left
-    added: Sequence[int] = first
-    while True:
-        for each in added:
-            inside[each] = True
-            missing[wanted.holders[each]] -= 1
-        fits = ~inside & (lengths + lengths[inside].sum() <= most + 1e-9)
-        completed = np.zeros(count, np.int64)
-        if fits.any():
-            last = listed[left & (missing == 1)]
-            completed = np.bincount(last.ravel(), minlength=count + 1)[:count]
+    def grow(first: Attributes) -> Attributes:
+        """Add attributes one by one, after those of the first set. Each time it is the one that
+        completes most sets for its length; where none completes any, the one that is in most sets
+        that are partly inside. Sets that are inside at the end are left no longer."""
+        inside, missing = np.zeros(count, bool), wanted.copy()
+        added: Sequence[int] = first
+        while True:
+            for each in added:
+                inside[each] = True
+                missing[holders[each]] -= 1
+            fits = ~inside & (lengths + lengths[inside].sum() <= most)
+            completed = np.zeros(count, np.int64)
+            for some in (missing == 1, missing > 1):
+                if fits.any() and not completed[fits].any():
+                    named = listed[left & some].ravel()
+                    completed = np.bincount(named, minlength=count + 1)[:count]
             if not completed[fits].any():
-                partly = listed[left & (missing > 1)]
-                completed = np.bincount(partly.ravel(), minlength=count + 1)[:count]
-        if not completed[fits].any():
-            left[missing == 0] = False
-            return
-        added = (int(np.argmax(np.where(fits, completed / lengths, -1.0))),)
+                left[missing == 0] = False
+                return tuple(np.flatnonzero(inside).tolist())
+            added = (int(np.argmax(np.where(fits, completed / lengths, -1.0))),)
+
+    return tuple(grow(sets[order[row]]) for row in range(len(sets)) if left[row])
 
 
 def maximal_sets(sets: Sequence[Attributes]) -> set[Attributes]:

@@ -36,6 +36,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -542,10 +543,7 @@ def estimate_steps(expected: Array) -> Array:
 
 def independent_table(margins: Sequence[Array], total: float) -> Array:
     """The table in which columns have these (noisy) margins and nothing to do with each other."""
-    result = np.array(float(total))
-    for margin in margins:
-        result = np.multiply.outer(result, margin_shares(margin))
-    return result
+    return reduce(np.multiply.outer, map(margin_shares, margins), np.array(float(total)))
 
 
 def margin_shares(margin: Array) -> Array:
