@@ -104,12 +104,9 @@ def refuse_other_formats(study: str | Path) -> None:
         if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
             kind, command = OTHER_FORMATS[file.suffix.lower()]
             stem = file.with_suffix("").name
-            raise InvalidInput(
-                f"{file.name} is {kind}, which is not read here",
-                field="study",
-                value=file.name,
-                hint=f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`",
-            )
+            message = f"{file.name} is {kind}, which is not read here"
+            hint = f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`"
+            raise InvalidInput(message, field="study", value=file.name, hint=hint)
 
 
 def study_files(path: str | Path) -> list[Path]:

@@ -47,9 +47,8 @@ def read_counts(counts: object) -> Array:
     try:
         given = np.asarray(counts)
     except ValueError:
-        raise InvalidInput(
-            "the rows of counts differ in length; every SNP needs six counts", field="counts"
-        ) from None
+        message = "the rows of counts differ in length; every SNP needs six counts"
+        raise InvalidInput(message, field="counts") from None
     if given.ndim != 2 or given.shape[1] != 6:
         message = f"counts need one row a SNP with six counts each; the shape is {given.shape}"
         raise InvalidInput(message, field="counts", value=given.shape)
@@ -274,9 +273,8 @@ def read_bim(path: Path) -> Snps:
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"some positions in {path.name} are not whole numbers", field=path.name
-        ) from None
+        message = f"some positions in {path.name} are not whole numbers"
+        raise InvalidInput(message, field=path.name) from None
     return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
 
 

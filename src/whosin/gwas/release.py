@@ -169,13 +169,12 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
-        raise InvalidInput(
+        message = (
             "a study is released under a plan for adversaries who know its size (replace "
-            "neighbours), without a delta",
-            field="plan",
-            value=plan.relation,
-            hint="for example family = 'fixed-size'",
+            "neighbours), without a delta"
         )
+        hint = "for example family = 'fixed-size'"
+        raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, study.cases + study.controls)

@@ -265,9 +265,8 @@ def read_table(path: Path) -> Study:
         positions = np.array(list(map(int, position)), np.int64)
         counts = np.array([list(map(int, column)) for column in columns[5:]], np.int64).T
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"some counts or positions in {path.name} are not whole numbers", field=path.name
-        ) from None
+        message = f"some counts or positions in {path.name} are not whole numbers"
+        raise InvalidInput(message, field=path.name) from None
     counts = read_counts(counts.reshape(-1, 6))
     if sizes is None:
         sizes = _constant_sizes(counts, path.name)
@@ -298,13 +297,12 @@ def _read_sizes(line: str, name: str) -> tuple[int, int]:
 def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     cases, controls = counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
     if not len(counts) or (cases != cases[0]).any() or (controls != controls[0]).any():
-        raise InvalidInput(
-            f"{name} does not say how many people the study has, and not every SNP has a "
-            "genotype for "
-            "everybody",
-            field=name,
-            hint="add a first line such as '# cases 500 controls 480'",
+        message = (
+            f"{name} does not say how many people the study has, and not every SNP has a genotype "
+            "for everybody"
         )
+        hint = "add a first line such as '# cases 500 controls 480'"
+        raise InvalidInput(message, field=name, hint=hint)
     return int(cases[0]), int(controls[0])
 
 
@@ -348,9 +346,8 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
         labels = groups.cases.tolist(), groups.controls.tolist()
         counted, result, left_out = run(binary_readers.vcf_counts, str(file), *labels)
     except (Crashed, OutOfMemory):
-        raise InvalidInput(
-            f"{file.name} is not a VCF file that can be read", field="study", value=file.name
-        ) from None
+        message = f"{file.name} is not a VCF file that can be read"
+        raise InvalidInput(message, field="study", value=file.name) from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 9).copy()
     chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)

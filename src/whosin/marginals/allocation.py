@@ -281,13 +281,12 @@ def laplace_bound(workload: Workload) -> float:
     mean variance below, where one person is one row, and is there or not."""
     listed = len(workload.sizes) + workload.sizes.count(2)
     if listed > MAX_BOUND_ATTRIBUTES:
-        raise InvalidInput(
+        message = (
             f"the bound lists all differences of the workload, which has {listed} attributes, "
-            "those of two values counted twice",
-            field="workload",
-            value=listed,
-            hint=f"use at most {MAX_BOUND_ATTRIBUTES}",
+            "those of two values counted twice"
         )
+        hint = f"use at most {MAX_BOUND_ATTRIBUTES}"
+        raise InvalidInput(message, field="workload", value=listed, hint=hint)
     numbers, residuals, gains = _measurement_gains(workload)
     importance, count = workload.importance(), int(numbers.max()) + 1
     parts = np.full(count, 1 / count)

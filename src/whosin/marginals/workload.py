@@ -122,21 +122,17 @@ class Workload:
         for size in self.sizes:
             read_whole(size, "size of an attribute", 2, MAX_MARGINAL_CELLS)
         if not self.sets or len(self.sets) > MAX_MARGINALS:
-            raise InvalidInput(
-                f"sets has {len(self.sets)} tables",
-                field="sets",
-                value=len(self.sets),
-                hint=f"give 1 to {spell(MAX_MARGINALS)}",
-            )
+            message = f"sets has {len(self.sets)} tables"
+            hint = f"give 1 to {spell(MAX_MARGINALS)}"
+            raise InvalidInput(message, field="sets", value=len(self.sets), hint=hint)
         self._sort()
         ordered = self.sets
         for each in ordered:
             self._check(each)
         for each, sums in zip(ordered, self.sums, strict=True):
             if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
-                raise InvalidInput(
-                    "sums are over another number of cells than their attribute has", field="sums"
-                )
+                message = "sums are over another number of cells than their attribute has"
+                raise InvalidInput(message, field="sums")
         asked = list(zip(ordered, self.sums, strict=True))
         if len(set(asked)) != len(asked):
             twice = next(each for each, _ in asked if ordered.count(each) > 1)
@@ -147,16 +143,14 @@ class Workload:
             message = f"weights has {len(self.weights)} numbers for {len(ordered)} tables"
             raise InvalidInput(message, field="weights", value=len(self.weights))
         if not all(0 < each < float("inf") for each in self.weights):
-            raise InvalidInput(
-                "weights must be finite and above 0", field="weights", value=min(self.weights)
-            )
+            message = "weights must be finite and above 0"
+            raise InvalidInput(message, field="weights", value=min(self.weights))
 
     def _sort(self) -> None:
         given = self.sums or tuple((None,) * len(each) for each in self.sets)
         if [len(each) for each in given] != [len(each) for each in self.sets]:
-            raise InvalidInput(
-                "sums must have one entry for each attribute of each table", field="sums"
-            )
+            message = "sums must have one entry for each attribute of each table"
+            raise InvalidInput(message, field="sums")
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
@@ -175,12 +169,9 @@ class Workload:
             message = f"sets has a table with an attribute twice: {list(each)}"
             raise InvalidInput(message, field="sets", value=list(each))
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
-            raise InvalidInput(
-                f"sets has a table of unknown attributes: {list(each)}",
-                field="sets",
-                value=list(each),
-                hint=f"attributes are 0 to {len(self.sizes) - 1}",
-            )
+            message = f"sets has a table of unknown attributes: {list(each)}"
+            hint = f"attributes are 0 to {len(self.sizes) - 1}"
+            raise InvalidInput(message, field="sets", value=list(each), hint=hint)
         if self.cells(each) > MAX_MARGINAL_CELLS:
             message = (
                 f"the table {list(each)} has {spell(self.cells(each))} cells, more than "

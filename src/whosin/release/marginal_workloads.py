@@ -305,13 +305,12 @@ def asked_tables(
         for root, same in groupby(own, key=lambda form: form.root):
             several = [form.name for form in same]
             if len(several) > 1:
-                raise InvalidInput(
-                    f"{field} has a table with {' and '.join(map(repr, several))}, which are "
-                    f"both of {root}",
-                    field=field,
-                    value=several,
-                    hint="name a column once a table, in one expression or at one level",
+                message = (
+                    f"{field} has a table with {' and '.join(map(repr, several))}, which are both "
+                    f"of {root}"
                 )
+                hint = "name a column once a table, in one expression or at one level"
+                raise InvalidInput(message, field=field, value=several, hint=hint)
         tables.append(tuple(own))
     domains = [_measured_column(by_root[root], parts[root]) for root in roots]
     sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}

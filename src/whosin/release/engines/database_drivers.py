@@ -270,9 +270,8 @@ class SQLite:
         )
         columns = tuple(_column_sqlite(str(name), str(kind or "")) for name, kind, hidden in listed)
         if not columns:
-            raise InvalidInput(
-                f"the table {address.table} has no columns", field="table", value=address.table
-            )
+            message = f"the table {address.table} has no columns"
+            raise InvalidInput(message, field="table", value=address.table)
         require_different(column.name for column in columns)
         file, relation = Path(address.uri), f"main.{sql_identifier(address.table)}"
         identity = f"sqlite {file} {address.table}"
@@ -357,9 +356,8 @@ class AnyDriver:
         try:
             kinds = connection.adbc_get_table_schema(name, **named)
         except Exception:
-            raise InvalidInput(
-                f"the driver finds no table {address.table!r}", field="table", value=address.table
-            ) from None
+            message = f"the driver finds no table {address.table!r}"
+            raise InvalidInput(message, field="table", value=address.table) from None
         columns = tuple(_column_any_driver(each.name, each.type) for each in kinds)
         require_different(column.name for column in columns)
         parts = (schema, name) if named else (name,)

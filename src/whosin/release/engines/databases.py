@@ -85,15 +85,13 @@ def read_address(source: str) -> Address:
     """
     database, mark, table = source.rpartition("::")
     if not mark or not table or table.startswith("1]"):  # an IPv6 address, and no table
-        raise InvalidInput(
-            "source names a database and no table", field="source", hint=f"write {ADDRESS_FORMS}"
-        )
+        message = "source names a database and no table"
+        raise InvalidInput(message, field="source", hint=f"write {ADDRESS_FORMS}")
     if source.startswith(ADBC_PREFIX):
         name, colon, uri = database.removeprefix(ADBC_PREFIX).partition(":")
         if not colon or not re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name):
-            raise InvalidInput(
-                "source names no ADBC driver", field="source", hint="write adbc:driver:uri::table"
-            )
+            message = "source names no ADBC driver"
+            raise InvalidInput(message, field="source", hint="write adbc:driver:uri::table")
         _refuse_secrets(uri)
         return Address(name, uri, table, known=False)
     if "://" in database:
@@ -108,18 +106,14 @@ def _check_url(url: str) -> None:
         secret = parts.password is not None
         asked = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        raise InvalidInput(
-            "source has a URL that cannot be read", field="source", hint=f"write {ADDRESS_FORMS}"
-        ) from None
+        message = "source has a URL that cannot be read"
+        raise InvalidInput(message, field="source", hint=f"write {ADDRESS_FORMS}") from None
     _refuse_secrets(url, secret)
     for name, _ in asked:
         if name not in CONNECTION_PARAMETERS:
-            raise InvalidInput(
-                f"source has the parameter {name[:40]!r}",
-                field="source",
-                value=name[:40],
-                hint="only parameters of a connection are taken, such as sslmode",
-            )
+            message = f"source has the parameter {name[:40]!r}"
+            hint = "only parameters of a connection are taken, such as sslmode"
+            raise InvalidInput(message, field="source", value=name[:40], hint=hint)
 
 
 def _refuse_secrets(uri: str, secret: bool = False) -> None:

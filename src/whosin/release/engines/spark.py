@@ -197,11 +197,9 @@ def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
     for own in _OUR_SESSIONS:
         if not own.session.sparkContext._jsc.sc().isStopped():
             if own.settings != wanted:
-                raise InvalidInput(
-                    "settings differ from those of the Spark that this program runs already",
-                    field="settings",
-                    hint="close that one first, or give the same settings",
-                )
+                message = "settings differ from those of the Spark that this program runs already"
+                hint = "close that one first, or give the same settings"
+                raise InvalidInput(message, field="settings", hint=hint)
             own.users += 1
             return own
     _OUR_SESSIONS.clear()  # stopped by somebody else
@@ -389,12 +387,9 @@ class Spark(Engine):
             return self._database(read_address(source))
         kind = file_kind(source)
         if kind == "arrow":
-            raise InvalidInput(
-                f"Spark does not read Arrow files such as {Path(source).name}",
-                field="table",
-                value=Path(source).name,
-                hint="give a .parquet or .csv file, or ::table",
-            )
+            message = f"Spark does not read Arrow files such as {Path(source).name}"
+            hint = "give a .parquet or .csv file, or ::table"
+            raise InvalidInput(message, field="table", value=Path(source).name, hint=hint)
         files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":

@@ -133,13 +133,12 @@ class Marginals(Query):
         with at(field):
             result = asked_tables(forms, sets, weights, field)
             if (count := result.workload.cells_in_all) > MAX_ANSWERED_CELLS:
-                raise InvalidInput(
+                message = (
                     f"the tables have {spell(count)} cells in all; at most "
-                    f"{spell(MAX_ANSWERED_CELLS)} are answered",
-                    field="tables",
-                    value=count,
-                    hint="ask for fewer tables, or of a lower order",
+                    f"{spell(MAX_ANSWERED_CELLS)} are answered"
                 )
+                hint = "ask for fewer tables, or of a lower order"
+                raise InvalidInput(message, field="tables", value=count, hint=hint)
         if self.goal not in ERROR_GOALS:
             raise UnknownName("goal", str(self.goal), ERROR_GOALS)
         return result
@@ -148,9 +147,8 @@ class Marginals(Query):
         if self.sets is None:
             names = column_names(self.columns, "columns")
             if not names:
-                raise InvalidInput(
-                    "columns is empty", field="columns", hint="name at least one, or give sets"
-                )
+                message = "columns is empty"
+                raise InvalidInput(message, field="columns", hint="name at least one, or give sets")
             return names
         if self.columns or self.order is not None:
             message = "sets is given together with columns or order, which it replaces"
@@ -187,9 +185,8 @@ class Marginals(Query):
             if self.order is None:
                 order = min(order, count)
             if order > count:
-                raise InvalidInput(
-                    f"order is {order}, and there are {count} columns", field="order", value=order
-                )
+                message = f"order is {order}, and there are {count} columns"
+                raise InvalidInput(message, field="order", value=order)
             # No table has one column twice, in two forms or at two levels.
             return tuple(
                 each

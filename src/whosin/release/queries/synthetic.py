@@ -105,16 +105,14 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     from whosin.distortion.closed_forms import kept_values
 
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise InvalidInput(
-            f"prior must list {cells} probabilities, one for each cell", field="prior"
-        )
+        message = f"prior must list {cells} probabilities, one for each cell"
+        raise InvalidInput(message, field="prior")
     _require_two(cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput(
-            f"prior adds up to {spell(total)}, not 1", field="prior", value=float(total)
-        )
+        message = f"prior adds up to {spell(total)}, not 1"
+        raise InvalidInput(message, field="prior", value=float(total))
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     outputs, changed = kept_values(tuple(p / total for p in read), g)
     level = log_up(g) if len(outputs) > 1 else 0.0
