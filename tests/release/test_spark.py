@@ -29,7 +29,17 @@ import related_oracle
 import where_oracle
 import whosin as wi
 from amounts import cases
-from engine_rows import ALL, DOMAINS, QUERIES, ROWS, SELECTS, exact, fill_postgres, sqlite_file
+from engine_rows import (
+    ALL,
+    DOMAINS,
+    QUERIES,
+    ROWS,
+    SELECTS,
+    exact,
+    fill_postgres,
+    people_table,
+    sqlite_file,
+)
 from refusals import refused
 from spark_session import QUICK_SETTINGS, require_spark, shared_spark
 from where_checks import check_where
@@ -109,11 +119,6 @@ def rows_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({ROWS.format(rows=request.param)}) TO '{path}'")
     return path
-
-
-def people_table(source: Any, engine: Any, domains: Any = DOMAINS) -> Table:
-    bounds = {"max_rows_per_group": 2, "max_groups": 2}
-    return Table(source, "person", domains, **bounds, name="rows", engine=engine)
 
 
 def test_answers_before_noise_are_identical(
