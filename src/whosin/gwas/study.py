@@ -217,8 +217,9 @@ def read_study(
             snps, counts[:, :6], *groups.sizes, left_out, counts[:, 6:], unlabelled=unlabelled
         )
         return _keep_diploid(found)
-    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
+    refuse_other_formats(path)
     snps = read_bim(sibling_path(path, ".bim"))
+    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
     counts = count_open(bed, groups, processes=processes, progress=progress)
     found = Study(snps, counts, *groups.sizes, related=groups.related)
     rest = ~(groups.cases | groups.controls)
