@@ -174,8 +174,7 @@ KILLED = """
 import sys, time
 from whosin.release import DuckDB
 engine = DuckDB(memory="60MB", threads=1, spill=sys.argv[1])
-engine._opened.append(engine._fresh())
-data = engine._opened[0].view("SELECT range AS n, 'x' || hash(range) AS t FROM range(20000000)")
+data = engine._new().view("SELECT range AS n, 'x' || hash(range) AS t FROM range(20000000)")
 print("ready", flush=True)
 engine.run(data.aggregate(n=data.t.nunique()))
 """

@@ -130,8 +130,7 @@ class DuckDB(Engine):
 
     def open_together(self, sources: Sequence[object]) -> list[Any]:
         """Several sources in one database, which can reach their files and nothing else."""
-        home = self._fresh()
-        self._opened.append(home)
+        home = self._new()
         try:
             opened = []
             for index, source in enumerate(sources):
@@ -286,6 +285,10 @@ class DuckDB(Engine):
 
     def close(self) -> None:
         self._close()
+
+    def _new(self) -> ConfinedDatabase:
+        self._opened.append(self._fresh())
+        return self._opened[-1]
 
     def _fresh(self) -> ConfinedDatabase:
         unused = self._unused
