@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from whosin.marginals import Measurement, Workload, cell_variances, whole_tables
-from whosin.marginals.estimation import _cell_radius, _joint_radius
+from whosin.marginals import Measurement, Workload, cell_variances, interval_radii, whole_tables
 
 
 def test_ranks() -> None:
-    errors = np.arange(1.0, 100.0)[:, None]  # 99 copies of one cell: the 95th of 100 covers 95%
-    assert _joint_radius(errors[:, 0], 0.95) == 95 and _cell_radius(errors, 0.95) == 95
-    assert np.inf == _joint_radius(errors[:18, 0], 0.95) == _cell_radius(errors[:18], 0.95)
-    assert _joint_radius(errors[:19, 0], 0.95) == 19 and _cell_radius(errors[:19], 0.95) == 19
+    """Of 99 copies of one cell the 95th covers it with 95 of 100."""
+    workload = Workload((2,), ((),))
+    for copies, radius in ((99, 95), (19, 19), (18, np.inf)):
+        [found] = interval_radii(
+            workload,
+            [Measurement(())],
+            [1.0],
+            lambda _, shape: np.arange(*shape) + 1,
+            copies=copies,
+        )
+        assert found.cell == found.table == radius
 
 
 def test_whole_tables_have_one_total_and_no_negative_cell() -> None:

@@ -496,7 +496,7 @@ class _TableErrors:
         self.errors, self.confidence = errors, confidence
         self.cells = min(RADIUS_CELLS, prod(workload.asked(number))) if errors is None else 1
         beyond = floor(self.cells * ((1 - confidence) * (copies + 1) - 1) + 1e-9)
-        self.kept = beyond + 1  # 0 where there are too few copies for any radius
+        self.kept = max(beyond + 1, 0)  # 0 where there are too few copies for any radius
         self.largest: list[Array] = []
         asked = list(zip(workload.asked(number), workload.sums[number], strict=True))
         self.kinds = [np.zeros(1, int) if each is None else each.kinds for _, each in asked]
@@ -518,16 +518,11 @@ class _TableErrors:
 
     def radii(self) -> IntervalRadii:
         joint = _joint_radius(np.concatenate(self.largest), self.confidence)
-        shape = np.shape(self.errors if self.errors is not None else 0.0)
-        cell = np.full(shape, np.inf)
-        if self.kept >= 1 and self.errors is None:
-            cell = self.looked[0].reshape(())
-        elif self.kept >= 1:
-            cell = self.looked[0]
-            for axis, each in enumerate(self.kind_of):
-                cell = cell.take(each, axis=axis)
+        cell = self.looked[0] if self.kept else np.full(self.looked.shape[1:], np.inf)
         if self.errors is None:
-            return IntervalRadii(float(cell), joint)
+            return IntervalRadii(float(cell.item()), joint)
+        for axis, each in enumerate(self.kind_of):
+            cell = cell.take(each, axis=axis)
         return IntervalRadii(cell, self.errors * joint)
 
 
