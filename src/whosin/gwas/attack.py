@@ -199,8 +199,7 @@ def _guess_frequencies(
     sampling = reference * (1 - reference) / np.maximum(alleles, 1)
     noise = LaplaceNoise(exact_fraction(scale)).variance / np.maximum(alleles, 1) ** 2
     trust = sampling / (sampling + noise)
-    moved: Array = reference + trust * (case + draws / np.maximum(alleles, 1) - reference)
-    return moved
+    return np.asarray(reference + trust * (case + draws / np.maximum(alleles, 1) - reference))
 
 
 def _score_table(statistic: str, case: Array, reference: Array) -> Array:

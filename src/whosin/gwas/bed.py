@@ -279,5 +279,4 @@ def _member_mask(members: Array, half: int) -> Array:
     bits[: len(members)] = members
     quads = bits.reshape(2, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
     front, back = np.bitwise_or.reduce(quads, axis=2)
-    mask: Array = (front | back << 1).view(np.uint64)
-    return mask
+    return np.asarray((front | back << 1).view(np.uint64))

@@ -118,8 +118,7 @@ def _is_above_exactly(x: Array, w: Array, y: Array, v: Array, c: Fraction) -> Ar
         left = (x_ + w_ + y_ + v_) * (x_ * v_ - y_ * w_) ** 2
         right = (x_ + w_) * (y_ + v_) * (x_ + y_) * (w_ + v_)
         answers.append(left * c.denominator >= c.numerator * right)
-    result: Array = np.array(answers)[back]
-    return result
+    return np.asarray(np.array(answers)[back])
 
 
 # How far a SNP is from the other side of a threshold (Johnson and Shmatikov 2013).
@@ -285,8 +284,7 @@ class _Rows:
     def people(self, count: int) -> Array:
         """How many people of a group can change one of its two counts."""
         first, second = self.moves[count : count + 2]
-        most: Array = np.maximum(first.twos + first.ones, second.twos + second.ones)
-        return most
+        return np.asarray(np.maximum(first.twos + first.ones, second.twos + second.ones))
 
     def keep_sizes(self, count: int) -> Array:
         """How many changes of a group keep its size: those of people whose genotype is known."""
@@ -364,8 +362,7 @@ def _always_beyond(table: Array, c: Fraction) -> Array:
 
 
 def _nearest_quotient(top: Array, below: Array) -> Array:
-    result: Array = (2 * top + below) // (2 * below)
-    return result
+    return np.asarray((2 * top + below) // (2 * below))
 
 
 def _labelling_beyond(

@@ -213,13 +213,12 @@ class Adaptive:
     @classmethod
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
         if too_many(workload):
-            raise InvalidInput(
+            message = (
                 f'choose = "{cls.name}" would have more than {spell(MAX_CANDIDATES)} tables to '
-                "choose from",
-                field="choose",
-                value=cls.name,
-                hint='use choose = "tree", or fewer columns',
+                "choose from"
             )
+            hint = 'use choose = "tree", or fewer columns'
+            raise InvalidInput(message, field="choose", value=cls.name, hint=hint)
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
         unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)

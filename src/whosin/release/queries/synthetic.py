@@ -195,15 +195,12 @@ class Synthetic(Query):
         if self.method == MARGINALS_METHOD:
             return self._learned(table, share)
         if share.relation != "replace":
-            raise InvalidInput(
-                "a synthetic table of as many rows shows the size of the data, and this plan "
-                "does not take "
-                f"that as known ({share.relation} neighbours)",
-                field="synthetic",
-                value=share.relation,
-                hint="plan for an adversary who knows the size, or use method = "
-                f'"{MARGINALS_METHOD}"',
+            message = (
+                "a synthetic table of as many rows shows the size of the data, and this plan does "
+                f"not take that as known ({share.relation} neighbours)"
             )
+            hint = f'plan for an adversary who knows the size, or use method = "{MARGINALS_METHOD}"'
+            raise InvalidInput(message, field="synthetic", value=share.relation, hint=hint)
         if self.where is not None:
             message = "where would show how many rows meet it, as many as the synthetic table has"
             raise InvalidInput(message, field="where", value=self.where, hint="leave it out")
@@ -265,23 +262,16 @@ class Synthetic(Query):
         for key in others:
             if getattr(self, key) not in (None, False):
                 other = next(each for each in SYNTHETIC_METHODS if each != self.method)
-                raise InvalidInput(
-                    f'{key} has a meaning for method = "{other}" only',
-                    field=key,
-                    value=getattr(self, key),
-                    hint="leave it out, or change the method",
-                )
+                message = f'{key} has a meaning for method = "{other}" only'
+                hint = "leave it out, or change the method"
+                raise InvalidInput(message, field=key, value=getattr(self, key), hint=hint)
 
     def _asked(self) -> Marginals:
         """The tables that a synthetic table should be good at."""
         sets = None if self.sets is None else list(self.sets)
         if self.choose == SpanningTree.name and sets is not None:
-            raise InvalidInput(
-                'sets cannot be combined with choose = "tree", which chooses pairs of columns',
-                field="sets",
-                value=sets,
-                hint="leave it out",
-            )
+            message = 'sets cannot be combined with choose = "tree", which chooses pairs of columns'
+            raise InvalidInput(message, field="sets", value=sets, hint="leave it out")
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
