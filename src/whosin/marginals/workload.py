@@ -95,7 +95,6 @@ def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
 # may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 
 
-MAX_ATTRIBUTES = 1_000
 MAX_MARGINALS = 100_000
 MAX_MARGINAL_CELLS = 10**7
 Attributes = tuple[int, ...]
