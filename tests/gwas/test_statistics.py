@@ -39,7 +39,9 @@ def test_distance_scores_are_breadth_first_search(cases, controls, relation):
 
 
 @pytest.mark.parametrize("relation", oracle.RELATIONS)
-@pytest.mark.parametrize(("cases", "controls"), [(2, 2), (3, 2), (2, 4), (3, 3)])
+@pytest.mark.parametrize(
+    ("cases", "controls"), some([(2, 2), (3, 2), (3, 3), (2, 4)], 2, several=True)
+)
 def test_scores_with_missing_genotypes_move_by_one(cases, controls, relation):
     """Every table with missing genotypes and every neighbour: χ² is that of those who are known,
     the sensitivity is 1, the side is right, and the score is that of a search where nothing is
@@ -107,7 +109,7 @@ def studies(draw):
     return table, draw(st.sampled_from(near)) if near else table, relation
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(studies(), st.floats(0.01, 8))
 def test_neighbours_differ_by_at_most_one(pair, c):
     table, other, relation = pair
@@ -278,7 +280,7 @@ def test_nothing_varies():
 def test_ties_are_decided_by_integers():
     """A threshold that is exactly a table's χ², and one a hair above it."""
     rng = np.random.default_rng(8)
-    for _ in range(30):
+    for _ in range(10):
         table = tuple(int(k) for k in rng.integers(1, 10**5, 6))
         c = oracle.allelic(table)
         if c > 0:

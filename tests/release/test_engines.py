@@ -44,9 +44,8 @@ def size(engine: Any, source: object) -> tuple[int, int]:
     return first["rows"], first["people"]
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "lz4"])
-def test_arrow_files_can_be_scanned_again(engine: DuckDB, tmp_path: Path, compression: str) -> None:
-    for name in ("a.arrow", "b.feather"):
+def test_arrow_files_can_be_scanned_again(engine: DuckDB, tmp_path: Path) -> None:
+    for name, compression in (("a.arrow", "uncompressed"), ("b.feather", "lz4")):
         feather.write_feather(FRAME, tmp_path / name, compression=compression)
     assert size(engine, tmp_path / "a.arrow") == (5, 3)
     assert size(engine, tmp_path) == (10, 3)
@@ -192,7 +191,7 @@ def test_a_table_larger_than_the_memory(tmp_path: Path) -> None:
 
 
 def test_progress_grows(tmp_path: Path, engine: DuckDB) -> None:
-    data = engine._new().view("SELECT range AS id FROM range(3000000)")
+    data = engine._new().view("SELECT range AS id FROM range(2000000)")
     told: list[float] = []
     engine.run(data.aggregate(n=data["id"].nunique()), told.append)
     assert told and all(0 <= share <= 1 for share in told)

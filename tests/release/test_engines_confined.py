@@ -127,7 +127,8 @@ def test_files_with_other_columns_are_refused_on_opening(
 ) -> None:
     other_schemas(tmp_path, kind)
     assert len(engine.run(engine.open(tmp_path / "0"))) == 4
-    for place in range(1, 7):
+    # Each Arrow file is first read by a process of its own.
+    for place in range(1, 7) if kind == "parquet" else (1, 4):
         with pytest.raises(InvalidInput, match=rf"^b.* has other columns than a\.{kind}: column '"):
             engine.open(tmp_path / str(place))
 
@@ -314,7 +315,7 @@ def extremes(kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(bits), [None, pa.py_buffer(bits.tobytes())])
 
 
-@pytest.mark.parametrize("kind", some(KINDS, 5), ids=str)
+@pytest.mark.parametrize("kind", some(KINDS, 4), ids=str)
 def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType) -> None:
     """Whatever can be asked of a column of some type can be asked of its extreme values."""
     values = extremes(kind)
@@ -411,7 +412,7 @@ def meaning(kind: pa.DataType, value: Any) -> Fraction:
     return Fraction(float(np.float32(value)) if kind == pa.float32() else value)
 
 
-@pytest.mark.parametrize("own", some(KEYS, 4), ids=str)
+@pytest.mark.parametrize("own", some(KEYS, 2), ids=str)
 def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
     engine: DuckDB, own: pa.DataType
 ) -> None:

@@ -392,22 +392,21 @@ def test_a_table_is_learned_from_differences(tmp_path) -> None:
     whole_way(tmp_path, query, "gaussian")
 
 
-@pytest.mark.parametrize("choose", ["tree", "adaptive"])
-def test_strong_pairs_are_chosen(tmp_path, quick, choose) -> None:
+@pytest.mark.parametrize(("choose", "rho"), [("tree", 0), ("tree", 50), ("adaptive", 50)])
+def test_strong_pairs_are_chosen(tmp_path, quick, choose, rho) -> None:
     """With a large budget the two true dependences are among what is chosen."""
     query = asking(tmp_path / "x.parquet", choose=choose)
     data = oracle.table(people(1000), DOMAINS)
-    for rho in (0, 50):
-        found = query.answer(data, query.estimate_cost(data, oracle.share(60, rho=rho)))
-        pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
-        assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
-        assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
+    found = query.answer(data, query.estimate_cost(data, oracle.share(60, rho=rho)))
+    pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
+    assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
+    assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
 
 
 def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
     """A score one scale below wins with probability 1/(1 + e) = 0.27."""
-    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(4000)])
-    assert abs(found - 1 / (1 + np.e)) < 0.037  # more than five standard deviations
+    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(1500)])
+    assert abs(found - 1 / (1 + np.e)) < 0.06  # more than five standard deviations
     assert wi.noise.selection_rho(1, 2) == 0.125 and wi.noise.selection_rho(1, 2, 3) == 0.375
     assert wi.noise.selection_rho("0.1", 1) >= Fraction(1, 200)
 

@@ -292,7 +292,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_intervals_of_releases_cover(noise: str, count: int) -> None:
     """With the noise that is really drawn, each cell and all cells of a table at once."""
     source = people(60)
@@ -423,7 +423,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
             flat = [np.ravel(each["values"]).tolist() for each in answer["details"]["measured"]]
             return (*(row[2] for row in answer["rows"]), *chain.from_iterable(flat))
 
-        return wi.audit.two_worlds(draw, 0, 1, 300, confidence)
+        return wi.audit.two_worlds(draw, 0, 1, 200, confidence)
 
     assert attacked(1, 1 - 1e-6).epsilon <= 1
     assert attacked(6, 0.95).refutes(1)
