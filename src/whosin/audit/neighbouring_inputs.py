@@ -37,9 +37,9 @@ from whosin.audit.event_search import (
 from whosin.audit.sampling import (
     FORMS,
     NUMBERS,
-    CallForm,
     Mechanism,
-    MechanismInput,
+    MechanismPair,
+    OutputPair,
     Outputs,
     align_kinds,
     check_calls,
@@ -47,13 +47,10 @@ from whosin.audit.sampling import (
     check_memory,
     check_output_calls,
     count_exceptions,
-    draw_pair,
     drop_time,
-    explore_pair,
     is_constant,
     join_outputs,
     split_draws,
-    vectorise,
 )
 from whosin.audit.snapshots import MAX_PARTS, Description, Raised, Token
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
@@ -105,43 +102,16 @@ def two_worlds(  # noqa: PLR0913 (public parameters, all by name)
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
         stop_at: an ε that is claimed: stop as soon as it is refuted (`rounds`).
-        timing: an observer also sees how long each call takes (`timing`).
+        timing: an observer also sees how long each call takes (`sampling`).
         float_bits: an observer also sees the bits of floats; False: bounds are on what leaks apart
             from these, where −0.0 is 0.0 and every NaN the same.
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
-    seeds = terms.seeds.spawn(2)
-    turn_seed = terms.seeds.spawn(1)[0] if timing else None
-    inputs = open_inputs(vectorise(mechanism), with_, without, seeds, turn_seed=turn_seed)
+    inputs = MechanismPair(mechanism, (with_, without), terms.seeds, timed=timing)
     if stop_at is not None:
         return audit_rounds(inputs, read_epsilon(stop_at), terms)
     seen, chosen = search_events(inputs, terms)
-    return count_events(inputs, seen, terms.samples - seen.draws, terms, chosen=chosen)
-
-
-def open_inputs(
-    draw: CallForm,
-    with_: object,
-    without: object,
-    seeds: list[np.random.SeedSequence],
-    pattern: str | None = None,
-    *,
-    turn_seed: np.random.SeedSequence | None = None,
-) -> Any:
-    """Both inputs of a mechanism, each with randomness of its own; timed, where the order of turns
-    has a seed."""
-    of = "" if pattern is None else f" of {pattern}"
-    # Apart from the randomness of either input.
-    turns = np.random.default_rng([int(each.generate_state(1)[0]) for each in seeds])
-    inputs = (
-        MechanismInput(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0]), turns),
-        MechanismInput(draw, without, f"“without”{of}", np.random.default_rng(seeds[1]), turns),
-    )
-    if turn_seed is None:
-        return inputs
-    from whosin.audit.recorded_samples import time_inputs
-
-    return time_inputs(inputs, turn_seed)
+    return count_events(inputs, seen, terms.samples - seen.draws, terms, chosen)
 
 
 def check_claim(epsilon: object, samples: object, confidence: object, delta: object = 0) -> None:
@@ -185,15 +155,13 @@ class SearchDraws:
         return choose_events(tried, trials, terms.error, terms.delta)
 
 
-def explore_outputs(
-    inputs: tuple[MechanismInput, MechanismInput], size: int, terms: AuditTerms
-) -> SearchDraws:
+def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SearchDraws:
     """Draw what the search looks at."""
     halves = []
     for part in (size // 2, size - size // 2):
-        drawn = explore_pair(inputs, part)
-        for outputs, calls in zip(drawn.outputs, drawn.calls, strict=True):
-            check_output_calls(outputs, calls)
+        drawn = inputs.explore(part)
+        for outputs in drawn.outputs:
+            check_output_calls(outputs, drawn.calls)
         halves.append(drawn.outputs)
         terms.tell(part)
     seen = SearchDraws(halves[0], halves[1])
@@ -206,9 +174,7 @@ def explore_outputs(
     return seen
 
 
-def search_events(
-    inputs: tuple[MechanismInput, MechanismInput], terms: AuditTerms
-) -> tuple[SearchDraws, Choices]:
+def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SearchDraws, Choices]:
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
     seen: SearchDraws | None = None
     chosen: Choices | None = None
@@ -231,27 +197,25 @@ def search_events(
 
 
 def count_events(
-    inputs: tuple[MechanismInput, MechanismInput],
+    inputs: OutputPair,
     seen: SearchDraws,
     trials: int,
     terms: AuditTerms,
-    *,
-    chosen: Choices | None = None,
+    chosen: Choices,
     pattern: str | None = None,
 ) -> Audit:
-    """Count the chosen events, by default the best of what was seen, on fresh draws."""
-    picked = pick_events(chosen or seen.choices(trials, terms))
+    """Count the chosen events on fresh draws."""
+    picked = pick_events(chosen)
     hits = np.zeros((len(picked), 2), dtype=np.int64)
     for size in split_draws(trials):
-        drawn = draw_pair(inputs, size)
-        for side, (outputs, calls) in enumerate(zip(drawn.outputs, drawn.calls, strict=True)):
+        drawn = inputs.draw(size)
+        for side, outputs in enumerate(drawn.outputs):
             for index, choice in enumerate(picked):
                 inside = choice.event.contains(outputs)
-                check_calls(inside, calls)
+                check_calls(inside, drawn.calls)
                 hits[index, side] += np.count_nonzero(inside)
         terms.tell(size)
     pairs = [(int(first), int(second)) for first, second in hits]
-    timed = inputs[0].timed
     parts = seen.parts
     if not terms.float_bits:
         parts = [part.without_float_bits() for part in parts]
@@ -263,12 +227,12 @@ def count_events(
         delta=terms.delta,
         counts=counts,
         samples=terms.samples,
-        with_=inputs[0].value,
-        without=inputs[1].value,
+        with_=inputs.values[0],
+        without=inputs.values[1],
         notes=tuple(output_warnings(parts)),
-        blind=not timed and is_blind(parts),
+        blind=not inputs.timed and is_blind(parts),
         pattern=pattern,
-        timing=timed,
+        timing=inputs.timed,
         float_bits=terms.float_bits,
     )
 
@@ -358,9 +322,7 @@ def plan_rounds(samples: int) -> list[tuple[int, float]]:
     return [*result, (left, 1 - sum(error for _, error in result))]
 
 
-def audit_rounds(
-    inputs: tuple[MechanismInput, MechanismInput], claim: float, terms: AuditTerms
-) -> Audit:
+def audit_rounds(inputs: OutputPair, claim: float, terms: AuditTerms) -> Audit:
     """Audit round by round until the claim is refuted or the samples are spent."""
     seen: SearchDraws | None = None
     done: list[Audit] = []
@@ -370,7 +332,8 @@ def audit_rounds(
         looked = round(size * SEARCH_SHARE)
         fresh = explore_outputs(inputs, looked, part)
         seen = fresh if seen is None else seen.join(fresh)
-        done.append(count_events(inputs, seen, size - looked, part))
+        trials = size - looked
+        done.append(count_events(inputs, seen, trials, part, seen.choices(trials, part)))
         spent += size
         if done[-1].refutes(claim):
             break
@@ -506,7 +469,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         mechanism, timing, float_bits: as for `two_worlds`.
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
-    draw, entrants = vectorise(mechanism), _read_pairs(pairs)
+    entrants = _read_pairs(pairs)
     rounds = max(1, math.ceil(math.log2(len(entrants))))
     climbs = read_whole(climb, "climb", 0)
     share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
@@ -517,10 +480,8 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     quiet = replace(terms, tell=lambda _count: None)
 
     def enter(pair: InputPair) -> Entrant:
-        seeds = terms.seeds.spawn(2)
-        turn_seed = terms.seeds.spawn(1)[0] if timing else None
-        both = open_inputs(draw, pair.with_, pair.without, seeds, pair.name, turn_seed=turn_seed)
-        return Entrant(pair, both)
+        both = pair.with_, pair.without
+        return Entrant(pair, MechanismPair(mechanism, both, terms.seeds, pair.name, timing))
 
     def compete(entered: list[Entrant]) -> list[Entrant]:
         """As many fresh draws of each pair; the one that promises most is the first."""
@@ -545,9 +506,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         else:
             best = winner
     trials = terms.samples - spent
-    return count_events(
-        best.inputs, best.seen, trials, terms, chosen=best.chosen, pattern=best.pair.name
-    )
+    return count_events(best.inputs, best.seen, trials, terms, best.chosen, best.pair.name)
 
 
 @dataclass
@@ -555,7 +514,7 @@ class Entrant:
     """A pair of inputs that competes, what was seen of it, and the events that would be counted."""
 
     pair: InputPair
-    inputs: tuple[MechanismInput, MechanismInput]
+    inputs: OutputPair
     seen: SearchDraws = field(init=False)
     chosen: Choices = field(init=False)
 
