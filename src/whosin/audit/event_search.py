@@ -11,12 +11,7 @@ import numpy as np
 
 from whosin.audit import classifiers
 from whosin.audit.bounds import RARE_SHARE, log_interval_ratio
-from whosin.audit.classifiers import (
-    HalfTables,
-    LearntClassifier,
-    OutputColumns,
-    is_among_the_best,
-)
+from whosin.audit.classifiers import ByClassifier, HalfTables, OutputColumns, is_among_the_best
 from whosin.audit.distinguishers import (
     BIN_COUNT,
     ByBin,
@@ -250,23 +245,24 @@ def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         for learn in classifiers.CLASSIFIER_LEARNERS:
             learnt = learn(*halved)
             if learnt is not None:
-                scored = _cross_classify(learnt, tables, cut)
+                scored = _cross_classify(learnt, tables.matrices, cut)
                 second.append((scored.with_scores[cut[0] :], scored.without_scores[cut[1] :]))
                 yield scored
         if classifiers.net_pays(*halved, second):
-            yield _cross_classify(classifiers.learn_net(*halved), tables, cut)
+            yield _cross_classify(classifiers.learn_net(*halved), tables.matrices, cut)
 
 
 def _cross_classify(
-    learnt: LearntClassifier, tables: HalfTables, cut: tuple[int, int]
+    ordering: ByClassifier, tables: tuple[Array, Array], cut: tuple[int, int]
 ) -> DistinguisherScores:
     """Each half judged by what the other half taught a classifier."""
-    (one, all_one), (two, all_two) = (
-        learnt.cross_scores(table, here, tables.columns.count)
-        for table, here in zip(tables.matrices, cut, strict=True)
+    scores = [ordering.score_halves(table) for table in tables]
+    one, two = (
+        np.concatenate([each[:here, 1], each[here:, 0]])
+        for each, here in zip(scores, cut, strict=True)
     )
-    matched = np.concatenate([all_one, all_two])
-    return DistinguisherScores(learnt.ordering(tables), one, two, matched, smooth=True)
+    matched = np.concatenate([each.mean(axis=1) for each in scores])
+    return DistinguisherScores(ordering, one, two, matched, smooth=True)
 
 
 def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
