@@ -475,17 +475,11 @@ def test_a_training_is_audited(train, tmp_path):
     [
         ("training train.py:fit --with 1", "--with"),
         ("function attacked_here:noisy --shadows 3 --with 1 --without 0", "--shadows"),
-        (
-            "training train.py:fit --rows people.csv --label z",
-            "--label",
-        ),
+        ("training train.py:fit --rows people.csv --label z", "--label"),
         ("training train.py:fit --rows absent.csv", "absent.csv: no such file"),
         ("training train.py:fit --gaussian", "--gaussian"),
         ("training attacked_here:noisy", "--rows"),
-        (
-            "training train.py:fit --kind gold",
-            "kind of canaries",
-        ),
+        ("training train.py:fit --kind gold", "kind of canaries"),
         ("training train.py:fit --canaries 5", "canaries"),
     ],
 )

@@ -12,15 +12,7 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.errors import invalid_value
-from whosin.exact import (
-    Array,
-    exact_fraction,
-    exp_up,
-    probability,
-    rational,
-    read_ranged,
-    round_up,
-)
+from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
 from whosin.validation import read_whole
 
 if TYPE_CHECKING:

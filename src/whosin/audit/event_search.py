@@ -610,12 +610,7 @@ def _promise_rare_events(
     seen = log_interval_ratio(hits, sizes[0], counts, sizes[1], 2 * SEEN_ERROR, delta, even=True)
     # Half an imagined draw: what was never seen is not impossible.
     expected = log_interval_ratio(
-        hits * scales[0],
-        draws,
-        (counts + 0.5) * scales[1],
-        draws,
-        error * RARE_SHARE,
-        delta,
+        hits * scales[0], draws, (counts + 0.5) * scales[1], draws, error * RARE_SHARE, delta
     )
     result[scarce] = np.where(seen > 0, expected, -np.inf)
     return result

@@ -19,13 +19,7 @@ from whosin.audit.bounds import (
     read_seed,
     upper_bound,
 )
-from whosin.audit.model_scores import (
-    Score,
-    Scores,
-    TrainingRows,
-    compare_scores,
-    refuse_few,
-)
+from whosin.audit.model_scores import Score, Scores, TrainingRows, compare_scores, refuse_few
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
@@ -401,8 +395,7 @@ def measure_inference(tables: AuditedTables) -> Risk:
         known = [column for column in range(count) if column != secret]
         hits = [
             _count_alike(
-                synthetic.cells[secret][_nearest_rows(synthetic, each, known)],
-                each.cells[secret],
+                synthetic.cells[secret][_nearest_rows(synthetic, each, known)], each.cells[secret]
             )
             for each in people
         ]
