@@ -32,6 +32,7 @@ from whosin.audit.sampling import (
     Outputs,
     align_kinds,
     count_draws,
+    count_repeats,
     join_outputs,
     one_thread,
     read_outputs,
@@ -118,17 +119,21 @@ class SampleHalves:
         return self.first[0].kind
 
     @cached_property
+    def repeats(self) -> Array:
+        """How often each different output is there."""
+        return count_repeats(self.both)
+
+    @property
     def distinct(self) -> int:
         """How many different outputs there are."""
-        return distinct_outputs(self.both)
+        return len(self.repeats)
 
-    @cached_property
+    @property
     def comes_again(self) -> bool:
         """Whether whole outputs are worth counting: most come again, or one does so often."""
         draws = len(self.both[0]) + len(self.both[1])
-        if self.kind == FORMS or self.distinct <= draws / 2:
-            return True
-        return self.distinct < draws and most_repeats(self.both) >= max(OFTEN, SENTINEL * draws)
+        often = int(self.repeats.max()) >= max(OFTEN, SENTINEL * draws)
+        return self.kind == FORMS or self.distinct <= draws / 2 or often
 
     @cached_property
     def columns(self) -> OutputColumns:
@@ -169,20 +174,6 @@ class SampleHalves:
         """The second half judged by what the first half learnt."""
         scores = ordering.score(self.second[0]), ordering.score(self.second[1])
         return DistinguisherScores(ordering, *scores, smooth=smooth)
-
-
-def most_repeats(both: Pair) -> int:
-    """How often the commonest output is there, on both inputs together."""
-    keys = np.sort(np.concatenate([each.keys() for each in both]))
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    return int(np.diff(np.append(starts, len(keys))).max())
-
-
-def distinct_outputs(both: Pair) -> int:
-    """How many different outputs there are on both inputs."""
-    if both[0].kind == FORMS:
-        return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
-    return len(np.unique(np.concatenate([each.keys() for each in both])))
 
 
 def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
@@ -635,11 +626,8 @@ WORTHWHILE_FACTOR = 1.1
 def pick_events(chosen: Choices) -> list[EventChoice]:
     """The events to count."""
     favoured, other = chosen.usual[WITH], chosen.usual[WITHOUT]
-    usual = (
-        [other, favoured]
-        if other.promise > max(favoured.promise * WORTHWHILE_FACTOR, 0)
-        else [favoured]
-    )
+    turned = other.promise > max(favoured.promise * WORTHWHILE_FACTOR, 0)
+    usual = [other, favoured] if turned else [favoured]
     rare = [chosen.rare[WITH]] if WITH in chosen.rare else []
     known = max(each.promise for each in (favoured, other, *rare))
     if WITHOUT in chosen.rare and chosen.rare[WITHOUT].promise > known * WORTHWHILE_FACTOR:

@@ -42,7 +42,7 @@ class StepFinding:
 
     def to_dict(self) -> dict[str, object]:
         """The finding for programs."""
-        return {"part": self.part, "words": self.words, "p_value": self.p_value}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,30 @@ def check_batches(
     sample: Callable[[int], Any], examples: int, rate: float, calls: int
 ) -> Iterator[StepFinding]:
     """Rates, sizes, and what follows on what."""
+    from scipy.stats import binom
+
     masks = np.array([_batch_mask(sample(examples), examples) for _ in range(calls)])
-    yield _check_rate(masks, rate)
-    yield _check_each_example(masks, rate)
-    yield _check_batch_sizes(masks, rate)
-    yield from _check_successive_batches(masks, rate)
+    hits, claimed = int(masks.sum()), spell(rate)
+    said = f"an example is in a batch with probability {spell(hits / masks.size, 3)}, not {claimed}"
+    yield StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
+    # The example that is in most often; the p-value pays for all of them.
+    each = masks.sum(axis=0)
+    example = int(np.argmax(each))
+    share = spell(each[example] / calls, 3)
+    said = f"example {example} is in {share} of the batches, not {claimed}"
+    p_value = binomial_tail(int(each[example]), calls, rate) * examples
+    yield StepFinding(SAMPLING, said, min(1.0, p_value))
+    sizes = masks.sum(axis=1)
+    if rate < 1 and (sizes == sizes[0]).all():
+        said = f"every batch has {sizes[0]} examples: batches are dealt out, not sampled"
+        chances = binom.pmf(np.arange(examples + 1), examples, rate)
+        yield StepFinding(SAMPLING, said, float((chances**calls).sum()))
+    pairs = masks[0 : calls // 2 * 2 : 2] & masks[1::2]
+    twice, count = int(pairs.sum()), pairs.size
+    said = "who is in one batch is in the next {} than by chance: batches depend on each other"
+    fewer = 1 - binomial_tail(twice + 1, count, rate**2)
+    yield StepFinding(SAMPLING, said.format("less often"), fewer)
+    yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
 
 
 def _batch_mask(batch: Any, examples: int) -> Array:
@@ -113,47 +132,6 @@ def _batch_mask(batch: Any, examples: int) -> Array:
     mask = np.zeros(examples, dtype=bool)
     mask[values.astype(int)] = True
     return mask
-
-
-def _check_rate(masks: Array, rate: float) -> StepFinding:
-    hits = int(masks.sum())
-    share = spell(hits / masks.size, 3)
-    said = f"an example is in a batch with probability {share}, not {spell(rate)}"
-    return StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
-
-
-def _check_each_example(masks: Array, rate: float) -> StepFinding:
-    """The example that is in most often; the p-value pays for all of them."""
-    calls, examples = masks.shape
-    hits = masks.sum(axis=0)
-    example = int(np.argmax(hits))
-    said = (
-        f"example {example} is in {spell(hits[example] / calls, 3)} of the batches, not "
-        f"{spell(rate)}"
-    )
-    p_value = min(1.0, binomial_tail(int(hits[example]), calls, rate) * examples)
-    return StepFinding(SAMPLING, said, p_value)
-
-
-def _check_batch_sizes(masks: Array, rate: float) -> StepFinding:
-    from scipy.stats import binom
-
-    sizes = masks.sum(axis=1)
-    size = int(sizes[0])
-    said = f"every batch has {size} examples: batches are dealt out, not sampled"
-    if rate == 1 or not (sizes == size).all():
-        return StepFinding(SAMPLING, said, 1.0)
-    chances = binom.pmf(np.arange(masks.shape[1] + 1), masks.shape[1], rate)
-    return StepFinding(SAMPLING, said, float((chances ** len(sizes)).sum()))
-
-
-def _check_successive_batches(masks: Array, rate: float) -> Iterator[StepFinding]:
-    pairs = masks[0 : len(masks) // 2 * 2 : 2] & masks[1::2][: len(masks) // 2]
-    twice, count = int(pairs.sum()), pairs.size
-    said = "who is in one batch is in the next {} than by chance: batches depend on each other"
-    fewer = 1 - binomial_tail(twice + 1, count, rate**2)
-    yield StepFinding(SAMPLING, said.format("less often"), fewer)
-    yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
 
 
 # Is the norm of each example's gradient limited? One example has a gradient far beyond the limit,
@@ -273,14 +251,14 @@ def check_seed(sums: Array) -> Iterator[StepFinding]:
         return  # no noise at all
     repeated = calls - len(np.unique(sums, axis=0))
     if repeated:
-        said = (
-            f"{spell(repeated)} of {spell(calls)} calls had exactly the noise of another: a seed "
-            "is reused"
-        )
-        yield StepFinding(SEED, said, 0.0)
+        share = f"{spell(repeated)} of {spell(calls)} calls"
+        yield StepFinding(SEED, f"{share} had exactly the noise of another: a seed is reused", 0.0)
         return
-    first, second = sums[0 : calls // 2 * 2 : 2], sums[1::2]
-    yield StepFinding(SEED, "consecutive calls have noise alike", _sign_test(first, second))
+    # The sign test: how unlikely this many pairs of like sign are, a call a sign, either way.
+    pairs = sums[0 : calls // 2 * 2 : 2] * sums[1::2]
+    like = int((pairs.sum(axis=1) > 0).sum())
+    p_value = 2 * binomial_tail(max(like, len(pairs) - like), len(pairs), 0.5)
+    yield StepFinding(SEED, "consecutive calls have noise alike", min(1.0, p_value))
 
 
 def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
@@ -288,45 +266,24 @@ def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
     if not np.isfinite(sums).all():
         yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
         return
-    scaled = sums / deviation
-    yield _check_variance(scaled, deviation)
-    if sums.any():
-        yield _check_least_noise(scaled, deviation)
-        yield _check_pairs(scaled[:, : scaled.shape[1] // 2 * 2])
-
-
-def _check_variance(scaled: Array, deviation: float) -> StepFinding:
-    squares = float((scaled**2).sum())
-    seen = math.sqrt(squares / scaled.size) * deviation
-    said = f"its standard deviation is about {spell(seen, 3)}, not {spell(deviation)}"
-    return StepFinding(NOISE, said, _chi_square_cdf(squares, scaled.size))
-
-
-def _check_least_noise(scaled: Array, deviation: float) -> StepFinding:
-    """The coordinate with the least noise; the p-value pays for all of them."""
+    scaled, claimed = sums / deviation, spell(deviation)
     squares = (scaled**2).sum(axis=0)
-    coordinate = int(np.argmin(squares))
-    seen = math.sqrt(float(squares[coordinate]) / len(scaled)) * deviation
-    said = (
-        f"coordinate {coordinate} has a standard deviation of about {spell(seen, 3)}, not "
-        f"{spell(deviation)}"
-    )
-    p_value = min(1.0, _chi_square_cdf(float(squares[coordinate]), len(scaled)) * scaled.shape[1])
-    return StepFinding(NOISE, said, p_value)
-
-
-def _check_pairs(scaled: Array) -> StepFinding:
-    """Differences of pairs of coordinates: half of their squares are χ² as well."""
-    pairs = scaled[:, 0::2] - scaled[:, 1::2]
+    seen = math.sqrt(float(squares.sum()) / scaled.size) * deviation
+    said = f"its standard deviation is about {spell(seen, 3)}, not {claimed}"
+    yield StepFinding(NOISE, said, _chi_square_cdf(float(squares.sum()), scaled.size))
+    if not sums.any():
+        return
+    # The coordinate with the least noise; the p-value pays for all of them.
+    least = int(np.argmin(squares))
+    seen = math.sqrt(float(squares[least]) / len(scaled)) * deviation
+    said = f"coordinate {least} has a standard deviation of about {spell(seen, 3)}, not {claimed}"
+    p_value = _chi_square_cdf(float(squares[least]), len(scaled)) * len(squares)
+    yield StepFinding(NOISE, said, min(1.0, p_value))
+    # Differences of pairs of coordinates: half of their squares are χ² as well.
+    even = len(squares) // 2 * 2
+    pairs = scaled[:, 0:even:2] - scaled[:, 1:even:2]
     said = "the noise of neighbouring coordinates is alike"
-    return StepFinding(NOISE, said, _chi_square_cdf(float((pairs**2).sum()) / 2, pairs.size))
-
-
-def _sign_test(first: Array, second: Array) -> float:
-    """The sign test: how unlikely this many pairs of like sign are, a call a sign, either way."""
-    signs = ((first * second).sum(axis=1) > 0).sum()
-    hits = max(int(signs), len(first) - int(signs))
-    return min(1.0, 2 * binomial_tail(hits, len(first), 0.5))
+    yield StepFinding(NOISE, said, _chi_square_cdf(float((pairs**2).sum()) / 2, pairs.size))
 
 
 def _chi_square_cdf(squares: float, count: int) -> float:

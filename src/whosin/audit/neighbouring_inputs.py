@@ -30,11 +30,11 @@ from whosin.audit.event_search import (
     Choices,
     Pair,
     choose_events,
-    distinct_outputs,
     pick_events,
     score_distinguishers,
 )
 from whosin.audit.sampling import (
+    CHUNK_DRAWS,
     FORMS,
     NUMBERS,
     Mechanism,
@@ -47,12 +47,12 @@ from whosin.audit.sampling import (
     check_memory,
     check_output_calls,
     count_exceptions,
+    count_repeats,
     drop_time,
     is_constant,
     join_outputs,
-    split_draws,
 )
-from whosin.audit.snapshots import MAX_PARTS, Description, Raised, Token
+from whosin.audit.snapshots import MAX_PARTS, Raised, Token
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational
 from whosin.validation import read_whole, shorten_value
@@ -207,7 +207,8 @@ def count_events(
     """Count the chosen events on fresh draws."""
     picked = pick_events(chosen)
     hits = np.zeros((len(picked), 2), dtype=np.int64)
-    for size in split_draws(trials):
+    for start in range(0, trials, CHUNK_DRAWS):
+        size = min(CHUNK_DRAWS, trials - start)
         drawn = inputs.draw(size)
         for side, outputs in enumerate(drawn.outputs):
             for index, choice in enumerate(picked):
@@ -262,7 +263,8 @@ def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
     draws = sum(len(part) for part in parts)
     for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
         yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
-    if any(_is_cut(part) for part in parts):
+    forms = [part for part in parts if part.kind == FORMS]
+    if any(not about.whole for part in forms for about in part.descriptions):
         most = spell(MAX_PARTS)
         yield f"of outputs with more than {most} parts the others were compared as a whole"
 
@@ -275,21 +277,17 @@ def is_blind(parts: Sequence[Outputs]) -> bool:
         return False
     both = align_kinds([join_outputs(parts[0::2]), join_outputs(parts[1::2])])
     draws = len(both[0]) + len(both[1])
-    if both[0].kind != FORMS or distinct_outputs((both[0], both[1])) < draws:
+    if both[0].kind != FORMS or len(count_repeats(both)) < draws:
         return False
-    numbered = sum(_has_numbers(each) for outputs in both for each in outputs.descriptions)
+    numbered = sum(
+        any(place[-1:] != ("length",) for place in about.numbers)
+        for outputs in both
+        for about in outputs.descriptions
+    )
     counts: Counter[Token] = count_tokens(both[0]) + count_tokens(both[1])
     least = max(3, NON_NUMBER_SHARE * draws)
     again = any(least <= count <= draws - least for count in counts.values())
     return not again and numbered < NUMBERED_SHARE * draws
-
-
-def _has_numbers(about: Description) -> bool:
-    return any(place[-1:] != ("length",) for place in about.numbers)
-
-
-def _is_cut(outputs: Outputs) -> bool:
-    return outputs.kind == FORMS and any(not about.whole for about in outputs.descriptions)
 
 
 def check_returns(parts: Sequence[Outputs]) -> None:

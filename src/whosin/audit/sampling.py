@@ -37,8 +37,8 @@ from whosin.exact import Array
 
 
 NUMBERS, VECTORS, FORMS = "numbers", "vectors", "forms"
-FEW_KINDS = 64
-"""Draws that are compared before all of them are."""
+FEW_DRAWS = 64
+"""Draws that mostly show already that outputs differ."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,6 @@ class Outputs:
             mixed *= factors.astype(np.uint64) * np.uint64(2) + np.uint64(1)
             return np.asarray(mixed.sum(axis=1, dtype=np.uint64).view(np.int64))
         return self.values
-
-    def repeats(self, other: Outputs) -> bool:
-        """Whether both are the same outputs in the same order, as far as the shorter goes."""
-        count = min(len(self), len(other))
-        return all(
-            self.part(0, some).keys().tolist() == other.part(0, some).keys().tolist()
-            for some in (min(count, FEW_KINDS), count)
-        )
 
     def part(self, start: int, stop: int) -> Outputs:
         """The draws from `start` to `stop`."""
@@ -230,11 +222,16 @@ def join_outputs(parts: Sequence[Outputs]) -> Outputs:
 
 def align_kinds(parts: Sequence[Outputs]) -> list[Outputs]:
     """The same outputs, all of one kind."""
-    return list(parts) if _one_kind(parts) else [part.as_forms() for part in parts]
+    one_kind = len({(part.kind, part.width) for part in parts}) == 1
+    return list(parts) if one_kind else [part.as_forms() for part in parts]
 
 
-def _one_kind(parts: Sequence[Outputs]) -> bool:
-    return len({(part.kind, part.width) for part in parts}) == 1
+def count_repeats(parts: Sequence[Outputs]) -> Array:
+    """How often each different output is there, in outputs of one kind."""
+    if parts[0].kind == FORMS:
+        counts = Counter(item for part in parts for item in part.values.tolist())
+        return np.array(list(counts.values()))
+    return np.unique(np.concatenate([part.keys() for part in parts]), return_counts=True)[1]
 
 
 def _is_number(item: object) -> bool:
@@ -362,8 +359,6 @@ CHUNK_DRAWS = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
 TELLING_DRAWS = 20
 """This many draws that differ from the commonest one and repeat in order are no accident."""
-FEW_DRAWS = 64
-"""Draws that mostly show already that outputs differ."""
 BROKEN_ERRORS = (
     TypeError,
     NameError,
@@ -540,9 +535,13 @@ def count_exceptions(outputs: Outputs) -> Counter[str]:
 
 def check_fresh(first: Outputs, second: Outputs) -> None:
     """Refuse draws that come again in the same order: the mechanism seeds itself at each call."""
-    if first.kind != second.kind or not first.repeats(second):
+    if first.kind != second.kind:
         return
-    keys = first.keys()[: len(second)].tolist()
+    shorter = min(len(first), len(second))
+    for count in (min(FEW_DRAWS, shorter), shorter):
+        keys, others = (each.part(0, count).keys().tolist() for each in (first, second))
+        if keys != others:
+            return
     if len(keys) - Counter(keys).most_common(1)[0][1] >= TELLING_DRAWS:
         message = f"two calls of the mechanism made the same {len(keys)} draws"
         hint = "use the rng that it is given"
@@ -559,12 +558,6 @@ def is_constant(*parts: Outputs) -> bool:
         for part in same
         for key in Outputs(part.kind, part.values[:some]).keys().tolist()
     )
-
-
-def split_draws(total: int) -> list[int]:
-    """`total` draws, in calls of at most `CHUNK_DRAWS`."""
-    full, rest = divmod(total, CHUNK_DRAWS)
-    return [CHUNK_DRAWS] * full + ([rest] if rest else [])
 
 
 # Draws that depend on each other: those of one call are alike, or each on the ones before it. A
@@ -649,9 +642,7 @@ def rank_series(outputs: Outputs) -> list[Array]:
         return [rankdata(outputs.values)]
     if outputs.kind == FORMS:
         items = outputs.values.tolist()
-        counts: dict[object, int] = {}
-        for item in items:
-            counts[item] = counts.get(item, 0) + 1
+        counts = Counter(items)
         return [rankdata([counts[item] for item in items])]
     return [rankdata(column) for column in outputs.values.T[:MAX_RANKED_COLUMNS]]
 

@@ -42,16 +42,6 @@ def draw_inclusion(count: int, rng: np.random.Generator | None) -> Array:
     return np.unpackbits(drawn)[:count].astype(bool)
 
 
-def spell_inclusion(included: Array) -> str:
-    """Write inclusion bits as text."""
-    return np.packbits(included).tobytes().hex()
-
-
-def read_inclusion(text: str, count: int) -> Array:
-    """Read inclusion bits from text."""
-    return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))[:count].astype(bool)
-
-
 # What an audit of training has done so far: its inclusion bits, its scores, its failures. Inclusion
 # bits are drawn and kept before the first fit, so that an audit that was stopped goes on with the
 # same ones, and a run is never repeated until it looks better. The file is replaced as a whole, is
@@ -93,19 +83,13 @@ class TrainingState:
         runs = [
             {
                 "role": run.role,
-                "included": spell_inclusion(run.included),
-                "scores": None
-                if run.scores is None
-                else [_spell_score(each) for each in run.scores],
+                "included": "".join("01"[bit] for bit in run.included.astype(int)),
+                "scores": None if run.scores is None else [str(each) for each in run.scores],
             }
             for run in self.runs
         ]
-        data = {
-            "version": STATE_VERSION,
-            "terms": self.terms,
-            "runs": runs,
-            "failures": self.failures,
-        }
+        data = {"version": STATE_VERSION, "terms": self.terms, "runs": runs}
+        data |= {"failures": self.failures}
         try:
             replace_file(self.path, json.dumps(data), "state")
         except OSError as error:
@@ -139,13 +123,11 @@ def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingS
 def _read_run(entry: Any, canaries: int) -> TrainingRun:
     scores = entry["scores"]
     values = None if scores is None else np.array([float(each) for each in scores])
-    if entry["role"] not in (TARGET, SHADOW) or (values is not None and len(values) != canaries):
+    included = np.array([bool(int(bit)) for bit in entry["included"]])
+    lengths = {len(included), canaries if values is None else len(values)}
+    if entry["role"] not in (TARGET, SHADOW) or lengths != {canaries}:
         raise ValueError(entry["role"])
-    return TrainingRun(entry["role"], read_inclusion(entry["included"], canaries), values)
-
-
-def _spell_score(score: float) -> float | str:
-    return float(score) if np.isfinite(score) else repr(float(score))
+    return TrainingRun(entry["role"], included, values)
 
 
 # Which function this is: a digest of what it does, as far as one can read it. Two functions with
@@ -345,7 +327,7 @@ def training(  # noqa: PLR0913 (public parameters, all by name)
     rng = np.random.default_rng(read_whole(kept.terms.get("plant"), "state", 0))
     planted, places = plant_canaries(every, asked["canaries"], kind, rng)
     trainer = Trainer(_check_fit(fit), score, planted, places)
-    _run_fits(trainer, kept, progress or (lambda _count: None), seed)
+    _run_fits(trainer, kept, progress or (lambda _count: None))
     return _make_result(kept, len(places), kind, level, granted)
 
 
@@ -441,7 +423,7 @@ class Trainer:
             raise InvalidInput(message, field="fit", hint="let it work on a copy")
 
 
-def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
+def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress) -> None:
     """Every fit that is not done yet."""
     last: Exception | None = None
     for number, run in enumerate(kept.runs):
@@ -458,25 +440,19 @@ def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: objec
                     kept.save()
                     break
                 salt = number, len(kept.failures)
-                rng = (
-                    None
-                    if seed is None
-                    else np.random.default_rng([read_whole(seed, "seed", 0), *salt])
-                )
+                start = kept.terms["seed"]
+                rng = None if start is None else np.random.default_rng([start, *salt])
                 run.included = draw_inclusion(len(run.included), rng)
                 kept.save()
                 if tries >= FIT_ATTEMPTS:
-                    words = (
-                        f"{trainer.stage} failed {tries} times, last with {_describe_error(error)}"
-                    )
-                    raise MechanismFailed(words) from error
+                    told = f"{trainer.stage} failed {tries} times"
+                    raise MechanismFailed(f"{told}, last with {_describe_error(error)}") from error
             kept.save()
         tell(1)
     shadow = [run for run in kept.runs if run.role == SHADOW]
     if shadow and all(run.scores is None for run in shadow) and last is not None:
-        raise MechanismFailed(
-            f"every shadow fit failed, last with {_describe_error(last)}"
-        ) from last
+        words = f"every shadow fit failed, last with {_describe_error(last)}"
+        raise MechanismFailed(words) from last
 
 
 def _describe_error(error: Exception) -> str:
@@ -494,11 +470,7 @@ def _make_result(
     known = model_scores.Shadows(
         np.array([run.included for run in shadow]), np.array([run.scores for run in shadow])
     )
-    chosen = (
-        model_scores.choose_attack(known)
-        if shadow
-        else dict.fromkeys(model_scores.GUESS_SIDES, model_scores.PLAIN)
-    )
+    chosen = model_scores.choose_attack(known)
     included = np.concatenate([run.included for run in targets])
     by_attack = {
         name: np.concatenate(
@@ -514,14 +486,10 @@ def _make_result(
     run = bound_run(included, told, level, read_confidence(level)[1], granted, rates, rate)
     notes = []
     if kept.failures:
-        names, failed = (
-            ", ".join(sorted({name for _role, name in kept.failures})),
-            len(kept.failures),
-        )
-        one = f"1 fit failed ({names}) and shows nothing"
-        notes.append(
-            one if failed == 1 else f"{spell(failed)} fits failed ({names}) and show nothing"
-        )
+        names = ", ".join(sorted({name for _role, name in kept.failures}))
+        failed = len(kept.failures)
+        many = f"{spell(failed)} fits failed ({names}) and show nothing"
+        notes.append(many if failed > 1 else f"1 fit failed ({names}) and shows nothing")
     if delta and tries > 1:
         notes.append(f"δ was granted {spell(tries)} times, once to each try of the target")
     if run.blind:
