@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -369,15 +369,11 @@ class AuditTerms:
         level, error = read_confidence(confidence)
         if progress is not None and not callable(progress):
             raise invalid_value("progress", "a function of one number", type(progress).__name__)
-        tell = progress if progress is not None else _say_nothing
+        tell: Any = progress or (lambda _count: None)
         if not isinstance(float_bits, bool):
             raise invalid_value("float_bits", "True or False", float_bits)
         size = read_samples(samples)
         return cls(size, level, error, read_delta(delta), read_seed(seed), tell, float_bits)
-
-
-def _say_nothing(_count: int) -> None:
-    pass
 
 
 def read_samples(samples: object) -> int:
@@ -453,7 +449,7 @@ class AuditBounds:
         """The bounds for programs."""
         bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
         about = {"confidence": self.confidence, "delta": self.delta, "relation": self.relation}
-        return {**bounds, **about}
+        return bounds | about
 
 
 @dataclass(frozen=True)

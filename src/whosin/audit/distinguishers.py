@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -484,16 +485,11 @@ def _fine_words(told: list[int], known: set[int]) -> Iterator[str]:
 
 
 def _place_ranges(places: list[int]) -> Iterator[tuple[int, int]]:
-    start = previous = None
-    for each in sorted(places):
-        if start is None or previous is None:
-            start = each
-        elif each != previous + 1:
-            yield start, previous
-            start = each
-        previous = each
-    if start is not None and previous is not None:
-        yield start, previous
+    """The first and the last of each run of places."""
+    numbered = enumerate(sorted(places))
+    for _start, run in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
+        kept = [place for _number, place in run]
+        yield kept[0], kept[-1]
 
 
 # Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is
@@ -596,9 +592,11 @@ class ByToken(ByTellingPart):
         return self.sign * scores
 
     def _words(self, least: float) -> list[str]:
-        parts = [(v, token_words(token)) for token, v in self.present.items() if v >= least]
-        parts += [
-            (v, token_words(token, absent=True)) for token, v in self.absent.items() if v >= least
+        parts = [
+            (value, token_words(token, absent))
+            for absent, tokens in ((False, self.present), (True, self.absent))
+            for token, value in tokens.items()
+            if value >= least
         ]
         return [words for _, words in sorted(parts, key=lambda part: -part[0])]
 

@@ -134,7 +134,8 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
         if len({len(column) for column in cells}) > 1:
             message = f"the columns of {name} have different lengths"
             raise InvalidInput(message, field=name)
-        return [str(each) for each in known], [_read_column(column) for column in cells]
+        arrays = [np.asarray(each, object if isinstance(each, list) else None) for each in cells]
+        return [str(each) for each in known], arrays
     rows = list(table)
     first = rows[0] if rows else ()
     names = list(first) if isinstance(first, Mapping) else getattr(first, "_fields", None)
@@ -149,10 +150,6 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
         message = f"the rows of {name} must be sequences of one length"
         raise InvalidInput(message, field=name) from None
     return [None] * len(cells) if names is None else [str(each) for each in names], cells
-
-
-def _read_column(cells: Any) -> Array:
-    return np.array(cells, dtype=object) if isinstance(cells, list) else np.asarray(cells)
 
 
 def _column_names(table: Any) -> list[Any] | None:
@@ -188,7 +185,7 @@ def _type_column(column: Array) -> Array:
 def _cell_word(cell: object) -> str:
     """A cell as a word; numbers as they are written in a column of numbers alone."""
     value = _cell_number(cell)
-    return str(cell) if value is None else str(np.float64(value))
+    return str(cell if value is None else np.float64(value))
 
 
 def _cell_number(cell: object) -> float | None:
@@ -377,10 +374,8 @@ def measure_linkability(tables: AuditedTables) -> Risk:
     both = tables.draw_people(tables.guesses)
     hits = []
     for people in both:
-        one, other = (
-            _nearest_rows(synthetic, people, part)
-            for part in (order[:half], order[half:] or order[:half])
-        )
+        one = _nearest_rows(synthetic, people, order[:half])
+        other = _nearest_rows(synthetic, people, order[half:] or order[:half])
         hits.append(int((one == other).sum()))
     return Risk.of("linkability", hits[0], hits[1], len(both[0]), tables.error)
 
@@ -463,9 +458,8 @@ def score_counts(synthetic: Any, rows: Any) -> Array:
     """How often values of a row come together in the synthetic table, beyond what is usual, over
     queries of two to four columns."""
     known = read_table(synthetic, "synthetic").cells
-    made, asked = (
-        _group_columns(cells, known) for cells in (known, read_table(rows, "rows").cells)
-    )
+    cells = read_table(rows, "rows").cells
+    made, asked = _group_columns(known, known), _group_columns(cells, known)
     rng = np.random.default_rng(0)
     total = np.zeros(asked.shape[1])
     for _ in range(QUERIES):
