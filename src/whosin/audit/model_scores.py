@@ -221,7 +221,7 @@ class TrainingRows:
 
     def take(self, places: Array) -> Any:
         """Some of the rows, as a fit or a score wants them."""
-        taken = tuple(_take_places(part, places) for part in self.parts)
+        taken = tuple(take_rows(part, places) for part in self.parts)
         return taken if self.several else taken[0]
 
     def digest(self) -> str:
@@ -240,7 +240,8 @@ def _part_length(part: Any) -> int:
     return int(shape[0]) if shape else len(part)
 
 
-def _take_places(part: Any, places: Array) -> Any:
+def take_rows(part: Any, places: Array) -> Any:
+    """Some rows of an array, a frame or a list."""
     if hasattr(part, "iloc"):
         return part.iloc[places]
     if isinstance(part, list | tuple):
@@ -367,16 +368,6 @@ class Shadows:
     included: Array
     scores: Array
 
-    def without(self, number: int) -> Shadows:
-        """Return the shadow models without one of them."""
-        kept = np.arange(len(self.included)) != number
-        return Shadows(self.included[kept], self.scores[kept])
-
-
-def plain_scores(scores: Array, _shadows: Shadows) -> Array:
-    """The scores as they are."""
-    return scores
-
 
 def lira_scores(scores: Array, shadows: Shadows) -> Array:
     """ln of how much likelier a score is with the row than without, both normal; means of a row
@@ -410,7 +401,7 @@ def rmia_scores(scores: Array, shadows: Shadows) -> Array:
 
 GUESS_SIDES = (BOTH, IN, OUT)
 SHADOW_ATTACKS: dict[str, Callable[[Array, Shadows], Array]] = {
-    PLAIN: plain_scores,
+    PLAIN: lambda scores, _shadows: scores,
     LIRA: lira_scores,
     RMIA: rmia_scores,
 }
@@ -422,7 +413,8 @@ def choose_attack(shadows: Shadows) -> dict[str, str]:
         return dict.fromkeys(GUESS_SIDES, PLAIN)
     gains = {side: dict.fromkeys(SHADOW_ATTACKS, 0.0) for side in GUESS_SIDES}
     for number in range(min(MAX_JUDGED_SHADOWS, len(shadows.included))):
-        others = shadows.without(number)
+        kept = np.arange(len(shadows.included)) != number
+        others = Shadows(shadows.included[kept], shadows.scores[kept])
         for name, attack in SHADOW_ATTACKS.items():
             told = attack(shadows.scores[number], others)
             for side in GUESS_SIDES:

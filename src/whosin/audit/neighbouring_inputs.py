@@ -33,6 +33,7 @@ from whosin.audit.event_search import (
     pick_events,
     score_distinguishers,
 )
+from whosin.audit.model_scores import take_rows
 from whosin.audit.sampling import (
     CHUNK_DRAWS,
     FORMS,
@@ -53,6 +54,7 @@ from whosin.audit.sampling import (
     join_outputs,
 )
 from whosin.audit.snapshots import MAX_PARTS, Raised, Token
+from whosin.audit.synthetic_data import TableColumns, read_parts
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational
 from whosin.validation import read_whole, shorten_value
@@ -580,10 +582,10 @@ def neighbour_tables(
     if len(table) < 2:
         message = f"the table has {len(table)} rows, and neighbouring tables need at least 2"
         raise InvalidInput(message, field="table", value=len(table))
-    groups = _rows_by_person(table, person)
-    chosen = _telling_people(
-        table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)
-    )
+    columns = read_parts([table], "table")
+    groups = _rows_by_person(columns, person)
+    chosen = _telling_people(columns, groups, np.random.default_rng(seed))
+    chosen = chosen[: read_whole(people, "people", 1)]
     result: list[InputPair] = []
     for index, rows in enumerate(chosen):
         result += _table_pairs(table, rows, chosen[index - 1], relation)
@@ -605,53 +607,35 @@ def _table_pairs(
 
 
 def _take_rows(table: Any, rows: list[int]) -> Any:
-    if hasattr(table, "iloc"):
-        return table.iloc[rows].reset_index(drop=True)
-    if isinstance(table, np.ndarray) or hasattr(table, "columns"):  # a frame without an index
-        return table[rows]
-    return [table[row] for row in rows]
+    taken = take_rows(table, np.array(rows, dtype=int))
+    return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
 
 
-def _table_columns(table: Any) -> dict[Any, list[Any]]:
-    if hasattr(table, "columns") and not callable(table.columns):
-        return {name: list(table[name]) for name in table.columns}
-    rows = list(table)
-    if isinstance(rows[0], dict):
-        return {name: [row.get(name) for row in rows] for name in rows[0]}
-    if isinstance(rows[0], tuple | list | np.ndarray):
-        return {column: [row[column] for row in rows] for column in range(len(rows[0]))}
-    return {0: rows}
-
-
-def _rows_by_person(table: Any, person: str | None) -> list[list[int]]:
+def _rows_by_person(table: TableColumns, person: str | None) -> list[list[int]]:
     """The rows of each person."""
     if person is None:
         return [[row] for row in range(len(table))]
-    columns = _table_columns(table)
-    if person not in columns:
-        raise UnknownName("person", person, [str(name) for name in columns])
+    if person not in table.names:
+        raise UnknownName("person", person, [str(name) for name in table.names])
     result: dict[Any, list[int]] = {}
-    for row, who in enumerate(columns[person]):
+    for row, who in enumerate(table.cells[table.names.index(person)].tolist()):
         result.setdefault(who, []).append(row)
     return list(result.values())
 
 
 def _telling_people(
-    table: Any, groups: list[list[int]], people: int, rng: np.random.Generator
+    table: TableColumns, groups: list[list[int]], rng: np.random.Generator
 ) -> list[list[int]]:
-    """The people most likely to show."""
+    """All people, the most likely to show first."""
     owner = {row: group for group, rows in enumerate(groups) for row in rows}
-    chosen: dict[int, None] = {}
-    for values in _table_columns(table).values():
-        try:
-            numbers = np.array(values, dtype=float)
-            extremes = [int(np.nanargmax(numbers)), int(np.nanargmin(numbers))]
-        except (TypeError, ValueError):
-            counts = Counter(map(repr, values))
-            rarest = min(counts, key=lambda value: counts[value])
-            extremes = [[repr(value) for value in values].index(rarest)]
-        for row in extremes:
-            chosen[owner[row]] = None
-    for group in rng.permutation(len(groups)).tolist():
-        chosen[group] = None
-    return [groups[group] for group in list(chosen)[:people]]
+    chosen: list[int] = []
+    for cells in table.cells:
+        if cells.dtype.kind == "f":
+            known = np.isfinite(cells)
+            ends = np.where(known, cells, -np.inf), np.where(known, -cells, -np.inf)
+            chosen += [owner[int(np.argmax(each))] for each in ends]
+        else:
+            _words, first, counts = np.unique(cells, return_index=True, return_counts=True)
+            chosen.append(owner[int(first[counts == counts.min()].min())])
+    chosen += rng.permutation(len(groups)).tolist()
+    return [groups[group] for group in dict.fromkeys(chosen)]

@@ -90,12 +90,9 @@ def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, Mod
     """
     source, colon, name = target.rpartition(":")
     if not colon or not source or not name:
-        raise InvalidInput(
-            f"{shorten(repr(target))} names no function",
-            field=what,
-            value=target,
-            hint="write module:function, path/to/file.py:function or a channel file (.json)",
-        )
+        message = f"{shorten(repr(target))} names no function"
+        hint = "write module:function, path/to/file.py:function or a channel file (.json)"
+        raise InvalidInput(message, field=what, value=target, hint=hint)
     module = (
         _import_file(Path(source), what) if source.endswith(".py") else _import_module(source, what)
     )
@@ -114,11 +111,8 @@ def _import_module(name: str, what: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name + ".").startswith(error.name + "."):
-            raise InvalidInput(
-                f"there is no module {shorten(repr(name))} in this folder or on PYTHONPATH",
-                field=what,
-                value=name,
-            ) from None
+            message = f"there is no module {shorten(repr(name))} in this folder or on PYTHONPATH"
+            raise InvalidInput(message, field=what, value=name) from None
         raise _import_error(name, what, error) from error
     except (Exception, SystemExit) as error:
         raise _import_error(name, what, error) from error
@@ -126,9 +120,8 @@ def _import_module(name: str, what: str) -> ModuleType:
 
 def _import_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise InvalidInput(
-            f"there is no file {shorten(path)}", field=what, value=str(path), hint="see its path"
-        )
+        message = f"there is no file {shorten(path)}"
+        raise InvalidInput(message, field=what, value=str(path), hint="see its path")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
