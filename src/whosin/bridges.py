@@ -501,7 +501,6 @@ def _only_one(asked: ToolContext, reason: str) -> None:
 
 
 def _installed_version(tool: Tool) -> str:
-    """The version that is installed, if it is one that was tried."""
     try:
         number = version(tool.package)
     except PackageNotFoundError:

@@ -365,7 +365,6 @@ class AuditTerms:
         progress: object,
         float_bits: object = True,
     ) -> AuditTerms:
-        """The terms as a caller states them."""
         level, error = read_confidence(confidence)
         if progress is not None and not callable(progress):
             raise invalid_value("progress", "a function of one number", type(progress).__name__)
@@ -382,12 +381,10 @@ def read_samples(samples: object) -> int:
 
 
 def read_delta(delta: object) -> float:
-    """A δ in [0, 1)."""
     return float(read_ranged(delta, "delta", "at least 0 and below 1"))
 
 
 def read_epsilon(epsilon: object) -> float:
-    """Read a claimed ε, or refuse it by name."""
     return float(read_ranged(epsilon, "epsilon", "at least 0"))
 
 

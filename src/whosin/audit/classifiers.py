@@ -75,7 +75,6 @@ class OutputColumns:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs) -> OutputColumns:
-        """The places and tokens that differ most."""
         with_, without = with_.part(0, MAX_DRAWS), without.part(0, MAX_DRAWS)
         trials = len(with_), len(without)
         result, ranked = _rank_places(with_, without)
@@ -475,7 +474,6 @@ class HalfTables:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs, columns: OutputColumns) -> HalfTables:
-        """The matrices of both inputs, with their totals."""
         parts = columns.matrix_with_totals(with_), columns.matrix_with_totals(without)
         return cls(with_.kind, with_.width, columns, parts)
 
@@ -493,12 +491,10 @@ class HalfTables:
         return np.concatenate(parts), np.repeat([1, 0], [len(part) for part in parts])
 
     def ordering(self, name: str, model: Any, *, totals: bool = False) -> ByClassifier:
-        """The distinguisher of a model of these tables."""
         return ByClassifier(name, self.kind, self.width, self.columns, model, totals)
 
 
 def learn_linear(first: HalfTables, second: HalfTables) -> ByClassifier:
-    """The linear one."""
     one, two = (LinearProjection.fit(*half.label_rows(MOST)) for half in (first, second))
     return first.ordering("linear", HalfModels((one, two)))
 
@@ -510,7 +506,6 @@ def learn_additive(first: HalfTables, second: HalfTables) -> ByClassifier | None
 
 
 def learn_trees(first: HalfTables, second: HalfTables) -> ByClassifier:
-    """Gradient-boosted trees."""
     models = HalfModels((_fit_trees(first), _fit_trees(second)))
     return first.ordering("boosted trees'", models, totals=True)
 
@@ -532,7 +527,6 @@ def _fit_trees(tables: HalfTables) -> Any:
 
 
 def learn_net(first: HalfTables, second: HalfTables) -> ByClassifier:
-    """A small net."""
     models = HalfModels((fit_net(first, NET_MOST), fit_net(second, NET_MOST)))
     return first.ordering("small net's", models)
 

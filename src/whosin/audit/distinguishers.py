@@ -80,7 +80,6 @@ class Distinguisher(ABC):
         """The event {score ≥ t}, or {score ≤ t}, in words."""
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
-        """The event as plain data."""
         return {"words": self.about(threshold, above)}
 
 
@@ -135,7 +134,6 @@ class ByFrequency(Distinguisher):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByFrequency:
-        """Count outputs on both inputs."""
         if with_.kind == FORMS:
             return cls._of_objects(with_, without)
         keys = np.concatenate([with_.keys(), without.keys()])
@@ -343,7 +341,6 @@ class MarkTable:
 
     @classmethod
     def of(cls, place: Place, grain: str, counts: list[Array], sizes: list[int]) -> MarkTable:
-        """From the counts of each mark, with and without."""
         spread = np.sqrt(np.maximum(counts[0] + counts[1], 1.0))
         strength = float((np.abs(counts[0] - counts[1]) / spread).max())
         total = counts[0] + counts[1]
@@ -530,7 +527,6 @@ class TokenCounts:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs) -> TokenCounts:
-        """Count what both samples contain."""
         bits = random.Random(2023)
         counts: dict[Token, list[int]] = {}
         marks: dict[Token | None, int] = {None: 0}
@@ -567,7 +563,6 @@ class ByToken(ByTellingPart):
 
     @classmethod
     def learn(cls, counted: TokenCounts, sign: int) -> ByToken:
-        """From the counts of all tokens."""
         counts, marks, trials = counted.counts, counted.marks, counted.trials
         by_draws = counted.distinct_tokens()
         tokens = list(by_draws.values())
@@ -685,6 +680,5 @@ class ByCell(ByTellingPart):
 
 
 def _find_values(values: Array, cells: Array) -> tuple[Array, Array]:
-    """Where each cell is among the values, and whether it is."""
     places = np.minimum(np.searchsorted(values, cells), len(values) - 1)
     return places, values[places] == cells

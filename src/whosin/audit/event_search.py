@@ -78,7 +78,6 @@ class DistinguisherScores:
 
     @cached_property
     def sorted_scores(self) -> tuple[Array, Array]:
-        """Return the scores with and without the person, each sorted."""
         return np.sort(self.with_scores), np.sort(self.without_scores)
 
     @cached_property
@@ -109,7 +108,6 @@ class SampleHalves:
 
     @cached_property
     def both(self) -> Pair:
-        """Return the two halves as one sample of each input."""
         return join_outputs([self.first[0], self.second[0]]), join_outputs(
             [self.first[1], self.second[1]]
         )
@@ -120,12 +118,10 @@ class SampleHalves:
 
     @cached_property
     def repeats(self) -> Array:
-        """How often each different output is there."""
         return count_repeats(self.both)
 
     @property
     def distinct(self) -> int:
-        """How many different outputs there are."""
         return len(self.repeats)
 
     @property
@@ -142,7 +138,6 @@ class SampleHalves:
 
     @property
     def pairs(self) -> tuple[Pair, Pair, Pair]:
-        """Each half, and both together."""
         return self.first, self.second, self.both
 
     def cross_learn(self, learn: Learn) -> DistinguisherScores:
@@ -186,13 +181,11 @@ def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
 
 
 def try_frequencies(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """Whole outputs that come again."""
     if halves.comes_again:
         yield halves.cross_learn(ByFrequency.learn)
 
 
 def try_bins(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """Try numbers by the bin that they are in."""
     if halves.kind == NUMBERS and halves.distinct > BIN_COUNT:
         yield halves.cross_learn(ByBin.learn)
 
@@ -257,7 +250,6 @@ def _cross_classify(
 
 
 def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """The bits of numbers."""
     if halves.distinct > FEW_OUTPUTS and has_bits(halves.both[0], floats=halves.float_bits):
         if halves.kind == NUMBERS:
             yield from halves.cross_learn_signs(ByBits.learn)
@@ -404,7 +396,6 @@ class Choices:
 
     @property
     def best(self) -> EventChoice:
-        """The usual event that promises most."""
         return max(self.usual.values(), key=lambda choice: choice.promise)
 
     @property
@@ -536,7 +527,6 @@ def _sort_scores(scored: DistinguisherScores, favours: str) -> tuple[Array, Arra
 
 
 def _tried_levels(scored: DistinguisherScores, favours: str) -> Array:
-    """The levels that are tried."""
     levels = scored.levels if favours == WITH else -scored.levels[::-1]
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
@@ -624,7 +614,6 @@ WORTHWHILE_FACTOR = 1.1
 
 
 def pick_events(chosen: Choices) -> list[EventChoice]:
-    """The events to count."""
     favoured, other = chosen.usual[WITH], chosen.usual[WITHOUT]
     turned = other.promise > max(favoured.promise * WORTHWHILE_FACTOR, 0)
     usual = [other, favoured] if turned else [favoured]

@@ -83,7 +83,6 @@ def score_log_odds(model: Any, rows: Any) -> Array:
 
 
 def score_squared_error(model: Any, rows: Any) -> Array:
-    """Minus the squared error."""
     features, labels = rows
     try:
         known = np.asarray(labels, dtype=np.float64)
@@ -204,7 +203,6 @@ class TrainingRows:
 
     @classmethod
     def read(cls, rows: object) -> TrainingRows:
-        """The rows as a caller gives them."""
         several = isinstance(rows, tuple) and not hasattr(rows, "_fields")
         parts = tuple(rows) if several else (rows,)  # type: ignore[arg-type]
         lengths = {_part_length(part) for part in parts}
@@ -220,12 +218,10 @@ class TrainingRows:
         return _part_length(self.parts[0])
 
     def take(self, places: Array) -> Any:
-        """Some of the rows, as a fit or a score wants them."""
         taken = tuple(take_rows(part, places) for part in self.parts)
         return taken if self.several else taken[0]
 
     def digest(self) -> str:
-        """Of everything in the rows."""
         total = hashlib.sha256()
         for part in self.parts:
             plain = isinstance(part, np.ndarray) and part.dtype != object

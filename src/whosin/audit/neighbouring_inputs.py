@@ -144,7 +144,6 @@ class SearchDraws:
         return [drop_time(each) for each in (*self.first, *self.second)]
 
     def join(self, fresh: SearchDraws) -> SearchDraws:
-        """What was seen before and now."""
         first, second = (
             (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
             for old, new in ((self.first, fresh.first), (self.second, fresh.second))
@@ -158,7 +157,6 @@ class SearchDraws:
 
 
 def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SearchDraws:
-    """Draw what the search looks at."""
     halves = []
     for part in (size // 2, size - size // 2):
         drawn = inputs.explore(part)
@@ -525,7 +523,6 @@ class Entrant:
 
 
 def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
-    """Read the pairs of inputs, each with a name."""
     result = []
     try:
         items = list(islice(pairs, MAX_PAIRS + 1))
@@ -612,7 +609,6 @@ def _take_rows(table: Any, rows: list[int]) -> Any:
 
 
 def _rows_by_person(table: TableColumns, person: str | None) -> list[list[int]]:
-    """The rows of each person."""
     if person is None:
         return [[row] for row in range(len(table))]
     if person not in table.names:

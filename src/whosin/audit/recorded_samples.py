@@ -46,7 +46,6 @@ class RecordedPair:
     timed: bool = False
 
     def draw(self, size: int) -> DrawnPair:
-        """The next draws of both."""
         start, self.spent = self.spent, self.spent + size
         with_, without = (each.part(start, self.spent) for each in self.outputs)
         return DrawnPair((with_, without))

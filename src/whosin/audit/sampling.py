@@ -53,7 +53,6 @@ class Outputs:
 
     @property
     def width(self) -> int:
-        """How many numbers a row of vectors has."""
         return int(self.values.shape[1]) if self.kind == VECTORS else 0
 
     def keys(self) -> Array:
@@ -74,11 +73,9 @@ class Outputs:
         return self.values
 
     def part(self, start: int, stop: int) -> Outputs:
-        """The draws from `start` to `stop`."""
         return Outputs(self.kind, self.values[start:stop])
 
     def as_forms(self) -> Outputs:
-        """The same outputs as forms."""
         if self.kind == FORMS:
             return self
         values = self.values
@@ -210,7 +207,6 @@ def outputs_from_items(items: list[Any]) -> Outputs:
 
 
 def join_outputs(parts: Sequence[Outputs]) -> Outputs:
-    """Several calls' outputs as one."""
     if len(parts) == 1:
         return parts[0]
     same = align_kinds(parts)
@@ -450,7 +446,6 @@ class MechanismPair:
         return self._draw_one_by_one(size)
 
     def draw(self, size: int) -> DrawnPair:
-        """Fresh outputs to count."""
         if self.singly:
             return self._draw_one_by_one(size)
         try:

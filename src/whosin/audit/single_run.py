@@ -56,7 +56,6 @@ class Guesses:
             object.__setattr__(self, "inside", self.tried)
 
     def to_dict(self) -> dict[str, object]:
-        """The guesses for programs."""
         return {"tried": list(self.tried), "in": list(self.inside), "right": list(self.right)}
 
 
@@ -318,7 +317,6 @@ def _log_binomials(size: int) -> tuple[Array, Array]:
 
 
 def _convolve(one: Array, two: Array) -> Array:
-    """The distribution of a sum."""
     if not len(one) or (len(two) == 1 and two[0] == 1):
         return one
     if min(len(one), len(two)) < 200:

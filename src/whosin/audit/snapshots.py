@@ -117,7 +117,6 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """The exception's kind and its words."""
         return cls(type(error).__name__, " ".join(str(error).split())[:1000])
 
     def __repr__(self) -> str:
@@ -212,7 +211,6 @@ def _freeze_masked(array: Any, depth: int) -> Record:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether this is a sparse array of SciPy."""
     return hasattr(value, "tocoo") and hasattr(value, "nnz") and not isinstance(value, type)
 
 

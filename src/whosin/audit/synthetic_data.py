@@ -57,7 +57,6 @@ class TableColumns:
         return f"column {column + 1}" if name is None else name
 
     def take_rows(self, rows: Array) -> TableColumns:
-        """Some of the rows."""
         return TableColumns(self.names, tuple(cells[rows] for cells in self.cells))
 
     def append_rows(self, other: TableColumns) -> TableColumns:
@@ -262,7 +261,6 @@ class Risk:
         return cls(name, hits, control, trials, max(0.0, (least - most) / max(1 - most, 1e-9)))
 
     def to_dict(self) -> dict[str, object]:
-        """The risk for programs."""
         return dict(vars(self))
 
 

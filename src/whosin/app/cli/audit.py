@@ -81,7 +81,6 @@ class Claim:
 
 
 def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> Claim:
-    """The claim that the options state."""
     from whosin.calibration import Plan
     from whosin.exact import read_ranged
 
@@ -226,7 +225,6 @@ def audit_function(
 def _attack_function(
     subject: Subject, inputs: Inputs, samples: int, options: AuditOptions, terms: dict[str, Any]
 ) -> Audit:
-    """The audit of a function, with a progress bar."""
     from whosin import audit as room
 
     claim = options.claim
