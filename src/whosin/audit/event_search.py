@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from whosin.audit import classifiers
-from whosin.audit.bounds import RARE_SHARE, log_interval_ratio
+from whosin.audit.bounds import RARE_SHARE, AuditTerms, log_interval_ratio
 from whosin.audit.classifiers import ByClassifier, HalfTables, OutputColumns, is_among_the_best
 from whosin.audit.distinguishers import (
     BIN_COUNT,
@@ -33,6 +33,7 @@ from whosin.audit.sampling import (
     align_kinds,
     count_draws,
     count_repeats,
+    drop_time,
     join_outputs,
     one_thread,
     read_outputs,
@@ -90,7 +91,8 @@ class DistinguisherScores:
 
 @dataclass(frozen=True)
 class SampleHalves:
-    """Two halves of the search's samples, all outputs of one kind."""
+    """Two halves of the samples that are spent on the search; orderings are learnt where all
+    outputs are of one kind (`of`)."""
 
     first: Pair
     second: Pair
@@ -105,6 +107,27 @@ class SampleHalves:
             for part in parts:
                 _ = part.descriptions  # once, for all that follows
         return cls((parts[0], parts[1]), (parts[2], parts[3]), float_bits)
+
+    @property
+    def draws(self) -> int:
+        return len(self.first[0]) + len(self.second[0])
+
+    @property
+    def parts(self) -> list[Outputs]:
+        """The outputs alone, without the time of timed calls."""
+        return [drop_time(each) for each in (*self.first, *self.second)]
+
+    def join(self, fresh: SampleHalves) -> SampleHalves:
+        first, second = (
+            (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
+            for old, new in ((self.first, fresh.first), (self.second, fresh.second))
+        )
+        return SampleHalves(first, second)
+
+    def choose(self, trials: int, terms: AuditTerms) -> Choices:
+        """The best events in each direction, for a count on `trials` draws."""
+        tried = score_distinguishers(self.first, self.second, float_bits=terms.float_bits)
+        return choose_events(tried, trials, terms.error, terms.delta)
 
     @cached_property
     def both(self) -> Pair:

@@ -28,10 +28,8 @@ from whosin.audit.bounds import (
 from whosin.audit.distinguishers import count_tokens
 from whosin.audit.event_search import (
     Choices,
-    Pair,
-    choose_events,
+    SampleHalves,
     pick_events,
-    score_distinguishers,
 )
 from whosin.audit.model_scores import take_rows
 from whosin.audit.sampling import (
@@ -49,7 +47,6 @@ from whosin.audit.sampling import (
     check_output_calls,
     count_exceptions,
     count_repeats,
-    drop_time,
     is_constant,
     join_outputs,
 )
@@ -127,36 +124,7 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
         raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
-@dataclass(frozen=True)
-class SearchDraws:
-    """Samples of both inputs that are spent on the search, in two halves."""
-
-    first: Pair
-    second: Pair
-
-    @property
-    def draws(self) -> int:
-        return len(self.first[0]) + len(self.second[0])
-
-    @property
-    def parts(self) -> list[Outputs]:
-        """The outputs alone, without the time of timed calls."""
-        return [drop_time(each) for each in (*self.first, *self.second)]
-
-    def join(self, fresh: SearchDraws) -> SearchDraws:
-        first, second = (
-            (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
-            for old, new in ((self.first, fresh.first), (self.second, fresh.second))
-        )
-        return SearchDraws(first, second)
-
-    def choices(self, trials: int, terms: AuditTerms) -> Choices:
-        """The best events in each direction, for a count on `trials` draws."""
-        tried = score_distinguishers(self.first, self.second, float_bits=terms.float_bits)
-        return choose_events(tried, trials, terms.error, terms.delta)
-
-
-def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SearchDraws:
+def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SampleHalves:
     halves = []
     for part in (size // 2, size - size // 2):
         drawn = inputs.explore(part)
@@ -164,7 +132,7 @@ def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SearchD
             check_output_calls(outputs, drawn.calls)
         halves.append(drawn.outputs)
         terms.tell(part)
-    seen = SearchDraws(halves[0], halves[1])
+    seen = SampleHalves(halves[0], halves[1])
     one, two, again, other = seen.parts
     for first, second in ((one, again), (two, other), (one, other)):
         check_fresh(first, second)
@@ -174,9 +142,9 @@ def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SearchD
     return seen
 
 
-def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SearchDraws, Choices]:
+def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SampleHalves, Choices]:
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
-    seen: SearchDraws | None = None
+    seen: SampleHalves | None = None
     chosen: Choices | None = None
     for share, enough in zip(STAGE_SHARES, (CLEAR, FAINT, 0.0), strict=True):
         size = round(terms.samples * share)
@@ -186,7 +154,7 @@ def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SearchDraws, C
         seen = fresh if seen is None else seen.join(fresh)
         if share < SEARCH_SHARE and seen.first[0].kind != NUMBERS:
             continue  # classifiers learn more from more
-        chosen = seen.choices(terms.samples - size, terms)
+        chosen = seen.choose(terms.samples - size, terms)
         best = chosen.best
         large = share < SEARCH_SHARE and chosen.estimate > LARGE_LOG_RATIO
         promise = best.sure if share < SEARCH_SHARE else best.promise
@@ -198,7 +166,7 @@ def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SearchDraws, C
 
 def count_events(
     inputs: OutputPair,
-    seen: SearchDraws,
+    seen: SampleHalves,
     trials: int,
     terms: AuditTerms,
     chosen: Choices,
@@ -322,7 +290,7 @@ def plan_rounds(samples: int) -> list[tuple[int, float]]:
 
 def audit_rounds(inputs: OutputPair, claim: float, terms: AuditTerms) -> Audit:
     """Audit round by round until the claim is refuted or the samples are spent."""
-    seen: SearchDraws | None = None
+    seen: SampleHalves | None = None
     done: list[Audit] = []
     spent = 0
     for size, share in plan_rounds(terms.samples):
@@ -331,7 +299,7 @@ def audit_rounds(inputs: OutputPair, claim: float, terms: AuditTerms) -> Audit:
         fresh = explore_outputs(inputs, looked, part)
         seen = fresh if seen is None else seen.join(fresh)
         trials = size - looked
-        done.append(count_events(inputs, seen, trials, part, seen.choices(trials, part)))
+        done.append(count_events(inputs, seen, trials, part, seen.choose(trials, part)))
         spent += size
         if done[-1].refutes(claim):
             break
@@ -513,13 +481,13 @@ class Entrant:
 
     pair: InputPair
     inputs: OutputPair
-    seen: SearchDraws = field(init=False)
+    seen: SampleHalves = field(init=False)
     chosen: Choices = field(init=False)
 
-    def look(self, fresh: SearchDraws, terms: AuditTerms) -> None:
+    def look(self, fresh: SampleHalves, terms: AuditTerms) -> None:
         """Learn from fresh draws, and from those before."""
         self.seen = self.seen.join(fresh) if hasattr(self, "seen") else fresh
-        self.chosen = self.seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
+        self.chosen = self.seen.choose(round(terms.samples * (1 - COMPETING_SHARE)), terms)
 
 
 def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
