@@ -9,7 +9,7 @@ import json
 import secrets
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -144,86 +144,67 @@ _FIXED_TYPES = (bool, int, float, complex, str, bytes, type(None), type(...), ra
 
 def fingerprint_fit(function: object) -> str:
     """A digest of a function, a class, or an estimator of scikit-learn."""
-    reader = _Reader(getattr(function, "__module__", None))
-    reader.read(function, 0)
-    return reader.digest.hexdigest()
+    told = _describe_value(function, getattr(function, "__module__", None), {}, 0)
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-class _Reader:
-    def __init__(self, module: str | None) -> None:
-        self.module, self.seen = module, set[int]()
-        self.digest = hashlib.sha256()
+def _describe_value(  # noqa: C901 (a case for each kind of value)
+    value: Any, module: str | None, seen: dict[int, Any], depth: int
+) -> object:
+    """What a value is, as plain data; `seen` keeps what was read, so that no id comes again."""
 
-    def note(self, *words: object) -> None:
-        for word in words:
-            self.digest.update(repr(word).encode() + b"\0")
+    def inside(*parts: Any) -> list[object]:
+        return [_describe_value(part, module, seen, depth + 1) for part in parts]
 
-    def read(self, value: Any, depth: int) -> None:  # noqa: C901 (a case for each kind of value)
-        if isinstance(value, _FIXED_TYPES):
-            self.note(type(value).__name__, value)
-            return
-        if depth > MAX_DEPTH or id(value) in self.seen:
-            self.note("again", type(value).__name__)
-            return
-        self.seen.add(id(value))
-        depth += 1
-        if isinstance(value, np.generic):
-            self.note(value.dtype.str, value.item() if value.dtype != object else "")
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            self.note(value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest())
-        elif isinstance(value, tuple | frozenset):
-            ordered = sorted(value, key=repr) if isinstance(value, frozenset) else value
-            self.note(type(value).__name__, len(value))
-            for each in ordered:
-                self.read(each, depth)
-        elif isinstance(value, functools.partial):
-            self.read((value.func, value.args, tuple(sorted(value.keywords.items()))), depth)
-        elif isinstance(value, types.MethodType):
-            self.read((value.__func__, value.__self__), depth)
-        elif isinstance(value, types.FunctionType):
-            self.function(value, depth)
-        elif isinstance(value, type):
-            self.kind(value, depth)
-        elif hasattr(value, "get_params") and hasattr(value, "fit"):
-            self.kind(type(value), depth)
-            for name, part in sorted(value.get_params(deep=True).items()):
-                self.note(name)
-                self.read(tuple(part) if isinstance(part, list) else part, depth)
-        else:
-            self.note(type(value).__qualname__, getattr(value, "__qualname__", ""))
-            if callable(value) and not isinstance(value, types.BuiltinFunctionType):
-                self.kind(type(value), depth)
-                for name, part in sorted(getattr(value, "__dict__", {}).items()):
-                    self.note(name)
-                    self.read(part, depth)
+    def named(parts: Mapping[str, Any]) -> list[object]:
+        return [(name, *inside(part)) for name, part in sorted(parts.items())]
 
-    def function(self, function: types.FunctionType, depth: int) -> None:
-        self.note(function.__module__, function.__qualname__)
-        if function.__module__ != self.module:
-            return
-        self.code(function.__code__, depth)
-        defaults = tuple(sorted((function.__kwdefaults__ or {}).items()))
-        self.read((function.__defaults__, defaults), depth)
-        known = inspect.getclosurevars(function)
-        for name, value in sorted({**known.nonlocals, **known.globals}.items()):
-            self.note(name)
-            self.read(value, depth)
-
-    def code(self, code: types.CodeType, depth: int) -> None:
-        self.note(code.co_code, code.co_names, code.co_varnames)
-        for each in code.co_consts:
-            if isinstance(each, types.CodeType):
-                self.code(each, depth)
-            else:
-                self.read(each, depth)
-
-    def kind(self, kind: type, depth: int) -> None:
-        self.note(kind.__module__, kind.__qualname__)
-        if kind.__module__ == self.module:
-            for name, part in sorted(vars(kind).items()):
-                if isinstance(part, (types.FunctionType, *_FIXED_TYPES)) and name != "__doc__":
-                    self.note(name)
-                    self.read(part, depth)
+    kind = type(value)
+    if isinstance(value, _FIXED_TYPES):
+        return kind.__name__, value
+    if depth > MAX_DEPTH or id(value) in seen:
+        return "again", kind.__name__
+    seen[id(value)] = value
+    match value:
+        case np.ndarray() | np.generic() if value.dtype != object:
+            return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+        case tuple():
+            return kind.__name__, inside(*value)
+        case frozenset():
+            return kind.__name__, inside(*sorted(value, key=repr))
+        case functools.partial():
+            return inside(value.func, value.args), named(value.keywords)
+        case types.MethodType():
+            return inside(value.__func__, value.__self__)
+        case types.CodeType():
+            return value.co_code, value.co_names, value.co_varnames, inside(*value.co_consts)
+        case types.FunctionType():
+            name = value.__module__, value.__qualname__
+            if value.__module__ != module:
+                return name
+            known = inspect.getclosurevars(value)
+            defaults = named(value.__kwdefaults__ or {}), inside(value.__defaults__)
+            return (
+                name,
+                inside(value.__code__),
+                defaults,
+                named({**known.nonlocals, **known.globals}),
+            )
+        case type():
+            fixed = {
+                name: part
+                for name, part in vars(value).items()
+                if isinstance(part, (types.FunctionType, *_FIXED_TYPES)) and name != "__doc__"
+            }
+            own = named(fixed) if value.__module__ == module else []
+            return value.__module__, value.__qualname__, own
+    if hasattr(value, "get_params") and hasattr(value, "fit"):
+        terms = value.get_params(deep=True).items()
+        fixed = {name: tuple(part) if isinstance(part, list) else part for name, part in terms}
+        return inside(kind), named(fixed)
+    if callable(value) and not isinstance(value, types.BuiltinFunctionType):
+        return inside(kind), named(getattr(value, "__dict__", {}))
+    return kind.__qualname__, getattr(value, "__qualname__", "")
 
 
 # Audit a training: rows are included at random, a model is fitted, and the surest guesses are
@@ -320,9 +301,9 @@ def training(  # noqa: PLR0913 (public parameters, all by name)
     """
     level, _error = read_confidence(confidence)
     granted = read_delta(delta)
-    asked = _resumed_terms(rows, runs, shadows, canaries, kind, seed)
-    asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
     every = TrainingRows.read(rows)
+    asked = _resumed_terms(every, runs, shadows, canaries, kind, seed)
+    asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
     kept = _open_state(asked, every, None if state is None else read_path(state, "state"))
     rng = np.random.default_rng(read_whole(kept.terms.get("plant"), "state", 0))
     planted, places = plant_canaries(every, asked["canaries"], kind, rng)
@@ -332,11 +313,10 @@ def training(  # noqa: PLR0913 (public parameters, all by name)
 
 
 def _resumed_terms(
-    rows: object, runs: object, shadows: object, canaries: object, kind: str, seed: object
+    rows: TrainingRows, runs: object, shadows: object, canaries: object, kind: str, seed: object
 ) -> dict[str, Any]:
     """What must be the same when an audit is resumed."""
-    every = TrainingRows.read(rows)
-    count = len(every)
+    count = len(rows)
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
     elif count < MIN_CANARIES:
@@ -344,7 +324,7 @@ def _resumed_terms(
         hint = "some 1,000 show most leaks"
         raise InvalidInput(message, field="rows", value=count, hint=hint)
     return {
-        "rows": [count, every.digest()],
+        "rows": [count, rows.digest()],
         "runs": read_whole(runs, "runs", 1),
         "shadows": read_whole(shadows, "shadows", 0),
         "canaries": canaries,
