@@ -436,7 +436,8 @@ class AuditBounds:
 
     def posterior(self, prior: object = 0.5) -> float:
         """How sure someone with this prior becomes at least, on seeing the event (F1)."""
-        return float(beliefs.posterior(self.ratio, float(probability(prior, "prior"))))
+        odds = self.ratio * (belief := float(probability(prior, "prior")))
+        return odds / (odds + 1 - belief)
 
     def refutes(self, epsilon: object) -> bool:
         """Whether the claim of ε-DP (with the δ of this audit) is refuted at the confidence."""

@@ -28,8 +28,7 @@ from whosin.app.cli.audit_subjects import (
     read_flags,
     read_runs,
 )
-from whosin.app.cli.options import Draw, Json, print_json, progress_bar
-from whosin.app.cli.user_code import load_object, user_code
+from whosin.app.cli.options import Draw, Json, load_object, print_json, progress_bar, user_code
 from whosin.errors import InvalidInput, invalid_value
 
 if TYPE_CHECKING:
