@@ -21,7 +21,7 @@ import pytest
 
 import whosin
 from whosin.app.cli.main import main
-from whosin.audit import recorded_samples
+from whosin.audit import sampling
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -66,7 +66,7 @@ def test_page(page, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "COLUMNS", "100")
     # Time that this thread works, so that no other process changes what an audit of time sees.
-    monkeypatch.setattr(recorded_samples, "clock", time.thread_time_ns)
+    monkeypatch.setattr(sampling, "clock", time.thread_time_ns)
     scope: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
