@@ -32,11 +32,8 @@ def check_arrow(path: str) -> None:
                 for column in reader.get_batch(number).columns:
                     _column_bytes(column, pa).validate(full=True)
     except Exception:
-        raise InvalidInput(
-            f"{Path(path).name} is damaged, or is not an Arrow file",
-            field="table",
-            value=Path(path).name,
-        ) from None
+        message = f"{Path(path).name} is damaged, or is not an Arrow file"
+        raise InvalidInput(message, field="table", value=Path(path).name) from None
 
 
 def _column_bytes(column: Any, pa: Any) -> Any:

@@ -115,11 +115,8 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
             object_pairs_hook=_distinct_keys,
         )
     except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"{what} is not JSON: {error.msg} in line {error.lineno}",
-            field=what,
-            value=error.lineno,
-        ) from None
+        message = f"{what} is not JSON: {error.msg} in line {error.lineno}"
+        raise InvalidInput(message, field=what, value=error.lineno) from None
     except RecursionError:
         raise _too_deep(what) from None
     except MemoryError:
@@ -391,17 +388,11 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
     header = rows[0]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
-        raise InvalidInput(
-            f"{path.name} has the column {twice[:40]!r} more than once",
-            field=f"columns of {path.name}",
-            value=twice,
-        )
+        message = f"{path.name} has the column {twice[:40]!r} more than once"
+        raise InvalidInput(message, field=f"columns of {path.name}", value=twice)
     if missing := [name for name in columns if name not in header]:
-        raise InvalidInput(
-            f"{path.name} has no column {missing[0]!r}",
-            field=f"columns of {path.name}",
-            value=len(header),
-        )
+        message = f"{path.name} has no column {missing[0]!r}"
+        raise InvalidInput(message, field=f"columns of {path.name}", value=len(header))
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
             raise InvalidInput(

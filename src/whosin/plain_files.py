@@ -64,11 +64,9 @@ def open_plain(path: Path, flags: int, mode: int = 0o666, field: str = "path") -
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            message = f"{field} {path.name} is not a plain file"
             raise InvalidInput(
-                f"{field} {path.name} is not a plain file",
-                field=field,
-                value=path.name,
-                hint=PLAIN_FILE_HINT,
+                message, field=field, value=path.name, hint=PLAIN_FILE_HINT
             ) from None
         raise
     try:
@@ -217,12 +215,8 @@ def _require_plain(status: os.stat_result, path: Path, field: str) -> None:
 def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
     _require_plain(status, path, field)
     if status.st_nlink > 1:
-        raise InvalidInput(
-            f"{field} {path.name} is a file with another name too (a hard link)",
-            field=field,
-            value=path.name,
-            hint=PLAIN_FILE_HINT,
-        )
+        message = f"{field} {path.name} is a file with another name too (a hard link)"
+        raise InvalidInput(message, field=field, value=path.name, hint=PLAIN_FILE_HINT)
 
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.

@@ -169,10 +169,9 @@ def _loss_distribution(
         )
         # "remove": upper with the person, lower without
         return whole._pmf_add if reverse else whole._pmf_remove
-    kind = {
-        "gaussian": mechanisms.GaussianPrivacyLoss,
-        "laplace": mechanisms.LaplacePrivacyLoss,
-    }[process.noise]
+    kind = {"gaussian": mechanisms.GaussianPrivacyLoss, "laplace": mechanisms.LaplacePrivacyLoss}[
+        process.noise
+    ]
     adjacency = mechanisms.AdjacencyType.ADD if reverse else mechanisms.AdjacencyType.REMOVE
     loss = kind(multiplier, adjacency_type=adjacency, **common)
     ends = loss.connect_dots_bounds()
@@ -228,11 +227,8 @@ def calibrate_process(
         require_extras("accounting")
     adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
-        raise Unsupported(
-            "sampled processes are accounted for families with relation add-remove only",
-            field="family",
-            value=family,
-        )
+        message = "sampled processes are accounted for families with relation add-remove only"
+        raise Unsupported(message, field="family", value=family)
     failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
         return _plan_rate(target, process, grids)
@@ -370,11 +366,7 @@ def _limit_guess(
 
 
 def _carry_to_goal(
-    bound: Callable[[float], float],
-    goal: float,
-    start: float,
-    slope: float,
-    accuracy: float,
+    bound: Callable[[float], float], goal: float, start: float, slope: float, accuracy: float
 ) -> tuple[float, float, float]:
     """(multiplier, bound, slope) just inside the goal, from a start nearby, by secants in
     logarithms; the slope of one grid is a good first guess for the next. Where the bound falls off

@@ -127,12 +127,8 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
-            raise InvalidInput(
-                "a delta is not known for groups of people",
-                field="delta",
-                value=delta,
-                hint="leave it out",
-            )
+            message = "a delta is not known for groups of people"
+            raise InvalidInput(message, field="delta", value=delta, hint="leave it out")
         if private:
             dp_delta = failing_at
             multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
@@ -194,18 +190,13 @@ def _plan_uncertain_count(
 ) -> tuple[float, float, PlannedNoise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
+        message = "at-most-known with a delta is planned for a count only"
         raise InvalidInput(
-            "at-most-known with a delta is planned for a count only",
-            field="query",
-            value=query and query.kind,
-            hint='use query="count"',
+            message, field="query", value=query and query.kind, hint='use query="count"'
         )
     if entities is None or entities < 2:
-        raise InvalidInput(
-            "at-most-known with a delta needs at least 2 people who could be in",
-            field="entities",
-            value=entities,
-        )
+        message = "at-most-known with a delta needs at least 2 people who could be in"
+        raise InvalidInput(message, field="entities", value=entities)
     if target.stated_epsilon is not None or target.averages:
         scale, epsilon, dp_delta = least_scale(
             entities, family, _log_ratio_down(target, ratio), delta
@@ -329,12 +320,8 @@ def read_target(data: Written | TargetSection) -> Target:
         for word in said:
             if word not in (*taken, "delta"):
                 with at(word):
-                    raise InvalidInput(
-                        f"{word} has no meaning with {named[0]}",
-                        field=word,
-                        value=said[word],
-                        hint="leave it out",
-                    )
+                    message = f"{word} has no meaning with {named[0]}"
+                    raise InvalidInput(message, field=word, value=said[word], hint="leave it out")
         if not chosen:
             return HIPAA_TARGET
         for word in taken:
@@ -374,11 +361,9 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):
                 if others:
+                    message = f"family already says who looks, and {', '.join(others)} does too"
                     raise InvalidInput(
-                        f"family already says who looks, and {', '.join(others)} does too",
-                        field="family",
-                        value=said["family"],
-                        hint="keep one of them",
+                        message, field="family", value=said["family"], hint="keep one of them"
                     )
                 return read_family(said["family"])
         prior = said.get("prior")
@@ -386,12 +371,8 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
             with at(chosen[1].key):
-                raise InvalidInput(
-                    f"{words} are different adversaries",
-                    field="adversary",
-                    value=words,
-                    hint="keep one of them",
-                )
+                message = f"{words} are different adversaries"
+                raise InvalidInput(message, field="adversary", value=words, hint="keep one of them")
         if chosen:
             key, value = chosen[0].key, said[chosen[0].key]
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
@@ -421,12 +402,8 @@ def read_plan(
     rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
-            raise InvalidInput(
-                "people has a meaning only with known and a delta",
-                field="people",
-                value=people,
-                hint="leave it out",
-            )
+            message = "people has a meaning only with known and a delta"
+            raise InvalidInput(message, field="people", value=people, hint="leave it out")
         if people is None and rests:
             raise InvalidInput(
                 "people is missing",
@@ -502,11 +479,8 @@ def plan_series(
     assert asked is not None
     plain = _row_sensitivity(asked) / epsilon
     if plain == 0:
-        raise InvalidInput(
-            "query is the same for every row, so there is nothing to protect",
-            field="query",
-            value=asked,
-        )
+        message = "query is the same for every row, so there is nothing to protect"
+        raise InvalidInput(message, field="query", value=asked)
     at_plain = measure_leakage(prior, space, statistic, plain)
     scale, best = plain, at_plain
     if float(at_plain.value) > epsilon * (1 + 1e-12):

@@ -289,11 +289,8 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk > guessing:
             most = format_typed(guessing, "down")
-            raise invalid_value(
-                "risk",
-                f"at most {most}, the risk of someone who guesses from the prior alone",
-                float(risk),
-            )
+            accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
+            raise invalid_value("risk", accepted, float(risk))
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:

@@ -251,11 +251,8 @@ def _has_flag(pair: Sequence[object]) -> bool:
 def _check_points(points: list[Point]) -> None:
     for prior, most in points:
         if most < prior:
-            raise InvalidInput(
-                f"profile has a posterior of {spell(most)} below its prior, {spell(prior)}",
-                field="profile",
-                value=most,
-            )
+            message = f"profile has a posterior of {spell(most)} below its prior, {spell(prior)}"
+            raise InvalidInput(message, field="profile", value=most)
     for (before, lower), (prior, most) in pairwise(points):
         if before == prior:
             raise InvalidInput(
@@ -371,11 +368,9 @@ class Epsilon(NumberTarget):
         return ratio != math.inf and exact_fraction(ratio) <= exp_up(self.number)
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        message = "no ε holds where absence may show"
         raise InvalidInput(
-            "no ε holds where absence may show",
-            field="target",
-            value=self,
-            hint="use a gamma, posterior, gain or advantage",
+            message, field="target", value=self, hint="use a gamma, posterior, gain or advantage"
         )
 
     def baseline(self) -> Number:
@@ -426,11 +421,9 @@ class Rho(NumberTarget):
         """It fixes the prior, 1/m, and the relation."""
         known, prior = super().against(family), Fraction(1, self.m)
         if known.relation != "replace" or not known.low <= prior <= known.high:
+            message = f"a rho among {self.m} is not about {shorten_value(family)}"
             raise InvalidInput(
-                f"a rho among {self.m} is not about {shorten_value(family)}",
-                field="family",
-                value=family,
-                hint=f"use one-of={self.m} or fixed-size",
+                message, field="family", value=family, hint=f"use one-of={self.m} or fixed-size"
             )
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 

@@ -31,11 +31,8 @@ def check_cost(space: Records, cost: object) -> Array:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.shape != (space.values,) * 2:
-        raise InvalidInput(
-            f"cost must be a matrix of {space.values} × {space.values} numbers",
-            field="cost",
-            value=cost,
-        )
+        message = f"cost must be a matrix of {space.values} × {space.values} numbers"
+        raise InvalidInput(message, field="cost", value=cost)
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
         raise InvalidInput(
             "cost must be finite, at least 0, and 0 on the diagonal", field="cost", value=cost

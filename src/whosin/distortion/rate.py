@@ -399,11 +399,7 @@ def _letter_channels(
 
 
 def rate_optimum(
-    known: Structure,
-    cost: Array,
-    *,
-    epsilon: float | None = None,
-    distortion: float | None = None,
+    known: Structure, cost: Array, *, epsilon: float | None = None, distortion: float | None = None
 ) -> Optimum:
     """The rate–distortion function at a distortion, or its inverse at an information."""
     space, plain, parts = known.space, is_hamming(cost), independent_blocks(known)

@@ -34,11 +34,8 @@ def checked_table(space: Records, table: Sequence[int] | Array) -> Array:
     """The rows of one table of a space, refused where they are not that."""
     rows = np.asarray(table, dtype=np.int64)
     if rows.shape != (space.rows,) or ((rows < 0) | (rows >= space.values)).any():
-        raise InvalidInput(
-            f"table must have {space.rows} values from 0 to {space.values - 1}",
-            field="table",
-            value=rows.shape,
-        )
+        message = f"table must have {space.rows} values from 0 to {space.values - 1}"
+        raise InvalidInput(message, field="table", value=rows.shape)
     return rows
 
 
@@ -295,11 +292,8 @@ class PerRow(Mechanism):
         self._check(len(rows))
         values = len(self.matrices[0])
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
-            raise InvalidInput(
-                f"table must be a list of values from 0 to {values - 1}",
-                field="table",
-                value=rows.shape,
-            )
+            message = f"table must be a list of values from 0 to {values - 1}"
+            raise InvalidInput(message, field="table", value=rows.shape)
         kinds = {id(matrix): matrix for matrix in self.matrices}
         number = {key: index for index, key in enumerate(kinds)}
         which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
@@ -308,11 +302,9 @@ class PerRow(Mechanism):
 
     def _check(self, rows: int) -> None:
         if len(self.matrices) not in (1, rows):
+            message = f"there are {len(self.matrices)} matrices for {rows} rows"
             raise InvalidInput(
-                f"there are {len(self.matrices)} matrices for {rows} rows",
-                field="rows",
-                value=rows,
-                hint="give one matrix, or one for each row",
+                message, field="rows", value=rows, hint="give one matrix, or one for each row"
             )
 
 

@@ -286,12 +286,8 @@ def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
     """The largest odds of the set, unless they are above e^ε."""
     odds = prior.spread
     if not isinstance(odds, Fraction):
-        raise ImpossibleTarget(
-            "a prior of the set has zeros, so no mechanism has finite identifiability",
-            math.inf,
-            field="epsilon",
-            value=epsilon,
-        )
+        message = "a prior of the set has zeros, so no mechanism has finite identifiability"
+        raise ImpossibleTarget(message, math.inf, field="epsilon", value=epsilon)
     spread = log_up(odds)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
@@ -423,12 +419,10 @@ def check_reachable(known: Structure, epsilon: float) -> None:
     """Refuse an identifiability below ε_X."""
     spread = known.spread
     if spread == math.inf and epsilon < math.inf:
-        raise ImpossibleTarget(
-            "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability",
-            math.inf,
-            field="epsilon",
-            value=epsilon,
+        message = (
+            "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability"
         )
+        raise ImpossibleTarget(message, math.inf, field="epsilon", value=epsilon)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
         raise ImpossibleTarget(
             f"no mechanism has identifiability {spell(epsilon)}: the prior alone gives away ε_X = "

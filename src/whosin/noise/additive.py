@@ -129,11 +129,8 @@ class DiscreteLaplace:
             more = signed_magnitudes(self.top.draw(source, tails.size).astype(np.int64))
             signed[tails] += np.where(signed[tails] < 0, -more, more)
             if signed_magnitudes(signed[tails]).max() >= 1 << (62 - self.low_bits):
-                raise Unsupported(
-                    "a draw of noise does not fit into 64 bits",
-                    field="scale",
-                    hint="use a smaller scale",
-                )
+                message = "a draw of noise does not fit into 64 bits"
+                raise Unsupported(message, field="scale", hint="use a smaller scale")
             tails = tails[more > self.last]
         return signed
 
@@ -263,11 +260,8 @@ class DiscreteGaussian:
             if is_below(source, exp_minus(Fraction(beyond**2) / (2 * self.top_variance))):
                 break
         if self.last + 1 + beyond >= 1 << (62 - self.low_bits):
-            raise Unsupported(
-                "a draw of noise does not fit into 64 bits",
-                field="sigma",
-                hint="use a smaller sigma",
-            )
+            message = "a draw of noise does not fit into 64 bits"
+            raise Unsupported(message, field="sigma", hint="use a smaller sigma")
         return beyond
 
     def _proposals(self, source: Source, count: int) -> tuple[Array, Array]:
@@ -423,12 +417,8 @@ class Grid:
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         scale = change / read_positive(epsilon, "epsilon", 2**1000)
         if scale > MAX_SCALE_PARAMETER:
-            raise InvalidInput(
-                f"epsilon needs noise of a scale of {spell(scale, 3)} steps, more than 2^52",
-                field="epsilon",
-                value=epsilon,
-                hint=WIDE_NOISE_HINT,
-            )
+            message = f"epsilon needs noise of a scale of {spell(scale, 3)} steps, more than 2^52"
+            raise InvalidInput(message, field="epsilon", value=epsilon, hint=WIDE_NOISE_HINT)
         return _cut_sum(whole, discrete_laplace(scale, whole.shape))
 
     def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
@@ -442,13 +432,11 @@ class Grid:
         whole, change = _read_units(units), _read_sensitivity(sensitivity)
         variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
         if variance > MAX_SCALE_PARAMETER**2:
-            raise InvalidInput(
+            message = (
                 f"rho needs noise of a variance of {spell(variance, 3)} squared steps, more than "
-                "2^104",
-                field="rho",
-                value=rho,
-                hint=WIDE_NOISE_HINT,
+                "2^104"
             )
+            raise InvalidInput(message, field="rho", value=rho, hint=WIDE_NOISE_HINT)
         return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
 
     def values(self, units: npt.ArrayLike) -> Array:
@@ -475,11 +463,9 @@ class Grid:
 def _read_units(units: npt.ArrayLike) -> Array:
     whole = np.asarray(units)
     if whole.dtype.kind not in "iu":
+        message = f"units must be whole numbers, and these are {whole.dtype}"
         raise InvalidInput(
-            f"units must be whole numbers, and these are {whole.dtype}",
-            field="units",
-            value=whole.dtype,
-            hint="make them with Grid(step).units",
+            message, field="units", value=whole.dtype, hint="make them with Grid(step).units"
         )
     if whole.dtype == np.uint64:
         whole = np.minimum(whole, np.uint64(MAX_UNITS))

@@ -248,11 +248,8 @@ def _widest(keeps: Callable[[Fraction], bool]) -> Fraction:
 
 def _check_width(width: Fraction, most: int, shown: float, hint: str) -> None:
     if width > most:
-        raise InvalidInput(
-            f"the noise would need a scale of {spell(shown, 3)} steps; at most 2^52 is drawn",
-            field="noise",
-            hint=hint,
-        )
+        message = f"the noise would need a scale of {spell(shown, 3)} steps; at most 2^52 is drawn"
+        raise InvalidInput(message, field="noise", hint=hint)
 
 
 def square_root_up(value: Fraction) -> float:

@@ -84,11 +84,8 @@ def top_k(
     """
     values = np.ascontiguousarray(scores)
     if values.ndim != 1 or not values.size or values.dtype.kind not in "iuf":
-        raise InvalidInput(
-            "scores must be a list of whole numbers or floats, and not empty",
-            field="scores",
-            value=values.dtype,
-        )
+        message = "scores must be a list of whole numbers or floats, and not empty"
+        raise InvalidInput(message, field="scores", value=values.dtype)
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     if not np.isfinite(values).all():
         raise InvalidInput("scores must be finite", field="scores")
@@ -241,11 +238,8 @@ def _read_probabilities(probabilities: Sequence[object], field: str) -> tuple[Fr
         raise invalid_value(field, "a list of probabilities", repr(probabilities))
     read = tuple(probability(value, f"{field}[{i}]") for i, value in enumerate(probabilities))
     if sum(read) != 1:
-        raise InvalidInput(
-            f"{field} must add up to exactly 1, not {shorten(sum(read))}",
-            field=field,
-            value=sum(read),
-        )
+        message = f"{field} must add up to exactly 1, not {shorten(sum(read))}"
+        raise InvalidInput(message, field=field, value=sum(read))
     return read
 
 

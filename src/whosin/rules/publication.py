@@ -111,12 +111,8 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
     """A procedure as it is spelled on the command line."""
     name, colon, zeros = text.strip().partition(":")
     if name != "next-smallest" or (colon and zeros not in ZERO_POLICIES):
-        raise InvalidInput(
-            f"{field} {text[:80]!r} is not a procedure",
-            field=field,
-            value=text,
-            hint=f"write {PROCEDURE_FORMS}",
-        )
+        message = f"{field} {text[:80]!r} is not a procedure"
+        raise InvalidInput(message, field=field, value=text, hint=f"write {PROCEDURE_FORMS}")
     return NextSmallest(zeros) if colon else NextSmallest()
 
 
@@ -335,11 +331,9 @@ def _read_procedure(given: object, rule: Rule | None) -> Procedure | None:
         raise invalid_value("secondary", accepted, shorten_value(given))
     if isinstance(given, NextSmallest) and rule is None:
         accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
+        message = "a procedure needs the rule that suppresses small counts"
         raise InvalidInput(
-            "a procedure needs the rule that suppresses small counts",
-            field="secondary",
-            value=given,
-            hint="give rule=Suppress(5), for example",
+            message, field="secondary", value=given, hint="give rule=Suppress(5), for example"
         )
     return given
 
@@ -356,11 +350,8 @@ def _read_rows(value: object, field: str) -> list[tuple[Any, ...]]:
     accepted = "a list of rows, all of the same length"
     rows = [read_list(row, field, accepted) for row in read_list(value, field, accepted)]
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidInput(
-            f"{field} must be a list of rows, all of the same length",
-            field=field,
-            value=[len(row) for row in rows[:8]],
-        )
+        message = f"{field} must be a list of rows, all of the same length"
+        raise InvalidInput(message, field=field, value=[len(row) for row in rows[:8]])
     return rows
 
 
@@ -446,20 +437,15 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     """
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
+        message = f"{field} has {_table_size(len(rows))}"
         raise InvalidInput(
-            f"{field} has {_table_size(len(rows))}",
-            field=field,
-            value=len(rows),
-            hint="give a header, and a row for each label",
+            message, field=field, value=len(rows), hint="give a header, and a row for each label"
         )
     header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
     for line, row in body.items():
         if len(row) != len(header):
-            raise InvalidInput(
-                f"line {line} has {len(row)} cells, and the header {len(header)}",
-                field=f"line {line}",
-                value=len(row),
-            )
+            message = f"line {line} has {len(row)} cells, and the header {len(header)}"
+            raise InvalidInput(message, field=f"line {line}", value=len(row))
     return _read_table(list(header[1:]), body, totals)
 
 
@@ -534,18 +520,12 @@ def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...
     columns = {label: index for index, label in enumerate(frame.columns)}
     for label in table.rows:
         if label not in rows:
-            raise InvalidInput(
-                f"population has no row {label!r}, which the table has",
-                field="population",
-                value=label,
-            )
+            message = f"population has no row {label!r}, which the table has"
+            raise InvalidInput(message, field="population", value=label)
     for label in table.columns:
         if label not in columns:
-            raise InvalidInput(
-                f"population has no column {label!r}, which the table has",
-                field="population",
-                value=label,
-            )
+            message = f"population has no column {label!r}, which the table has"
+            raise InvalidInput(message, field="population", value=label)
     result = tuple(
         tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
         for row in table.rows
@@ -582,12 +562,8 @@ def make_publication(
         rule = Suppress(table.below)
     limits = {each.below for each in _rule_parts(rule) if isinstance(each, Suppress)}
     if table.below is not None and table.below not in limits:
-        raise InvalidInput(
-            f"the table has the marks <{table.below}, and the rule suppresses other counts",
-            field="rule",
-            value=rule,
-            hint=f"use suppress={table.below}",
-        )
+        message = f"the table has the marks <{table.below}, and the rule suppresses other counts"
+        raise InvalidInput(message, field="rule", value=rule, hint=f"use suppress={table.below}")
     return Publication(table.cells, align_population(table, frame), rule, totals, secondary)
 
 
@@ -598,11 +574,8 @@ def _rule_parts(rule: Rule | None) -> tuple[Rule | None, ...]:
 def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
     """Raises InvalidInput where two tables do not have the same cells."""
     if (earlier.rows, earlier.columns) != (table.rows, table.columns):
-        raise InvalidInput(
-            f"{field} does not have the same labels as the table",
-            field=field,
-            value=(earlier.rows, earlier.columns),
-        )
+        message = f"{field} does not have the same labels as the table"
+        raise InvalidInput(message, field=field, value=(earlier.rows, earlier.columns))
 
 
 RULE_FORMS = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
@@ -619,12 +592,8 @@ def read_rule(text: str, files: bool = True) -> Rule:
         files: whether a cell key may name a file.
     """
     if not files and "cell-key" in text:
-        raise InvalidInput(
-            "a cell-key rule cannot name a file here",
-            field="rule",
-            value=text,
-            hint="use the command",
-        )
+        message = "a cell-key rule cannot name a file here"
+        raise InvalidInput(message, field="rule", value=text, hint="use the command")
     made = [_read_one(part) for part in _NEXT_RULE.split(text)]
     return made[0] if len(made) == 1 else RuleChain(tuple(made))
 
@@ -636,29 +605,17 @@ def _read_one(text: str) -> Rule:
     if name not in NUMBERED_RULES or not argument:
         meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
         hint = "" if meant in (None, name) else f"did you mean {meant!r}?"
-        raise InvalidInput(
-            f"{shorten_value(text[:80])} is not a rule",
-            field="rule",
-            value=text,
-            hint=hint or f"write {RULE_FORMS}",
-        )
+        message = f"{shorten_value(text[:80])} is not a rule"
+        raise InvalidInput(message, field="rule", value=text, hint=hint or f"write {RULE_FORMS}")
     number, colon, zeros = argument.partition(":")
     if not number.strip().isdecimal():
-        raise InvalidInput(
-            f"the rule {shorten_value(text[:80])} needs a whole number",
-            field="rule",
-            value=text,
-            hint=f"write {RULE_FORMS}",
-        )
+        message = f"the rule {shorten_value(text[:80])} needs a whole number"
+        raise InvalidInput(message, field="rule", value=text, hint=f"write {RULE_FORMS}")
     threshold = spelled_whole(number, "rule")
     with at("rule"):
         if name == "suppress" and colon:
             return Suppress(threshold, zeros)
         if colon:
-            raise InvalidInput(
-                f"{shorten_value(text[:80])} is not a rule",
-                field="rule",
-                value=text,
-                hint=f"write {RULE_FORMS}",
-            )
+            message = f"{shorten_value(text[:80])} is not a rule"
+            raise InvalidInput(message, field="rule", value=text, hint=f"write {RULE_FORMS}")
         return NUMBERED_RULES[name](threshold)

@@ -183,11 +183,8 @@ def plan_rule(
     failing = read_ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
     if target.averages or target.stated_epsilon is not None or not of_one_person:
-        raise InvalidInput(
-            "a rule is planned for a posterior, a gamma or another bound on beliefs",
-            field="target",
-            value=target,
-        )
+        message = "a rule is planned for a posterior, a gamma or another bound on beliefs"
+        raise InvalidInput(message, field="target", value=target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
         raise InvalidInput(
