@@ -7,8 +7,8 @@ integers and is added to integers: what is not an integer is first put on a `Gri
 sensitivity is accounted.
 """
 
-from whosin.noise.additive import Grid, discrete_gaussian, discrete_laplace, geometric
-from whosin.noise.distributions import GaussianNoise, LaplaceNoise
+from whosin.noise.additive import discrete_gaussian, discrete_laplace, geometric
+from whosin.noise.distributions import GaussianNoise, Grid, LaplaceNoise
 from whosin.noise.selection import (
     bernoulli,
     categorical,
