@@ -253,11 +253,9 @@ class PerRow(Mechanism):
                 read_list(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
-                    raise InvalidInput(
-                        f"matrix of row {number} must be square, and each of its rows add up to 1",
-                        field=f"matrix of row {number}",
-                        value=total,
-                    )
+                    field = f"matrix of row {number}"
+                    message = f"{field} must be square, and each of its rows add up to 1"
+                    raise InvalidInput(message, field=field, value=total)
 
     def of_row(self, row: int) -> Matrix:
         return self.matrices[0] if len(self.matrices) == 1 else self.matrices[row]
@@ -272,12 +270,9 @@ class PerRow(Mechanism):
         for row in range(space.rows):
             matrix = self.of_row(row)
             if len(matrix) != space.values:
-                raise InvalidInput(
-                    f"the matrices are for {len(matrix)} values of a row, and the space has "
-                    f"{space.values}",
-                    field="values",
-                    value=space.values,
-                )
+                mine = f"the matrices are for {len(matrix)} values of a row"
+                message = f"{mine}, and the space has {space.values}"
+                raise InvalidInput(message, field="values", value=space.values)
             flat = (entry for line in matrix for entry in line)
             table = np.kron(table, flint_array(flat, (space.values, space.values)))
         return Channel(space, table, list(space))
@@ -322,18 +317,14 @@ def constant_mechanism(table: Sequence[int], values: int) -> PerRow:
     """Always the same table."""
     if len(set(table)) == 1:
         table = table[:1]
-    return PerRow(
-        tuple(
-            ((tuple(Fraction(int(b == value)) for b in range(values))),) * values for value in table
-        )
-    )
+    lines = (tuple(Fraction(int(b == value)) for b in range(values)) for value in table)
+    return PerRow(tuple((line,) * values for line in lines))
 
 
 def identity_mechanism(values: int) -> PerRow:
     """Return the mechanism that shows the data themselves."""
-    return PerRow(
-        (tuple(tuple(Fraction(int(a == b)) for b in range(values)) for a in range(values)),)
-    )
+    lines = (tuple(Fraction(int(a == b)) for b in range(values)) for a in range(values))
+    return PerRow((tuple(lines),))
 
 
 # What the search for a best mechanism returns: at one level, and in all.
