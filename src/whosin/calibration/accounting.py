@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -334,13 +334,8 @@ def _least_multiplier(
     slope, value = -2.0, math.nan
     for grid in grids:
         accuracy = 2e-4 if grid == grids[-1] else 1e-3
-        multiplier, value, slope = _carry_to_goal(
-            lambda m, on=grid: bound(m, on),  # type: ignore[misc]
-            goal,
-            multiplier,
-            slope,
-            accuracy,
-        )
+        at_grid = partial(bound, grid=grid)
+        multiplier, value, slope = _carry_to_goal(at_grid, goal, multiplier, slope, accuracy)
         if multiplier <= MIN_MULTIPLIER:
             return multiplier, value, grid
     return multiplier, value, grids[-1]
