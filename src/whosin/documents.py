@@ -49,12 +49,7 @@ _TOML_END = {
 
 
 def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
-    """The text of a file, without a byte-order mark.
-
-    Raises:
-        InvalidInput: it is longer than `most` bytes, or not UTF-8 text.
-        OSError: there is no such file, or it may not be read.
-    """
+    """The text of a file, without a byte-order mark."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -374,10 +369,6 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
 
     Args:
         columns: names of columns that it must have, among others.
-
-    Raises:
-        InvalidInput: it has no rows, a column twice, or a row of another length than the header.
-        OSError: there is no such file, or it may not be read.
     """
     lines, rows, separator = read_records(path, most)
     if len(rows) < 2:
@@ -428,13 +419,11 @@ def parse_records(text: str, name: str) -> Records:
                 lines.append(last + 1)
             last = reader.line_num
     except csv.Error:
-        raise InvalidInput(
-            f"{name} is not CSV from line {last + 1} on",
-            field=name,
-            value=last + 1,
-            hint="put quotes around whole cells, of at most "
-            f"{spell(csv.field_size_limit())} characters",
-        ) from None
+        message = f"{name} is not CSV from line {last + 1} on"
+        hint = (
+            f"put quotes around whole cells, of at most {spell(csv.field_size_limit())} characters"
+        )
+        raise InvalidInput(message, field=name, value=last + 1, hint=hint) from None
     return lines, rows, mark
 
 
