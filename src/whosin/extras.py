@@ -34,11 +34,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def require_extras(*extras: str) -> None:
-    """Refuse to start without these extras.
-
-    Raises:
-        MissingExtra: a module of one of them cannot be found.
-    """
+    """Refuse to start without these extras."""
     for extra in extras:
         if not is_installed(extra):
             raise MissingExtra(extra, EXTRA_PACKAGES[extra][0])
