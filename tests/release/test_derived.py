@@ -91,10 +91,10 @@ def test_cells_are_those_of_the_calendar(outside, column: str, function: str | N
 def test_bins_are_parts_of_the_calendar(unit: str) -> None:
     domain = Dates(FIRST, LAST, unit)
     wanted = [NAMES[unit](FIRST + timedelta(each)) for each in range((LAST - FIRST).days + 1)]
-    assert list(domain.bins) == list(dict.fromkeys(wanted)) == sorted(set(wanted))
+    assert list(domain.cells) == list(dict.fromkeys(wanted)) == sorted(set(wanted))
     places = dict(domain.numbered_days())
     for each, name in enumerate(wanted):
-        assert domain.bins[places[date_code(FIRST + timedelta(each))]] == name
+        assert domain.cells[places[date_code(FIRST + timedelta(each))]] == name
 
 
 def test_bins_between_listed_days() -> None:

@@ -15,15 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten, spell
 from whosin.exact import rational, read_ranged
+from whosin.extras import LazyModule
 from whosin.release.hierarchies import Parents, lowest_values, read_parents
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
+
+ibis = LazyModule("ibis")
 
 OTHER_LABEL = "other"
 FROM_ROWS = "from_rows"
@@ -35,16 +38,13 @@ DROP, CLAMP = "drop", "clamp"
 def check_closed(cells: int) -> None:
     """A closed domain has several cells: with one there would be nothing to ask."""
     if cells < 2:
-        raise InvalidInput(
-            "outside has no meaning where a domain has one value or bin only",
-            field="outside",
-            hint="leave it out",
-        )
+        message = "outside has no meaning where a domain has one value or bin only"
+        raise InvalidInput(message, field="outside", hint="leave it out")
 
 
 def check_outside(outside: object) -> None:
     """What may be said about bins."""
-    if outside is not None and outside not in (DROP, CLAMP):
+    if outside not in (None, DROP, CLAMP):
         raise invalid_value("outside", f"{DROP!r} or {CLAMP!r} for a range", repr(outside)[:80])
 
 
@@ -73,8 +73,42 @@ MAX_BOUND_STEPS = 10**9
 MAX_BOUND = 10**100
 
 
+class CellDomain:
+    """What rows are put into cells by: a domain, or something made of one."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same in all rows of a privacy unit."""
+        raise NotImplementedError
+
+    @property
+    def outside(self) -> object:
+        """What becomes of what is outside; None in a domain that is open."""
+        raise NotImplementedError
+
+    @property
+    def cells(self) -> tuple[str | int, ...]:
+        """What the cells are called, without that of what is outside an open domain."""
+        raise NotImplementedError
+
+    @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell: one without a value, at least."""
+        return self.outside is not None
+
+    @property
+    def beyond(self) -> int:
+        """The number of the cell of what is outside; -1 where it does not count."""
+        return -1 if self.drops else len(self.cells)
+
+    @property
+    def labels(self) -> tuple[str | int, ...]:
+        """The cells, in their order, with "other" at the end of a domain that is open."""
+        return self.cells if self.outside is not None else (*self.cells, other_label(self.cells))
+
+
 @dataclass(frozen=True)
-class Values:
+class Values(CellDomain):
     """A column with finitely many public values; anything else is in the cell "other".
 
     Args:
@@ -98,23 +132,17 @@ class Values:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
         if len(self.values) > MAX_VALUES:
-            raise invalid_value(
-                "values", f"at most {spell(MAX_VALUES)} values", spell(len(self.values))
-            )
+            count = spell(len(self.values))
+            raise invalid_value("values", f"at most {spell(MAX_VALUES)} values", count)
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
-            raise InvalidInput(
-                "values must be all text, all whole numbers, or true and false, not "
-                f"{self.values[:5]!r}…",
-                field="values",
-                value=self.values[:5],
-            )
+            accepted = "all text, all whole numbers, or true and false"
+            raise invalid_value("values", accepted, self.values[:5])
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
-            raise InvalidInput(
-                "values has a whole number that does not fit into 64 bits", field="values"
-            )
-        if kinds == {str} and any(map(_has_lone_surrogate, self.values)):
+            message = "values has a whole number that does not fit into 64 bits"
+            raise InvalidInput(message, field="values")
+        if any("\ud800" <= letter <= "\udfff" for each in self.values for letter in str(each)):
             raise InvalidInput("values has text that UTF-8 cannot hold", field="values")
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values has a value twice", field="values", value=self.values[:5])
@@ -134,12 +162,9 @@ class Values:
             return
         check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
-            raise InvalidInput(
-                f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value",
-                field="outside",
-                value=DROP,
-                hint="name another value, or leave it out",
-            )
+            message = f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value"
+            hint = "name another value, or leave it out"
+            raise InvalidInput(message, field="outside", value=DROP, hint=hint)
         if self.outside != DROP and not any(map(self._names, self.values)):
             accepted = f"{DROP!r}, or one of the declared values"
             raise invalid_value("outside", accepted, repr(self.outside)[:80])
@@ -149,6 +174,11 @@ class Values:
         return type(value) is type(self.outside) and value == self.outside
 
     @property
+    def cells(self) -> tuple[str | int, ...]:
+        """The values, in the declared order."""
+        return self.values
+
+    @property
     def drops(self) -> bool:
         """Whether a row may be in no cell."""
         return self.outside == DROP
@@ -156,21 +186,13 @@ class Values:
     @property
     def beyond(self) -> int:
         """The number of the cell of what was not declared; -1 where it does not count."""
-        if self.outside is None:
-            return len(self.values)
-        named = [index for index, value in enumerate(self.values) if self._names(value)]
-        return -1 if self.drops else named[0]
-
-    @property
-    def labels(self) -> tuple[str | int, ...]:
-        """The cells, in the declared order, with "other" at the end of a domain that is open."""
-        if self.outside is not None:
-            return self.values
-        return (*self.values, other_label(self.values))
+        if self.outside is None or self.drops:
+            return super().beyond
+        return [*map(self._names, self.values)].index(True)
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(CellDomain):
     """A numeric column, clamped to [lower, upper], rounded to multiples of a step.
 
     Args:
@@ -195,17 +217,11 @@ class Range:
         check_flag(self.constant, "constant")
         low, high = self.bounds
         if low >= high:
-            raise InvalidInput(
-                f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}",
-                field="lower",
-                value=self.lower,
-            )
+            message = f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}"
+            raise InvalidInput(message, field="lower", value=self.lower)
         if max(-low, high) > MAX_BOUND or high - low < Fraction(1, MAX_BOUND):
-            raise InvalidInput(
-                "lower and upper must lie within ±1e100, and at least 1e-100 apart",
-                field="lower and upper",
-                value=self.lower,
-            )
+            message = "lower and upper must lie within ±1e100, and at least 1e-100 apart"
+            raise InvalidInput(message, field="lower and upper", value=self.lower)
         if not isinstance(self.edges, list | tuple):
             raise invalid_value("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
@@ -229,17 +245,11 @@ class Range:
         least, most = self.units
         step = "the default" if self.step is None else self.step
         if least >= most:
-            raise InvalidInput(
-                f"step is {shorten(step)}, too large for two steps within the range",
-                field="step",
-                value=step,
-            )
+            message = f"step is {shorten(step)}, too large for two steps within the range"
+            raise InvalidInput(message, field="step", value=step)
         if max(-least, most) > MAX_BOUND_STEPS:
-            raise InvalidInput(
-                f"step is {shorten(step)}, less than a billionth of the largest value",
-                field="step",
-                value=step,
-            )
+            message = f"step is {shorten(step)}, less than a billionth of the largest value"
+            raise InvalidInput(message, field="step", value=step)
 
     @cached_property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -268,21 +278,10 @@ class Range:
         return -(-low // self.unit), high // self.unit
 
     @property
-    def drops(self) -> bool:
-        """Whether a row may be in no cell: one without a number, at least."""
-        return self.outside is not None
-
-    @property
-    def beyond(self) -> int:
-        """The number of the cell of what is in no bin; -1 where it does not count."""
-        return -1 if self.drops else len(self.edges) - 1
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The bins, as texts, with "other" at the end, for what is in none, unless closed."""
+    def cells(self) -> tuple[str, ...]:
+        """The bins, as texts."""
         ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
-        bins = tuple(f"{a}..{b}" for a, b in pairwise(ends))
-        return bins if self.outside is not None else (*bins, OTHER_LABEL)
+        return tuple(f"{a}..{b}" for a, b in pairwise(ends))
 
 
 MAX_DAYS = 100_000
@@ -305,7 +304,7 @@ CALENDAR_PARTS: dict[str, Callable[[date], int]] = {
 
 
 @dataclass(frozen=True)
-class Dates:
+class Dates(CellDomain):
     """A column of dates, or of moments, from a first to a last day.
 
     Args:
@@ -331,27 +330,22 @@ class Dates:
             object.__setattr__(self, end, read_day(getattr(self, end), end).isoformat())
         first, last = self.ends
         if first >= last:
-            raise InvalidInput(
-                f"lower is {first}, not before upper, {last}", field="lower", value=str(first)
-            )
+            message = f"lower is {first}, not before upper, {last}"
+            raise InvalidInput(message, field="lower", value=str(first))
         if (last - first).days >= MAX_DAYS:
-            raise InvalidInput(
-                f"upper is {last}, more than {spell(MAX_DAYS)} days after lower",
-                field="upper",
-                value=str(last),
-            )
+            message = f"upper is {last}, more than {spell(MAX_DAYS)} days after lower"
+            raise InvalidInput(message, field="upper", value=str(last))
         if isinstance(self.edges, str):
             if self.edges not in CALENDAR_UNITS:
                 raise UnknownName("edges of dates", self.edges, CALENDAR_UNITS)
         elif isinstance(self.edges, list | tuple):
             self._check_edges()
         else:
-            raise invalid_value(
-                "edges", "a list of days, or a calendar unit such as month", repr(self.edges)[:80]
-            )
+            accepted = "a list of days, or a calendar unit such as month"
+            raise invalid_value("edges", accepted, repr(self.edges)[:80])
         check_outside(self.outside)
         if self.outside is not None and self.edges:
-            check_closed(len(self.bins))
+            check_closed(len(self.cells))
 
     def _check_edges(self) -> None:
         days = [read_day(edge, "edges") for edge in self.edges]
@@ -359,12 +353,9 @@ class Dates:
             raise invalid_value("edges", "at least two days in rising order", list(map(str, days)))
         first, last = self.ends
         if days and (days[0], days[-1]) != (first, last):
-            raise InvalidInput(
-                f"edges run from {days[0]} to {days[-1]}, and the dates from {first} to {last}",
-                field="edges",
-                value=[str(days[0]), str(days[-1])],
-                hint="begin and end them alike",
-            )
+            ends = [str(days[0]), str(days[-1])]
+            message = f"edges run from {' to '.join(ends)}, and the dates from {first} to {last}"
+            raise InvalidInput(message, field="edges", value=ends, hint="begin and end them alike")
         object.__setattr__(self, "edges", tuple(day.isoformat() for day in days))
 
     @property
@@ -372,15 +363,22 @@ class Dates:
         """The first and the last day."""
         return date.fromisoformat(str(self.lower)), date.fromisoformat(str(self.upper))
 
-    @property
-    def bins(self) -> tuple[str, ...]:
+    @cached_property
+    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the bins are called, in their order."""
-        return _bin_names(self)
+        return tuple(dict.fromkeys(name for _, name in self.binned))
 
-    @property
+    @cached_property
     def binned(self) -> tuple[tuple[date, str], ...]:
         """The days that are in a bin, with its name."""
-        return _bin_days(self)
+        if isinstance(self.edges, str):
+            unit = CALENDAR_UNITS[self.edges]
+            return tuple((day, unit(day)) for day in self.days)
+        starts = [date.fromisoformat(str(edge)) for edge in self.edges]
+        names = [f"{a}..{b}" for a, b in pairwise(starts)]
+        # The last day is in the last bin, which ends with it.
+        bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in self.days if names)
+        return tuple((day, names[at]) for day, at in zip(self.days, bins, strict=False))
 
     @property
     def days(self) -> list[date]:
@@ -388,61 +386,23 @@ class Dates:
         first, last = self.ends
         return [first + timedelta(each) for each in range((last - first).days + 1)]
 
-    @property
-    def drops(self) -> bool:
-        """Whether a row may be in no cell: one without a date, at least."""
-        return self.outside is not None
-
-    @property
-    def beyond(self) -> int:
-        """The number of the cell of what is in no bin; -1 where it does not count."""
-        return -1 if self.drops else len(self.bins)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The bins, with "other" at the end, for what is in none, unless closed."""
-        return self.bins if self.outside is not None else (*self.bins, OTHER_LABEL)
-
     def numbered_days(self) -> tuple[tuple[int, int], ...]:
         """The code of each day that is in a bin, with the bin's number."""
-        numbers = {name: index for index, name in enumerate(self.bins)}
+        numbers = {name: index for index, name in enumerate(self.cells)}
         return tuple((date_code(day), numbers[name]) for day, name in self.binned)
 
     def code(self, value: Any) -> Any:
         """The day of a value as a whole number that rises with it; missing where there is none, and
         moved to the nearer end where days outside are to be."""
-        import ibis
 
-        moment = (
-            cast_value(value, "timestamp") if value.type().is_string() else timestamp_value(value)
-        )
-        result = day_code(*(part.cast("int64") for part in date_parts(moment)))
+        text = value.type().is_string()
+        moment = cast_value(value, "timestamp") if text else timestamp_value(value)
+        parts = moment.year(), moment.month(), moment.day()
+        result = day_code(*(part.cast("int64") for part in parts))
         if self.outside != CLAMP:
             return result
         low, high = map(date_code, self.ends)
         return ibis.cases((result < low, low), (result > high, high), else_=result).cast("int64")
-
-
-@lru_cache(maxsize=64)
-def _bin_days(domain: Dates) -> tuple[tuple[date, str], ...]:
-    if isinstance(domain.edges, str):
-        unit = CALENDAR_UNITS[domain.edges]
-        return tuple((day, unit(day)) for day in domain.days)
-    starts = [date.fromisoformat(str(edge)) for edge in domain.edges]
-    names = [f"{a}..{b}" for a, b in pairwise(starts)]
-    # The last day is in the last bin, which ends with it.
-    bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in domain.days if names)
-    return tuple((day, names[at]) for day, at in zip(domain.days, bins, strict=False))
-
-
-@lru_cache(maxsize=64)
-def _bin_names(domain: Dates) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for _, name in domain.binned))
-
-
-def date_parts(moment: Any) -> tuple[Any, Any, Any]:
-    """Year, month and day of a moment, as the engine has them."""
-    return moment.year(), moment.month(), moment.day()
 
 
 def day_code(year: Any, month: Any, day: Any) -> Any:
@@ -496,6 +456,7 @@ def read_domain(column: str, data: object) -> Domain:
 def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     known = ("values", "lower", "upper", "step", "edges", "constant", "outside", "parents")
     check_keys(data, (*known, FROM_ROWS), f"domain of {column}")
+    field = f"domain of {column}"
     if FROM_ROWS in data:
         check_flag(data[FROM_ROWS], FROM_ROWS)
         rest = {key: value for key, value in data.items() if key != FROM_ROWS}
@@ -503,11 +464,8 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:
-            raise InvalidInput(
-                f"the domain of {column} has both values and a range",
-                field=f"domain of {column}",
-                hint="give one of them",
-            )
+            message = f"the {field} has both values and a range"
+            raise InvalidInput(message, field=field, hint="give one of them")
         parents = data.get("parents", ())
         values = data["values"] if "values" in data else lowest_values(parents)
         return Values(_read_list(values, f"values of {column}"), constant, outside, parents)
@@ -515,37 +473,20 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     if not isinstance(edges, str):
         edges = _read_list(edges, f"edges of {column}")
     if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
-        raise InvalidInput(
-            f"edges is {list(edges)!r}, and needs at least two numbers: where the first bin "
-            "begins and "
-            "where the last one ends",
-            field="edges",
-            value=list(edges),
-        )
+        accepted = "at least two numbers: where the first bin begins and where the last one ends"
+        raise invalid_value("edges", accepted, list(edges))
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
-            raise InvalidInput(
-                f"the domain of {column} has no {key!r}",
-                field=f"domain of {column}",
-                value=key,
-                hint="give values, or lower and upper",
-            )
+            hint = "give values, or lower and upper"
+            raise InvalidInput(f"the {field} has no {key!r}", field=field, value=key, hint=hint)
     if is_day(data["lower"]):
         if data.get("step") is not None:
-            raise InvalidInput(
-                f"the domain of {column} has dates, which take no step",
-                field=f"domain of {column}",
-                value=data["step"],
-            )
+            message = f"the {field} has dates, which take no step"
+            raise InvalidInput(message, field=field, value=data["step"])
         return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
-
-
-def _has_lone_surrogate(text: object) -> bool:
-    """Whether a text has half of a pair of UTF-16, which is no letter."""
-    return any("\ud800" <= letter <= "\udfff" for letter in str(text))
 
 
 def _read_list(data: object, field: str) -> tuple[Any, ...]:

@@ -44,18 +44,14 @@ def lowest_values(data: object) -> tuple[Any, ...]:
     level that is not about parents of another one."""
     levels = list(data.values()) if isinstance(data, Mapping) else []
     if not levels or not all(isinstance(each, Mapping) for each in levels):
-        raise invalid_value(
-            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
-        )
+        raise _refuse_levels(data)
     above = {parent for level in levels for parent in level}
-    result: list[tuple[Any, ...]] = []
-    for level in levels:
-        lists = [each for each in level.values() if isinstance(each, list | tuple)]
-        children = tuple(child for each in lists for child in each)
-        result.append(children)
-        if any(not isinstance(child, str) or child not in above for child in children):
-            return children
-    return result[0]
+    listed = [
+        tuple(child for each in level.values() if isinstance(each, list | tuple) for child in each)
+        for level in levels
+    ]
+    lowest = (each for each in listed if not all(isinstance(x, str) and x in above for x in each))
+    return next(lowest, listed[0])
 
 
 def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]:
@@ -63,58 +59,54 @@ def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]
     which are values of the domain or parents of another level."""
     if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
         if any(len(each.numbers) != len(values) for each in data):
-            raise InvalidInput(
-                "every level of parents needs one parent for each value", field="parents"
-            )
+            message = "every level of parents needs one parent for each value"
+            raise InvalidInput(message, field="parents")
         return data
     if not isinstance(data, Mapping):
-        raise invalid_value(
-            "parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80]
-        )
+        raise _refuse_levels(data)
     if len(data) > MAX_LEVELS:
         raise invalid_value("parents", f"at most {MAX_LEVELS} levels", len(data))
     listed = {}
     for name, level in data.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
-            raise InvalidInput(
-                f"parents has a level named {shorten(repr(name)[:80])}",
-                field="parents",
-                value=name,
-                hint="name levels by text without brackets",
-            )
+            message = f"parents has a level named {_shorten(name)}"
+            hint = "name levels by text without brackets"
+            raise InvalidInput(message, field="parents", value=name, hint=hint)
         with at(f"parents.{name}"):
-            listed[name] = _read_levels(name, level)
+            listed[name] = _read_level(name, level)
     resolved: dict[str, Parents] = {}
     for name in listed:
         _resolve_level(name, values, listed, resolved, ())
     return tuple(resolved[name] for name in listed)
 
 
-def _read_levels(name: str, level: object) -> dict[str, tuple[Value, ...]]:
+def _refuse_levels(data: object) -> InvalidInput:
+    return invalid_value("parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80])
+
+
+def _shorten(value: object) -> str:
+    return shorten(repr(value)[:80])
+
+
+def _read_level(name: str, level: object) -> dict[str, tuple[Value, ...]]:
     if not isinstance(level, Mapping) or not level:
         raise invalid_value(name, PARENTS_EXAMPLE, repr(level)[:80])
     seen: set[Any] = set()
     for parent, children in level.items():
         if not isinstance(parent, str) or not parent.isprintable():
-            raise InvalidInput(
-                f"{name} has the parent {shorten(repr(parent)[:80])}, which is not printable text",
-                field=name,
-                value=parent,
-            )
+            message = f"{name} has the parent {_shorten(parent)}, which is not printable text"
+            raise InvalidInput(message, field=name, value=parent)
         if not isinstance(children, list | tuple) or not children:
-            raise InvalidInput(
-                f"{name} must list at least one value for {parent}, not "
-                f"{shorten(repr(children)[:80])}",
-                field=name,
-                value=children,
-            )
+            accepted = f"at least one value for {parent}"
+            message = f"{name} must list {accepted}, not {_shorten(children)}"
+            raise InvalidInput(message, field=name, value=children)
         for child in children:
-            key = (type(child), repr(child))
-            if key in seen:
-                raise InvalidInput(
-                    f"{name} lists {child!r} twice; a value has one parent", field=name, value=child
-                )
-            seen.add(key)
+            if not isinstance(child, str | int):
+                raise invalid_value(name, "about texts or whole numbers", _shorten(child))
+            if _value_key(child) in seen:
+                message = f"{name} lists {child!r} twice; a value has one parent"
+                raise InvalidInput(message, field=name, value=child)
+            seen.add(_value_key(child))
     return {parent: tuple(children) for parent, children in level.items()}
 
 
@@ -140,19 +132,13 @@ def _resolve_level(
         }
         lower = _level_below(name, values, listed, numbers)
         below = values if lower is None else tuple(listed[lower])
-        for child in (child for each in level.values() for child in each):
-            if _value_key(child) not in set(map(_value_key, below)):
-                of = "the domain" if lower is None else lower
-                raise InvalidInput(
-                    f"{name} lists {shorten(repr(child)[:80])}, which is not a value of {of}",
-                    field=name,
-                    value=child,
-                )
-        for value in below:
-            if _value_key(value) not in numbers:
-                raise InvalidInput(
-                    f"{name} has no parent for {shorten(repr(value)[:80])}", field=name, value=value
-                )
+        known = dict.fromkeys(map(_value_key, below))
+        for _, child in (each for each in numbers if each not in known):
+            message = f"{name} lists {_shorten(child)}, which is not a value of"
+            raise InvalidInput(f"{message} {lower or 'the domain'}", field=name, value=child)
+        for _, value in (each for each in known if each not in numbers):
+            message = f"{name} has no parent for {_shorten(value)}"
+            raise InvalidInput(message, field=name, value=value)
     own = tuple(numbers[_value_key(value)] for value in below)
     if lower is not None:
         inner = _resolve_level(lower, values, listed, resolved, (*above, name))

@@ -19,6 +19,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput
 from whosin.exact import rational
+from whosin.extras import LazyModule
 from whosin.release.column_expressions import base_column
 from whosin.release.conditions import TEXT_HINT, unknown_column
 from whosin.release.domains import Dates
@@ -38,17 +39,15 @@ from whosin.release.related_tables import JOIN_REASON, PrivateTable
 from whosin.release.row_values import describe_node, short_text
 from whosin.release.table import Table
 
+exp = LazyModule("sqlglot.expressions")
+
 POST_PROCESSING_HINT = "the answers are yours to sort, filter and join, which costs nothing"
 FEATURES_HINT = "compute what is about each person as a feature: [[features]] in the scenario"
+TOP_EXAMPLE = "SELECT ward … GROUP BY ward ORDER BY COUNT(DISTINCT patient) DESC LIMIT 3"
 REFUSED_CLAUSES = {
     "with_": ("WITH", FEATURES_HINT),
     "having": ("HAVING", POST_PROCESSING_HINT),
-    "order": (
-        "ORDER BY",
-        f"{POST_PROCESSING_HINT}; SELECT ward … GROUP BY ward ORDER BY COUNT(DISTINCT patient) "
-        "DESC LIMIT 3 "
-        "asks for the most common",
-    ),
+    "order": ("ORDER BY", f"{POST_PROCESSING_HINT}; {TOP_EXAMPLE} asks for the most common"),
     "limit": ("LIMIT", POST_PROCESSING_HINT),
     "offset": ("OFFSET", POST_PROCESSING_HINT),
     "distinct": ("DISTINCT", "SELECT DISTINCT takes one declared column, by itself"),
@@ -91,34 +90,25 @@ def refuse_statement(message: str, value: object = None, hint: str = "") -> Inva
 def refuse_clause(part: str, node: Any) -> InvalidInput:
     """A part of a SELECT that no query has."""
     name, nearest = REFUSED_CLAUSES.get(part, (part.strip("_").upper(), ANSWERED_AGGREGATES))
-    clause = (
-        describe_node(node[0] if isinstance(node, list) else node) if node is not True else name
-    )
+    first = node[0] if isinstance(node, list) else node
+    clause = name if node is True else describe_node(first)
     return refuse_statement(f"sql has {name}, which is not answered: {clause}", part, nearest)
+
+
+def refuse_part(node: Any, hint: str = "", value: object = None, more: str = "") -> InvalidInput:
+    """A part of a statement that is not read."""
+    return refuse_statement(f"sql has {describe_node(node)}{more}", value, hint)
 
 
 def refuse_expression(node: Any) -> InvalidInput:
     """An expression of a SELECT that no query answers."""
     kind = type(node).__name__
     if kind in REFUSED_FUNCTIONS:
-        inner = node.find_all(type(_column_refusals()))
-        column = next((each.name for each in inner), "the column")
-        return refuse_statement(
-            f"sql has {describe_node(node)}, which is not answered",
-            kind,
-            REFUSED_FUNCTIONS[kind].format(column),
-        )
-    return refuse_statement(
-        f"sql selects {describe_node(node)}",
-        kind,
-        f"select columns of GROUP BY and {ANSWERED_AGGREGATES}",
-    )
-
-
-def _column_refusals() -> Any:
-    from sqlglot import exp
-
-    return exp.Column(this=exp.to_identifier("x"))
+        column = next((each.name for each in node.find_all(exp.Column)), "the column")
+        hint = REFUSED_FUNCTIONS[kind].format(column)
+        return refuse_part(node, hint, kind, ", which is not answered")
+    hint = f"select columns of GROUP BY and {ANSWERED_AGGREGATES}"
+    return refuse_statement(f"sql selects {describe_node(node)}", kind, hint)
 
 
 JOIN_KINDS = {("", ""): True, ("", "INNER"): True, ("LEFT", ""): False, ("LEFT", "OUTER"): False}
@@ -156,41 +146,31 @@ def joined_tables(joins: list[Any], table: Table, main: frozenset[str]) -> list[
 
 
 def _read_join(join: Any, table: Table, main: frozenset[str]) -> JoinedTable:
-    from sqlglot import exp
-
     related = table.database
     people, public = ({}, {}) if related is None else (related.tables, related.lookups)
     names = {name.lower(): name for name in (*people, *public)}
     joined, side = join.this, (str(join.side).upper(), str(join.kind).upper())
     plain = isinstance(joined, exp.Table) and isinstance(joined.this, exp.Identifier)
     if not plain or joined.name.lower() not in names or joined.db:
+        message = f"sql joins a table that the scenario does not declare: {describe_node(join)}"
         known = ", ".join(names.values()) or "none"
-        raise refuse_statement(
-            f"sql joins a table that the scenario does not declare: {describe_node(join)}",
-            hint=f"declare it in [[tables]]; declared so far: {known}",
-        )
+        hint = f"declare it in [[tables]]; declared so far: {known}"
+        raise refuse_statement(message, hint=hint)
     if side not in JOIN_KINDS or join.method:
-        raise refuse_statement(f"sql has {describe_node(join)}", hint="join with LEFT JOIN or JOIN")
+        raise refuse_part(join, "join with LEFT JOIN or JOIN")
     name, called = names[joined.name.lower()], str(joined.alias_or_name).lower()
     if name in people:
         further = people[name]
         assert further.privacy_unit is not None
         if not _is_join_on(join, (table.privacy_unit, further.privacy_unit), main, called):
-            raise refuse_statement(f"sql has {describe_node(join)}", hint=f"join on {JOIN_REASON}")
+            raise refuse_part(join, f"join on {JOIN_REASON}")
         return JoinedTable(called, further.names, _join_condition(further, JOIN_KINDS[side]))
     lookup = public[name]
     if lookup.declared.to is not None or JOIN_KINDS[side]:
-        raise refuse_statement(
-            f"sql has {describe_node(join)}",
-            name,
-            f"use the columns of {name} by their names without a join, or LEFT JOIN it",
-        )
+        hint = f"use the columns of {name} by their names without a join, or LEFT JOIN it"
+        raise refuse_part(join, hint, name)
     if not _is_join_on(join, (lookup.on, lookup.declared.key), main, called):
-        raise refuse_statement(
-            f"sql has {describe_node(join)}",
-            name,
-            f"join {name} on {lookup.on}, as the scenario declares it",
-        )
+        raise refuse_part(join, f"join {name} on {lookup.on}, as the scenario declares it", name)
     return JoinedTable(called, {**lookup.names, lookup.declared.key: lookup.on})
 
 
@@ -208,7 +188,6 @@ def _join_condition(further: PrivateTable, there: bool) -> str:
 def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
     """Whether a join is on one column of each of two tables, and nothing else. No two columns of a
     table differ in capital letters alone, so these play no part."""
-    from sqlglot import exp
 
     first, second = (each.lower() for each in wanted)
     using, on = join.args.get("using"), join.args.get("on")
@@ -250,9 +229,7 @@ class NameScope:
         if node.args.get("table") is not None and not joined:
             self.require_table(node.table)
         if any(node.args.get(part) is not None for part in ("db", "catalog", "join_mark")):
-            raise refuse_statement(
-                f"sql names the column {describe_node(node)}", hint="write age, or visits.age"
-            )
+            raise refuse_part(node, "write age, or visits.age")
         if joined:
             known = dict(joined[0].columns)
         else:
@@ -274,28 +251,20 @@ class NameScope:
         own, name = self.table.own, node.name.lower()
         if node.args.get("table") is not None or name == self.table.privacy_unit.lower():
             return
-        if name in map(str.lower, own) and any(
-            name in map(str.lower, each.columns) for each in self.joined
-        ):
-            raise refuse_statement(
-                f"sql names {describe_node(node)}, which is a column of several tables",
-                node.name,
-                "put the table before it, such as visits.age",
-            )
+        others = (column.lower() for each in self.joined for column in each.columns)
+        if name in map(str.lower, own) and name in others:
+            hint = "put the table before it, such as visits.age"
+            raise refuse_part(node, hint, node.name, ", which is a column of several tables")
 
     def require_table(self, name: str, schema: str = "") -> None:
         """The one table that can be asked."""
         whole = f"{schema}.{name}" if schema.lower() not in ("", *DEFAULT_SCHEMAS) else name
         if whole.lower() not in self.tables:
-            raise refuse_statement(
-                f"sql asks the table {short_text(whole)}, and the scenario's table is "
-                f"{self.table.name!r}",
-                whole,
-            )
+            own = f"the scenario's table is {self.table.name!r}"
+            raise refuse_statement(f"sql asks the table {short_text(whole)}, and {own}", whole)
 
     def cells(self, node: Any) -> str:
         """What `by` calls the cells of a column, of a level, or of a function of one."""
-        from sqlglot import exp
 
         if isinstance(node, exp.Column):
             name = self.column(node, levels=True)
@@ -310,11 +279,8 @@ class NameScope:
         except InvalidInput as error:
             if name == base_column(name):
                 raise
-            raise refuse_statement(
-                f"sql cannot group by {describe_node(node)}: {error.message}",
-                name,
-                f"group by {GROUPABLE_COLUMNS}",
-            ) from None
+            message = f"sql cannot group by {describe_node(node)}: {error.message}"
+            raise refuse_statement(message, name, f"group by {GROUPABLE_COLUMNS}") from None
         return name
 
     def _binned_column(self, node: Any, unit: str) -> str:
@@ -322,38 +288,26 @@ class NameScope:
         name = self.column(node.this)
         domain = self.table.domains.get(name)
         if not isinstance(domain, Dates) or domain.edges != unit:
-            raise refuse_statement(
-                f"sql groups by {describe_node(node)}, and the domain of {name} has other bins",
-                name,
-                f'give the domain edges = "{unit}", or group by {GROUPABLE_COLUMNS}',
-            )
+            hint = f'give the domain edges = "{unit}", or group by {GROUPABLE_COLUMNS}'
+            raise refuse_part(node, hint, name, f", and the domain of {name} has other bins")
         return name
 
     def _function(self, node: Any) -> str:
-        from sqlglot import exp
-
         arguments = list(node.iter_expressions()) if isinstance(node, exp.Func) else []
         called = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
         if len(arguments) != 1 or not isinstance(arguments[0], exp.Column):
-            raise refuse_statement(
-                f"sql groups by {describe_node(node)}", hint=f"group by {GROUPABLE_COLUMNS}"
-            )
+            raise refuse_part(node, f"group by {GROUPABLE_COLUMNS}")
         return f"{called.lower()}({self.column(arguments[0])})"
 
     def condition(self, node: Any) -> str:
         """A condition as `where` takes it, which checks everything else."""
-        from sqlglot import exp
 
         if node.find(exp.Select, exp.Subquery, exp.Exists) is not None:
-            raise refuse_statement(
-                f"sql has a subquery in WHERE: {describe_node(node)}",
-                hint="a condition is about one row; write a list, such as ward IN ('A')",
-            )
+            hint = "a condition is about one row; write a list, such as ward IN ('A')"
+            raise refuse_part(node, hint, more=" with a subquery in WHERE")
         if (aggregate := node.find(exp.AggFunc, exp.Window)) is not None:
-            raise refuse_statement(
-                f"sql has an aggregate in WHERE: {describe_node(aggregate)}",
-                hint="a condition is about one row",
-            )
+            hint = "a condition is about one row"
+            raise refuse_part(aggregate, hint, more=" in WHERE, an aggregate")
 
         def plain(each: Any) -> Any:
             if not isinstance(each, exp.Column):
@@ -367,7 +321,6 @@ class NameScope:
 
 def _truncation_unit(node: Any) -> str:
     """The calendar unit to which a node takes a moment, as `edges` names it; "" for none."""
-    from sqlglot import exp
 
     if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
         unit = str(node.args["unit"].name).lower()
@@ -386,6 +339,8 @@ def resolve_names(
 
 IGNORED_OPTIONS = {"big_int", "quoted", "is_string", "safe"}
 """What the parser adds by itself."""
+LINEAR_QUERIES = {"Sum": Sum, "Avg": Mean, "VariancePop": Variance, "StddevPop": Deviation}
+"""Queries of a linear function of a column, by the parser's name for the aggregate."""
 
 
 @dataclass(frozen=True)
@@ -407,7 +362,6 @@ class AggregateRequest:
 
 def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
     """The query that answers an aggregate."""
-    from sqlglot import exp
 
     name = (name or describe_node(node)[1:-1])[:MAX_NAME_LENGTH]
     more: tuple[str, ...] = ()
@@ -426,16 +380,10 @@ def aggregate_query(node: Any, asking: AggregateRequest, name: str) -> Query:
         return asking.query(Quantile, name, *more, column=column, quantile=share)
     if isinstance(node, exp.Median):
         return asking.query(Median, name, *more, column=_aggregate_column(node, asking))
-    kinds = {
-        exp.Sum: Sum,
-        exp.Avg: Mean,
-        exp.VariancePop: Variance,
-        exp.StddevPop: Deviation,
-    }
-    for kind, query in kinds.items():
-        if type(node) is kind:
-            return asking.query(query, name, *more, **_linear_options(node, asking))
-    raise refuse_expression(node)
+    kind = LINEAR_QUERIES.get(type(node).__name__)
+    if kind is None:
+        raise refuse_expression(node)
+    return asking.query(kind, name, *more, **_linear_options(node, asking))
 
 
 def _row_query(asking: AggregateRequest) -> type[Query]:
@@ -444,8 +392,6 @@ def _row_query(asking: AggregateRequest) -> type[Query]:
 
 
 def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str, ...]) -> Query:
-    from sqlglot import exp
-
     names, inside = asking.names, node.this
     table = names.table
     if node.args.get("expressions"):
@@ -456,11 +402,8 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
         if one and names.column(listed[0]) == table.privacy_unit:
             return asking.query(Count, name, *more)
         counted = "COUNT(*)" if table.by_row else f"COUNT(DISTINCT {table.privacy_unit})"
-        raise refuse_statement(
-            f"sql counts the values of a column: {describe_node(node)}",
-            hint=f"{counted} counts people; SELECT DISTINCT or GROUP BY the column lists its "
-            "values",
-        )
+        hint = f"{counted} counts people; SELECT DISTINCT or GROUP BY the column lists its values"
+        raise refuse_part(node, hint, more=", which counts the values of a column")
     if isinstance(inside, exp.Star | exp.Literal):
         return asking.query(_row_query(asking), name, *more)
     if not isinstance(inside, exp.Column):
@@ -474,7 +417,6 @@ def _count_query(node: Any, asking: AggregateRequest, name: str, more: tuple[str
 
 def _aggregate_column(node: Any, asking: AggregateRequest, *others: str) -> str:
     """The column that an aggregate is of, which has nothing besides."""
-    from sqlglot import exp
 
     _check_options(node, *others)
     if not isinstance(node.this, exp.Column):
@@ -484,7 +426,6 @@ def _aggregate_column(node: Any, asking: AggregateRequest, *others: str) -> str:
 
 def _linear_options(node: Any, asking: AggregateRequest) -> dict[str, Any]:
     """The column that an aggregate is of, with what multiplies it and what is added to it."""
-    from sqlglot import exp
 
     _check_options(node)
     if isinstance(node.this, exp.Case | exp.If):
@@ -502,7 +443,6 @@ def _linear_options(node: Any, asking: AggregateRequest) -> dict[str, Any]:
 
 def _read_linear(whole: Any, node: Any) -> tuple[Any, Fraction, Fraction]:
     """(column, factor, offset) of factor · column + offset; no column where it is a constant."""
-    from sqlglot import exp
 
     if isinstance(node, exp.Column):
         return node, Fraction(1), Fraction(0)
@@ -531,12 +471,9 @@ def _read_linear(whole: Any, node: Any) -> tuple[Any, Fraction, Fraction]:
 
 def _check_options(node: Any, *others: str) -> None:
     """An aggregate of all rows, with no option that is not read."""
-    from sqlglot import exp
 
     if isinstance(node.this, exp.Distinct):
-        raise refuse_statement(
-            f"sql has DISTINCT in an aggregate: {describe_node(node)}", hint="leave it out"
-        )
+        raise refuse_part(node, "leave DISTINCT out")
     known = {"this", *others, *IGNORED_OPTIONS}
     if any(value and part not in known for part, value in node.args.items()):
         raise _refuse_aggregated(node)
@@ -544,35 +481,23 @@ def _check_options(node: Any, *others: str) -> None:
 
 def _refuse_aggregated(node: Any) -> InvalidInput:
     """An aggregate of what no query is about."""
-    return refuse_statement(
-        f"sql has {describe_node(node)}, and aggregates are of a declared column; SUM, AVG, "
-        "VAR_POP "
-        "and STDDEV_POP also of a multiple of it plus a constant",
-        hint="compute more for each person as a feature: [[features]] in the scenario",
-    )
+    more = ", and aggregates are of a declared column; SUM, AVG, VAR_POP and STDDEV_POP also of a "
+    return refuse_part(node, FEATURES_HINT, more=f"{more}multiple of it plus a constant")
 
 
 def _percentile_column(node: Any, asking: AggregateRequest) -> tuple[str, str]:
     """(column, share) of PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY column)."""
-    from sqlglot import exp
 
     order = node.expression
     ordered = order.expressions if isinstance(order, exp.Order) else []
     percentile = isinstance(node.this, exp.PercentileCont | exp.PercentileDisc)
     plain = len(ordered) == 1 and isinstance(ordered[0].this, exp.Column)
     if not percentile or not plain or ordered[0].args.get("desc"):
-        raise refuse_statement(
-            f"sql has {describe_node(node)}",
-            hint="write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY column)",
-        )
+        raise refuse_part(node, "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY column)")
     return asking.names.column(ordered[0].this), _read_share(node, node.this.this)
 
 
 def _read_share(node: Any, given: Any) -> str:
-    from sqlglot import exp
-
     if not isinstance(given, exp.Literal) or given.is_string:
-        raise refuse_statement(
-            f"sql has {describe_node(node)}", hint="give one share of a quantile, such as 0.5"
-        )
+        raise refuse_part(node, "give one share of a quantile, such as 0.5")
     return str(given.this)
