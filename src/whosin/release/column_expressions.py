@@ -231,7 +231,7 @@ class MergedValues(CellView):
     name: str
     domain: CellDomain
     parts: tuple[int, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
     @property
     def drops(self) -> bool:
