@@ -167,31 +167,12 @@ def _label(value: Any) -> str:
 
 def _answers(query: Any, opened: Table) -> dict[str, float]:
     """What a query answers without noise, by the labels of its cells."""
-    cells = query.cells(opened)
-    sums = [np.asarray(each, float) for each in exact(query, opened)]
-    parts = query.parts(opened)
-    unit = [float(part.unit) for part in parts]
-    values = {part.name: total * each for part, total, each in zip(parts, sums, unit, strict=True)}
+    sums = [np.asarray(each) for each in exact(query, opened)]
+    bounds = query.bounds(opened)
+    noisy = noisy_parts(query.parts(opened), Share(PLAN, Fraction(1)), bounds, False)
     with np.errstate(invalid="ignore", divide="ignore"):
-        if query.kind == "mean":
-            domain = opened.range(query.column)
-            low, high = (float(end * domain.unit) for end in domain.units)
-            above, below = values["above"], values["below"]
-            result = low + (high - low) * above / (above + below)
-            result = result * float(Fraction(query.factor)) + float(Fraction(query.offset))
-        elif query.kind in ("variance", "deviation"):
-            domain = opened.range(query.column)
-            low, high = (float(end) for end in domain.bounds)
-            centre = (domain.units[0] + domain.units[1]) // 2 * float(domain.unit)
-            mean = values["sum"] / values["rows"] + centre - (low + high) / 2
-            result = values["squares"] / values["rows"] - mean**2
-            result = result * float(Fraction(query.factor)) ** 2
-            result = np.sqrt(result) if query.kind == "deviation" else result
-        else:
-            result = next(iter(values.values()))
-    labels = [""]
-    for domain in cells.domains:
-        labels = [f"{a}/{b}".strip("/") for a in labels for b in domain.labels]
+        result = query.finish(opened, sums, noisy)[0]
+    labels = ["/".join(map(str, each)) for each in query.cells(opened).labels()]
     return dict(zip(labels, result.tolist(), strict=True))
 
 

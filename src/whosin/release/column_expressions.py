@@ -1,17 +1,12 @@
 """Columns made of columns: calendar parts, decades, upper levels, and numbers of groups.
 
-Columns of our own beside a table's, whatever these are called. A name that we add is one that no
-column of the table has, in whatever letters, since engines take names that differ only in small and
-capital letters for one. Columns are handed to Ibis with their names inside, never as Python's
-keywords: a column may be called self.
+A name that we add to a table is one that no column of it has, in whatever letters, since engines
+take names that differ only in small and capital letters for one. Columns are handed to Ibis with
+their names inside, never as Python's keywords: a column may be called self.
 
-An upper level of a column as cells: by = "canton", where rows have a municipality. A row's parent
-follows from its value alone, in the engine, by looking the value up. A value outside the domain is
-outside at every level: in "other", dropped, or at the parent of the value as which it counts.
-
-Cells made from a declared column by a function: month(visit), decade(age). The cells follow from
-the declared domain alone. A row is placed by looking at it alone; what is outside the column's
-domain is outside here, and goes where that domain says.
+Cells follow from the declared domain alone, those of an upper level (by = "canton", where rows have
+a municipality) and of a function (month(visit), decade(age)) too. A row is placed by looking at it
+alone; what is outside the column's domain is outside here, and goes where that domain says.
 """
 
 from __future__ import annotations
@@ -32,12 +27,12 @@ from whosin.release.domains import (
     CellDomain,
     Dates,
     Domain,
+    Parents,
     Range,
     Values,
     check_closed,
     date_code,
 )
-from whosin.release.hierarchies import Parents
 from whosin.release.row_values import number_value
 
 ibis = LazyModule("ibis")
@@ -326,7 +321,6 @@ def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
 def listed_cell_number(key: Any, domain: Cellular, backend: str) -> Any | None:
     """The number of a key's cell without a join, where few values are declared: on Spark by a CASE
     over texts, on DuckDB by the place in a list of texts or whole numbers."""
-
     inner = domain.domain if isinstance(domain, MergedValues) else domain
     if not isinstance(inner, Values) or len(inner.values) > MAX_CASE_BRANCHES:
         return None

@@ -5,9 +5,6 @@ on every engine: missing values, NaN and what cannot be read do not count. Witho
 false, `count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole
 steps of the feature's declared range, each rounded to a step that is at most 10^9 steps from 0:
 sums of doubles would depend on the order of rows, and engines differ.
-
-`read_named` reads lists of named things, as objects or as keys of a scenario file. A name stands
-once, in whatever letters; errors say which entry they are about.
 """
 
 from __future__ import annotations

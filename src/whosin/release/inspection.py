@@ -49,7 +49,6 @@ def check_table(
         counted: what counts in each answer that will be asked for, so that it is said what becomes
             of numbers outside their ranges there; all that may become of them by default.
     """
-
     used = {name for text in conditions for name in condition_columns(text)}
     table = table.about({*table.domains, *used}, rows=True)
     data = add_levels(table.data, table.domains, " ".join(map(str, conditions)))

@@ -1,17 +1,11 @@
 """Further tables of the same people, public lookup tables, and their joins.
 
 A private table is joined on the privacy unit and on nothing else, so that what comes to a person's
-row is that person's own. A public table is looked up by a column whose values are unique in it.
-Nothing here looks at rows.
-
-Public tables, held in memory: each row is found by its key. The rows are no secret, so errors may
-quote them. They are read once, when the table is opened: keys that were unique then stay so, and no
-row of a person can ever be doubled.
-
-A table with everything that belongs to it, as rows with more columns. What comes to a row is found
-by its privacy unit alone, or by a public list; so one person's rows in all tables move that
-person's rows here, and nobody else's. No row of the table itself is lost by a join: whoever is
-missing in a further table has missing values there. Only what a question names is joined.
+row is that person's own. A public table is looked up by a column whose values are unique in it; it
+is read once, when the table is opened, so that they stay so, and errors may quote its rows. So one
+person's rows in all tables move that person's rows here, and nobody else's. No row of the table
+itself is lost or doubled by a lookup: whoever is missing in a further table has missing values
+there. Only what a question names is joined. Nothing else here looks at rows.
 """
 
 from __future__ import annotations

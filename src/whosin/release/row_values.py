@@ -65,7 +65,6 @@ def cast_value(value: Any, kind: str) -> Any:
     Args:
         kind: an Ibis type; "whole" for a text that spells a whole number of up to 18 digits.
     """
-
     given = value.type()
     if kind == "int64" and given.is_string():
         return ibis.coalesce(
@@ -95,7 +94,6 @@ def exact_cast(value: Any, kind: Any) -> Any:
     is compared with one of that type. It is missing where that type does not hold it exactly:
     there it equals nothing. An engine that compares two types casts to a third one, which fails
     where a row does not fit."""
-
     kind = kind.copy(nullable=True)
     if value.type().copy(nullable=True) == kind:
         return value
@@ -205,7 +203,6 @@ def truncate_moment(moment: Any, unit: str) -> Any:
 def truncated_remainder(value: Any, divisor: Any) -> Any:
     """A remainder with the sign of the value; missing where the divisor is 0. It is exact: whole
     numbers of up to 64 bits with a sign as they are, others as doubles."""
-
     if all(fits_signed_whole(each.type()) for each in (value, divisor)):
         divisor = divisor.cast("int64")
         # −1 leaves what 1 leaves, but engines fail at −2^63 divided by it.
@@ -226,7 +223,6 @@ def unify_values(node: Any, parts: list[Any], values: list[Any]) -> list[Any]:
         node: where they are, for a message.
         parts: what they were.
     """
-
     missing = [isinstance(part.unnest(), exp.Null) for part in parts]
     kinds = [value.type() for value, none in zip(values, missing, strict=True) if not none]
     if not kinds:
@@ -339,7 +335,6 @@ def sql_cast(node: Any, value: Any) -> Any:
 def _nearest_whole(node: Any, value: Any) -> Any:
     """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
     hold it, since Ibis casts what it rounds."""
-
     if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MAX_NESTED_OPERATIONS:
         raise refuse_condition(
             f"where nests more than {MAX_NESTED_OPERATIONS} casts: {describe_node(node)}"
@@ -415,7 +410,6 @@ def sum_sampled_rows(base: Any, home: Sequence[str], most: int, names: Sequence[
     ranked. A home has one row here, with the sum of all its rows where they are few and otherwise
     of the chosen ones; so it never comes to more, even if an engine reads random rows twice.
     """
-
     if not _is_duckdb(base):
         rows = sample_rows(base, home, most)
         return rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names})
