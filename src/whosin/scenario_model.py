@@ -91,7 +91,7 @@ def _read_range(value: object, name: str) -> tuple[Fraction, Fraction]:
     return _read_number(value, name), _read_number(value, name)
 
 
-_read_text, _take_any = _take("text", str), _take("anything", object)
+_read_text, _take_any = _take("text", str), _take("something else than true or false", object)
 
 
 def _read_source(value: object, name: str) -> object:

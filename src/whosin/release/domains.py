@@ -441,8 +441,8 @@ class Range(CellDomain):
         low, high = self.bounds
         return -(-low // self.unit), high // self.unit
 
-    @property
-    def cells(self) -> tuple[str, ...]:
+    @cached_property
+    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
         """The bins, as texts."""
         ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
         return tuple(f"{a}..{b}" for a, b in pairwise(ends))

@@ -217,13 +217,13 @@ class PrivateTable:
 
     Attributes:
         privacy_unit: whose row it is; None where each row is one person.
-        own: the columns of the source.
+        max_rows: how many of its rows are joined to a row of the table itself, at most.
         names: what its columns are called beside those of other tables, by their own names.
     """
 
     data: Any
     privacy_unit: str | None
-    declared: FurtherTable | None = None
+    max_rows: int = 1
     lookups: list[Lookup] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -281,7 +281,10 @@ class Database:
                     self._look_up(engine, declared, opened)
         self.features = {each.name: each for each in features}
         self._name_columns()
-        self.kinds = self._kinds()
+        self.kinds = dict(self.main.kinds)
+        for table in self.tables.values():
+            kinds = table.kinds
+            self.kinds |= {column: kinds[name] for name, column in table.names.items()}
         own = [name for each in (self.main, *self.tables.values()) for name in each.kinds]
         asked = [name for each in features for name in _feature_columns(each)]
         self._owner = free_name("owner", [*self.kinds, *own, *self.features, *asked])
@@ -306,7 +309,7 @@ class Database:
         if name in self.main.kinds:
             return name in self._domains and self._domains[name].constant
         tables = [each for each in self.tables.values() if name in each.names.values()]
-        return all(each.declared is not None and each.declared.max_rows == 1 for each in tables)
+        return all(each.max_rows == 1 for each in tables)
 
     def rows(self, names: Iterable[str] | None = None) -> Any:
         """The rows of the table itself with what else is named; everything by default."""
@@ -344,7 +347,7 @@ class Database:
         if unit not in opened.columns:
             raise unknown_column("privacy_unit", unit, opened)
         _same_unit(opened[unit], self.main.data[self.main.privacy_unit].type())
-        return PrivateTable(opened, unit, declared)
+        return PrivateTable(opened, unit, declared.max_rows)
 
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
         table = self._find_table("to", declared.to)
@@ -359,38 +362,28 @@ class Database:
         self.lookups[declared.name] = lookup
 
     def _name_columns(self) -> None:
-        taken = dict.fromkeys(self.main.kinds)
-        self.main.names = {name: name for name in taken}
-        for table in self.tables.values():
-            assert table.declared is not None
+        taken = set(self.main.kinds)
+        for called, table in self.tables.items():
             for name in table.kinds:
                 # The privacy unit there too: it is missing for whoever has no row in that table.
                 own = {name} if name == table.privacy_unit else set()
-                table.names[name] = _free_column_name(name, table.declared.name, own.union(taken))
-                taken[table.names[name]] = None
+                table.names[name] = _free_column_name(name, called, own | taken)
+                taken.add(table.names[name])
         for index, name in enumerate(self.features):
             if fold_name(name) in map(fold_name, taken):
                 with at(f"features[{index}]"):
                     message = f"name {name!r} is the name of a column already"
                     raise InvalidInput(message, field="name", value=name)
 
-    def _kinds(self) -> dict[str, Any]:
-        result = dict(self.main.kinds)
-        for table in self.tables.values():
-            kinds = table.kinds
-            result |= {column: kinds[name] for name, column in table.names.items()}
-        return result
-
     def _joined(self, base: Any, table: PrivateTable, wanted: set[str]) -> Any:
         """Rows with the wanted columns of a further table: at most its declared `rows` to each."""
         used = {name: column for name, column in table.names.items() if column in wanted}
         if not used:
             return base
-        assert table.declared is not None
         rows = self._owned(table, table.rows(used))
         columns = {column: rows[name] for name, column in used.items()}
         named = rows.select(select_columns({self._owner: rows[self._owner]} | columns))
-        chosen = whole_rows(named, self._owner, table.declared.max_rows)
+        chosen = whole_rows(named, self._owner, table.max_rows)
         return self._beside(base, chosen, used.values())
 
     def _with_features(self, base: Any, wanted: set[str]) -> Any:

@@ -338,11 +338,11 @@ def _join_condition(further: PrivateTable, there: bool) -> str:
     """What holds for the rows that a join keeps: those with a row there, or all. Where a person may
     have several rows there, each row is in a join as often, whether a column of it is named or not;
     so one is named."""
-    assert further.privacy_unit is not None and further.declared is not None
+    assert further.privacy_unit is not None
     unit = '"' + further.names[further.privacy_unit].replace('"', '""') + '"'
     if there:
         return f"{unit} IS NOT NULL"
-    return f"({unit} IS NOT NULL OR {unit} IS NULL)" if further.declared.max_rows > 1 else ""
+    return f"({unit} IS NOT NULL OR {unit} IS NULL)" if further.max_rows > 1 else ""
 
 
 def _is_join_on(join: Any, wanted: tuple[str, str], main: frozenset[str], called: str) -> bool:
