@@ -39,11 +39,10 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.domains import Dates, Domain, Range, Values, read_domain
+from whosin.release.domains import Dates, Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
-from whosin.release.hierarchies import Parents
 from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
 
