@@ -157,14 +157,14 @@ class ConfinedDatabase:
                 {file: result[file][1:] for file in sorted(result)}
             )  # without its root
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         # A text that is not UTF-8 must not raise: it is repaired.
         repaired = "utf8_validation = 'replace'"
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
         """The lines of CSV files."""
-        self._schemas.append(Schema(lambda: read_header(files)))
+        self._schemas.append(Schema(lambda: read_header(files), files))
         return self.view(csv_query(files))
 
     def arrow_files(self, files: Sequence[str]) -> Any:
@@ -180,7 +180,7 @@ class ConfinedDatabase:
                     result[file] = [(each.name, each.type) for each in reader.schema]
             return one_schema(result)
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         given = ds.dataset(list(files), format="ipc").schema
         plain = [pa.field(each.name, _readable_type(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))

@@ -203,7 +203,9 @@ class DuckDB(Engine):
         def summed(home: ConfinedDatabase, expression: Any) -> Any:
             digests = f"SELECT md5_number(text) AS digest FROM ({self._sql(home, expression)})"
             parts = "sum((digest >> 96)::BIGINT), sum(((digest >> 64) & 4294967295)::BIGINT)"
-            return home.connection.execute(f"SELECT count(*), {parts} FROM ({digests})").fetchone()
+            summing = f"SELECT count(*), {parts} FROM ({digests})"
+            # All rows, though there is one: what is not fetched to its end blocks the connection.
+            return home.connection.execute(summing).fetchall()[0]
 
         result: tuple[int, int, int] = self._run(texts, None, summed)
         return result
@@ -307,13 +309,20 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+        import pyarrow as pa
+
         shape = expression.shape if isinstance(expression, FilteredScan) else expression
         schema = shape.schema().to_pyarrow()
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        answer = home.connection.sql(f"SELECT {columns} FROM ({self._sql(home, expression)})")
-        result = answer.to_arrow_table()
+        sql = f"SELECT {columns} FROM ({self._sql(home, expression)})"
+        if all(str(field.type) == "int64" for field in schema):
+            # Twice as fast as a relation, which DuckDB plans once to know its columns.
+            found = home.connection.execute(sql).fetchnumpy()
+            arrays = [pa.array(found[field.name], field.type) for field in schema]
+            return pa.Table.from_arrays(arrays, schema=schema)
+        result = home.connection.sql(sql).to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
 
     def _read(self, home: ConfinedDatabase, source: str, files: list[str], kind: str) -> Any:
