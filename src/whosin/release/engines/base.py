@@ -526,10 +526,16 @@ class Schema:
 
     Args:
         read: reads it again; raises where files disagree or cannot be read.
+        files: files that need not be read again while they were not written since.
     """
 
-    def __init__(self, read: Callable[[], object]) -> None:
-        self._read, self._known = read, read()
+    def __init__(self, read: Callable[[], object], files: Sequence[str] = ()) -> None:
+        self._read, self._files = read, files
+        self._written, self._known = self._last_writes(), read()
+
+    def _last_writes(self) -> list[tuple[int, ...]]:
+        found = map(os.stat, self._files)
+        return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in found]
 
     def require_same(self) -> None:
         """
@@ -537,11 +543,16 @@ class Schema:
             SourceChanged: it is another one now. Whoever replaced the files has to open them again.
         """
         now: object = None
+        written: list[tuple[int, ...]] = []
         with contextlib.suppress(Exception):  # raised here, the error has no context to quote rows
+            written = self._last_writes()
+            if written and written == self._written:
+                return
             now = self._read()
         if now is None:
             raise SourceChanged("the table is gone, or its files no longer have the same columns")
         require_unchanged(self._known, now)
+        self._written = written
 
 
 def require_unchanged(known: object, now: object) -> None:

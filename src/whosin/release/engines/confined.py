@@ -152,13 +152,13 @@ class ConfinedDatabase:
             # Without its root.
             return one_schema({file: result[file][1:] for file in sorted(result)})
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         # A text that is not UTF-8 must not raise: it is repaired.
         repaired = "utf8_validation = 'replace'"
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
-        self._schemas.append(Schema(lambda: read_header(files)))
+        self._schemas.append(Schema(lambda: read_header(files), files))
         return self.view(csv_query(files))
 
     def arrow_files(self, files: Sequence[str]) -> Any:
@@ -174,7 +174,7 @@ class ConfinedDatabase:
                     result[file] = [(each.name, each.type) for each in reader.schema]
             return one_schema(result)
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         given = ds.dataset(list(files), format="ipc").schema
         plain = [pa.field(each.name, _readable_type(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))

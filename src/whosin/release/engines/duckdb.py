@@ -216,7 +216,8 @@ class DuckDB(Engine):
             digests = f"SELECT md5_number(text) AS digest FROM ({self._sql(home, expression)})"
             parts = "sum((digest >> 96)::BIGINT), sum(((digest >> 64) & 4294967295)::BIGINT)"
             sums = f"SELECT count(*), {parts} FROM ({digests})"
-            rows, high, low = home.connection.execute(sums).fetchone()
+            # All rows, though there is one: what is not fetched to its end blocks the connection.
+            rows, high, low = home.connection.execute(sums).fetchall()[0]
             return rows, high, low
 
         return self._run(texts, None, summed)
@@ -311,13 +312,20 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+        import pyarrow as pa
+
         shape = expression.shape if isinstance(expression, FilteredScan) else expression
         schema = shape.schema().to_pyarrow()
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        answer = home.connection.sql(f"SELECT {columns} FROM ({self._sql(home, expression)})")
-        result = answer.to_arrow_table()
+        sql = f"SELECT {columns} FROM ({self._sql(home, expression)})"
+        if all(str(field.type) == "int64" for field in schema):
+            # Twice as fast as a relation, which DuckDB plans once to know its columns.
+            found = home.connection.execute(sql).fetchnumpy()
+            arrays = [pa.array(found[field.name], field.type) for field in schema]
+            return pa.Table.from_arrays(arrays, schema=schema)
+        result = home.connection.sql(sql).to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
 
 
