@@ -317,18 +317,14 @@ def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
         weights = np.full(a.shape, flint_rational(0), dtype=object)
         for position, row in enumerate(rows):
             weights[row] = [flint_rational(sign * float(each)) for each in duals[position]]
-        if _is_separating(weights, b, a):
+        best = multiply_rationals(b.T, weights)
+        if (weights * a).sum() > sum(max(row) for row in best):
             return _Outcome(None, weights, _make_stochastic(near))
     return _Outcome(None, None, _make_stochastic(near))
 
 
 def _float_table(table: Array) -> Array:
     return np.array([[float(rational(each)) for each in row] for row in table])
-
-
-def _is_separating(weights: Array, b: Array, a: Array) -> bool:
-    best = multiply_rationals(b.T, weights)
-    return bool((weights * a).sum() > sum(max(row) for row in best))
 
 
 def _make_stochastic(near: Array) -> Array:
