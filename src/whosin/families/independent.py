@@ -294,8 +294,8 @@ class Cliques(Family):
         known = grid.representative(base)
         prior = two_worlds(grid.space, (*known, *group), known)
         classes = map(lattice.class_of, (grid.representative(world), known))
-        sides = [((each, Fraction(1)),) for each in classes]
-        yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *sides)
+        weighted = [((each, Fraction(1)),) for each in classes]
+        yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *weighted)
 
 
 def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:

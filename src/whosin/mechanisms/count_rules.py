@@ -62,9 +62,9 @@ def read_p_table(path: Path) -> tuple[Table, int]:
                 table = _normalise_rows(read(_read_cells(body, [columns[name] for name in names])))
                 repeats = names[0] == "pcv" and max(table) == LAST_KEYED_COUNT
                 return table, REPEATED_KEYED_COUNTS if repeats else 1
-        names = ", ".join(list(columns)[:8])
+        shown = ", ".join(list(columns)[:8])
         accepted = "i, j, p, or i, v, p, or pcv, ckey, pvalue"
-        raise invalid_value("columns of the p-table", accepted, names)
+        raise invalid_value("columns of the p-table", accepted, shown)
 
 
 Cells = list[tuple[str, list[str]]]
