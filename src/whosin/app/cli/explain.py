@@ -87,8 +87,7 @@ def explain(
     from whosin.report import charts, explanation
     from whosin.report.explanation import explanation_chart
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     if for_ is not None:
         explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
@@ -308,8 +307,7 @@ def notions(save: Draw = None, json: Json = False) -> None:
     from whosin.report import charts, levels
     from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     implications, counterexamples = map(asdict, NOTION_EDGES), map(asdict, NOTION_BARRIERS)
     data = {"implications": [*implications], "counterexamples": [*counterexamples]}
     print_result(json, data, levels.describe_map)

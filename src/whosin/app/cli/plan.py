@@ -70,8 +70,7 @@ def plan(
     from whosin.exact import rational
     from whosin.report import card, charts
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     asked = PlannedQuery(
         query or "count",
         rational(lower, "--lower"),

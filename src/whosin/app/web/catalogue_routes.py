@@ -28,18 +28,8 @@ from whosin.scenario_model import ScenarioModel, match_fields
 PAGE_PARAMETERS = ("family",)
 """What a page asks for beside the notion."""
 IN_PLACE = (
-    *(
-        "name",
-        "where",
-        "weight",
-        "magnitude",
-        "column",
-        "columns",
-        "by",
-        "max_rows_per_group",
-        "max_groups",
-    ),
-    "universe",
+    *("name", "where", "weight", "magnitude", "column", "columns", "by", "universe"),
+    *("max_rows_per_group", "max_groups"),
 )
 """Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
 
