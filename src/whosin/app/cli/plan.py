@@ -219,11 +219,8 @@ def _plan_chain(
     print_result(json, data, card.describe_chain_plan, planned, series.query, rows, target.words())
     if save is not None:
         scales = [planned.plain_scale / 2 * 1.35**step for step in range(12)]
-        points = []
+        given = series.chains, series.space, series.statistic
         with console.status("drawing …"):
-            for scale in scales:
-                level = planning.measure_leakage(
-                    series.chains, series.space, series.statistic, scale
-                )
-                points.append((scale, float(level.value)))
+            levels = [planning.measure_leakage(*given, scale).value for scale in scales]
+        points = list(zip(scales, map(float, levels), strict=True))
         charts.save_chart(charts.leakage_chart(points, planned, rows), save)
