@@ -71,7 +71,6 @@ def describe_plan(plan: Plan) -> Document:
 
 
 def plan_card(plan: Plan) -> list[TextSection]:
-    """The sections of a plan's card."""
     sections = [
         make_section("Who is looking", describe_adversary(plan.family)),
         make_section("What is promised", *_promise_lines(plan)),
@@ -95,7 +94,6 @@ def plan_card(plan: Plan) -> list[TextSection]:
 
 
 def describe_adversary(family: families.Family) -> str:
-    """The adversary in a sentence."""
     words = family.words()
     return f"{words[0].upper()}{words[1:]}."
 
@@ -358,7 +356,6 @@ def process_chart(plan: ProcessPlan) -> Any:
 
 
 def describe_process(plan: ProcessPlan, delta: float) -> Document:
-    """The noise of a repeated process."""
     process, target = plan.process, plan.target
     fails = delta and not target.averages
     but = f", but for a probability of {format_general(delta)}" if fails else ""
@@ -415,7 +412,6 @@ NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 
 
 def describe_budget_state(budget_state: BudgetState) -> Document:
-    """Where a dataset stands."""
     return Document("", tuple(budget_state_card(budget_state)))
 
 
@@ -437,7 +433,6 @@ def describe_budget_states(
 
 
 def budget_state_card(budget_state: BudgetState) -> list[TextSection]:
-    """The sections of a dataset's page."""
     return [
         make_section(budget_state.dataset, *_budget_lines(budget_state)),
         make_section("What all answers together allow", *belief_lines(budget_state)),
@@ -559,7 +554,6 @@ def _question_text(entry: Entry) -> str:
 
 
 def cost_words(cost: Cost, digits: int = 4) -> str:
-    """A cost in a few letters."""
     if cost.rho >= encoding.INFINITE_UNITS:
         return "a promise of its own"
     pure = cost.epsilon < encoding.INFINITE_UNITS
@@ -594,7 +588,6 @@ def datasets_data(records: Records, *, entries: bool = True) -> dict[str, list[d
 
 
 def json_text(records: Records) -> str:
-    """The same as a file."""
     return json.dumps(datasets_data(records), ensure_ascii=False, indent=2) + "\n"
 
 

@@ -68,7 +68,6 @@ def verdict_lines(verdict: Sufficiency) -> list[str]:
 
 
 def verdict_data(verdict: Sufficiency) -> dict[str, object]:
-    """A verdict as plain data, with its words."""
     data = {"enough": verdict.enough, "promise": verdict.target.words()}
     return data | verdict.to_dict() | {"words": verdict_lines(verdict)}
 
@@ -156,7 +155,6 @@ AUDIENCE_NAMES = ("resident", "analyst", "officer")
 
 
 def check_audience(audience: str) -> str:
-    """The audience, if it is one."""
     if audience not in AUDIENCE_NAMES:
         raise UnknownName("--for", audience, AUDIENCE_NAMES)
     return audience

@@ -70,7 +70,6 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
 
 
 def write_release(release: StudyRelease, path: Path) -> None:
-    """Write the published SNPs as a tab-separated file."""
     rows = release_rows(release)
     cells = [rows[0], *([_shorten_cell(value, 6) for value in row.values()] for row in rows)]
     write_file(path, "".join("\t".join(row) + "\n" for row in cells), "--save", private=True)
@@ -203,7 +202,6 @@ def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
 
 
 def _share_axis(field: str, title: str) -> Any:
-    """An axis from 0% to 100%."""
     import altair
 
     whole = altair.Scale(domain=[0, 1])
@@ -393,7 +391,6 @@ def exact_chart(study: Study) -> Any:
 
 
 def describe_study(study: Study) -> Document:
-    """Public facts of a study that was counted."""
     lines = [f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls"]
     if study.left_out:
         lines.append(
@@ -453,7 +450,6 @@ def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
 
 
 def point_data(point: AttackPoint, prior: float) -> dict[str, object]:
-    """A point of the attack as data."""
     return {
         **asdict(point),
         "power": point.power,
@@ -538,7 +534,6 @@ def describe_study_page(release: StudyRelease) -> Document:
 
 
 def save_study_page(release: StudyRelease, path: Path) -> None:
-    """Write the page of a release."""
     from whosin.report.html import render_page
 
     write_file(path, render_page(describe_study_page(release)), "--save", private=True)

@@ -239,7 +239,6 @@ Labels = tuple[Sequence[str], Sequence[str]]
 
 
 def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) -> dict[str, Any]:
-    """The findings as plain data, for JSON."""
     return {
         "private": True,
         "warning": PRIVATE_NOTE,

@@ -56,7 +56,6 @@ def plan_study(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
 
 
 def read_numbers(text: str, field: str) -> list[int]:
-    """Whole numbers with commas between them."""
     from whosin.validation import spelled_whole
 
     return [

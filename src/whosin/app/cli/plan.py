@@ -165,7 +165,6 @@ def _plan_accuracy(
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
-    """A process in the words of options."""
     from whosin.calibration import Process
     from whosin.exact import rational
 

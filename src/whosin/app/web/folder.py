@@ -78,7 +78,6 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
 
 
 def list_scenarios(folder: Path) -> list[Path]:
-    """The scenario files of the folder, sorted by name."""
     return _list_files(folder, (".toml",))
 
 
@@ -118,7 +117,6 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
 
 
 def check_name(name: str) -> str:
-    """A name that an upload may have."""
     name = normalize("NFC", name)
     if not NAME_PATTERN.fullmatch(name) or Path(name).suffix.lower() not in TABLE_SUFFIXES:
         accepted = f"a plain file name ending in {', '.join(TABLE_SUFFIXES)}"
