@@ -21,7 +21,6 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 # file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes more
 # of it than a key. Every reader of JSON, TOML or plain text goes through here.
 
-
 MAX_DOCUMENT_BYTES = 128 << 20
 MAX_STUDY_BYTES = 1 << 30
 """Lists of people and of SNPs may be long."""
@@ -323,7 +322,6 @@ def _toml_value(value: Any) -> str:
 # than the header, and quotes that are not closed, are refused by their line. No cell is ever quoted
 # in a message. Tables that are released are not read here: there a row is a line, whatever is on it
 # (`release.engines.files`).
-
 
 SNIFFED_SEPARATORS = ("\t", ";", ",")
 MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-", "."))

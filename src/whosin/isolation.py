@@ -50,7 +50,6 @@ from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = ["TaskLimits", "WorkerPool", "run_isolated"]
 
-
 LENGTH_STRUCT = struct.Struct("!Q")
 ANSWER_TYPES = (type(None), bool, int, float, str, bytes)
 
@@ -163,7 +162,6 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
 
 MEMORY_POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
-
 
 own_memory: int | None = None
 """What this process itself may hold, if it is one that works for another."""

@@ -40,7 +40,6 @@ from whosin.validation import (
 # A declared procedure decides from the counts alone, without chance, which cells are suppressed.
 # Whoever knows it learns from the pattern too.
 
-
 Counts = npt.NDArray[np.int64]
 Pattern = npt.NDArray[np.bool_]
 
@@ -118,7 +117,6 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 # Shapes that do not fit, and numbers that no count could stand for, are refused in one sentence
 # with their cell. The rule alone says what a number or a suppressed cell tells about the count
 # behind it; `hides` says what the pattern of suppressed cells tells.
-
 
 TOTAL_KINDS = ("counted", "exact", "added")
 MAX_RULE_CELLS = 10_000
@@ -370,7 +368,6 @@ def wholes_like(value: object, now: Layout, field: str) -> list[int]:
 # A first or last column or row that is called total (or all, sum, "Grand total", "Total, both
 # sexes") has the totals. What is suppressed is empty, or one of `SUPPRESSION_MARKS`, or "<5", which
 # also names the threshold.
-
 
 MAX_TABLE_BYTES = 16 << 20
 SUPPRESSION_MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
