@@ -11,6 +11,7 @@ from contextlib import closing, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from whosin.isolation import TaskLimits, WorkerPool
 
@@ -60,6 +61,22 @@ def python(code: str, *arguments: object) -> str:
     given = list(map(str, arguments))
     printed: str = _pool().run(run_program, START + code, given, limits=TaskLimits(900, 4 << 30))
     return printed.strip()
+
+
+def kill_until(goal: int, url: object, home: Path, kills: int, capsys: Any) -> None:
+    """Rounds of kills, each on a dataset of its own, until so many processes were killed."""
+    total: dict[str, int] = {}
+    for seed in range(10_000):
+        folder = home / f"round {seed}"
+        folder.mkdir()
+        options = ("--debits", "400", "--kills", str(kills), "--seed", str(seed))
+        found = run_kills(url, folder, *options)
+        total = {key: total.get(key, 0) + value for key, value in found.items()}
+        with capsys.disabled():
+            print("kills so far:", total)
+        if total["kills"] >= goal:
+            return
+    raise AssertionError(total)
 
 
 def run_killed(code: str, *arguments: object) -> str:

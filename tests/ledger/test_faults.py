@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import whosin as wi
-from ledger_programs import UNPRIVILEGED, python, rewrite, run_kills
+from ledger_programs import UNPRIVILEGED, kill_until, python, rewrite, run_kills
 from refusals import refused
 from whosin.errors import BrokenHistory, StoreFailed
 from whosin.ledger import Cost, Spend, verify
@@ -32,19 +32,8 @@ def test_eight_processes_and_kill_9(tmp_path):
 
 @pytest.mark.soak
 def test_ten_thousand_kills(capsys) -> None:
-    total: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as home:
-        for seed in range(10_000):
-            folder = Path(home, f"round {seed}")
-            folder.mkdir()
-            options = ("--debits", "400", "--kills", "1000", "--seed", str(seed))
-            found = run_kills(Path(home, "ledger.db"), folder, *options)
-            total = {key: total.get(key, 0) + value for key, value in found.items()}
-            with capsys.disabled():
-                print("SQLite, so far:", total)
-            if total["kills"] >= 10_000:
-                break
-    assert total["kills"] >= 10_000
+        kill_until(10_000, Path(home, "ledger.db"), Path(home), 1000, capsys)
 
 
 FILL = """

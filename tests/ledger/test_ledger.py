@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ import whosin as wi
 from amounts import cases, some
 from documents_shown import section_text
 from refusals import refused
+from suspending_checks import check_forking
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
 from whosin.ledger import Cost, Spend, encoding, verify
@@ -678,17 +678,7 @@ def test_threads_share_a_ledger(ledger):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_its_own_connections(ledger):
-    ledger.register("d", PLAIN)
-    child = os.fork()
-    if child == 0:
-        try:
-            ledger.answer("d", pure("0.1"), lambda: 1, "child")
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert ledger.answer("d", pure("0.1"), lambda: 2, "parent") == 2
-    assert verify(ledger, "d").debits == 2
+    check_forking(ledger)
 
 
 # The history

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -16,9 +15,9 @@ from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
-from ledger_programs import run_kills
+from ledger_programs import kill_until, run_kills
 from refusals import refused
-from suspending_checks import check_a_release_of_its_own, check_suspending, fail
+from suspending_checks import check_a_release_of_its_own, check_forking, check_suspending, fail
 from whosin.app.example_data import write_hospital
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
 from whosin.ledger import Cost, Spend, encoding, entries, registry, store, verify
@@ -93,18 +92,7 @@ def test_eight_processes_and_kill_9(url, tmp_path):
 
 @pytest.mark.soak
 def test_two_thousand_kills(url, tmp_path, capsys) -> None:
-    total: dict[str, int] = {}
-    for seed in range(1000):
-        folder = Path(tmp_path, f"round {seed}")
-        folder.mkdir()
-        options = ("--debits", "400", "--kills", "500", "--seed", str(seed))
-        found = run_kills(url, folder, *options)
-        total = {key: total.get(key, 0) + value for key, value in found.items()}
-        with capsys.disabled():
-            print("PostgreSQL, so far:", total)
-        if total["kills"] >= 2000:
-            break
-    assert total["kills"] >= 2000
+    kill_until(2000, url, tmp_path, 500, capsys)
 
 
 def test_threads_never_overdraw_and_views_are_consistent(ledger):
@@ -530,17 +518,7 @@ def test_a_changed_row_shows(ledger):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_its_own_connections(ledger):
-    ledger.register("d", PLAN)
-    child = os.fork()
-    if child == 0:
-        try:
-            ledger.answer("d", PRICE, lambda: 1, "child")
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert ledger.answer("d", PRICE, lambda: 2, "parent") == 2
-    assert verify(ledger, "d").debits == 2
+    check_forking(ledger)
 
 
 def test_the_servers_clock_counts(ledger, monkeypatch):

@@ -220,8 +220,8 @@ def best_over(
     prior.of_rows(space)  # it fits
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
-        known = "an epsilon of dp or identifiability"
-        message = f"the best mechanism for a set of priors is known for {known} only"
+        asked = "an epsilon of dp or identifiability"
+        message = f"the best mechanism for a set of priors is known for {asked} only"
         hint = 'give an epsilon, and "dp" or "identifiability" as notion'
         raise Unsupported(message, field="notion", value=notion, hint=hint)
     what, hint = "a set of priors has rows of", "use fewer values"

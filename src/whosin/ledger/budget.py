@@ -183,7 +183,6 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 # δ/4 in all. With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives
 # P[S] ≤ ∫_S e^(ε of the transcript) dQ + δ/4 + δ/2 + δ/4.
 
-
 CERTIFYING_BITS = 200
 ORDER_RANGE = (-16.0, 28.0)
 """Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""

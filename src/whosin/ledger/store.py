@@ -240,7 +240,6 @@ T = TypeVar("T")
 WAIT_SECONDS = 30.0
 """Seconds to wait for another writer before giving up."""
 
-
 _INHERITED_ENGINES: list[Engine] = []
 """Engines of a parent process: closing their connections here could end them there."""
 

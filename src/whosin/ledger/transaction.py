@@ -44,7 +44,6 @@ FUNCTION_ARGUMENTS = {
 }
 """What a client may call, if it was granted: whosin_lock, whosin_debit and so on, and with what."""
 
-
 _FIND_DATASET = """
   SELECT * INTO d FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
   IF NOT FOUND THEN

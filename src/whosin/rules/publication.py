@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whosin.documents import parse_records, read_text
+from whosin.documents import check_row_lengths, parse_records, read_text
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
@@ -413,16 +413,10 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
         size = f"{len(rows)} line{'s' if len(rows) > 1 else ''}" if rows else "nothing"
-        message = f"{field} has {size}"
-        raise InvalidInput(
-            message, field=field, value=len(rows), hint="give a header, and a row for each label"
-        )
-    header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
-    for line, row in body.items():
-        if len(row) != len(header):
-            message = f"line {line} has {len(row)} cells, and the header {len(header)}"
-            raise InvalidInput(message, field=f"line {line}", value=len(row))
-    return _read_table(list(header[1:]), body, totals)
+        hint = "give a header, and a row for each label"
+        raise InvalidInput(f"{field} has {size}", field=field, value=len(rows), hint=hint)
+    check_row_lengths(lines, rows)
+    return _read_table(list(rows[0][1:]), dict(zip(lines[1:], rows[1:], strict=True)), totals)
 
 
 def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> TableFile:

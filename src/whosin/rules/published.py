@@ -78,8 +78,8 @@ def infer_allowed(
         kept.append(block[allowed(lines)])
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
-        fits = "counts that fit the published numbers"
-        message = f"the procedure suppresses these cells for no {fits}"
+        counts = "counts that fit the published numbers"
+        message = f"the procedure suppresses these cells for no {counts}"
         raise InvalidInput(message, field="published")
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
