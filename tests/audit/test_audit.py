@@ -131,7 +131,7 @@ def test_one_run_sees_a_leak_and_tells_the_sides_apart():
     assert one_sided.epsilon > 1 and one_sided.ratio < 2
 
 
-FEW = 25  # the soak has a thousand
+FEW = 12  # the soak has a thousand
 
 
 @pytest.fixture
