@@ -447,7 +447,7 @@ class AuditBounds:
         """The bounds for programs."""
         bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
         about = {"confidence": self.confidence, "delta": self.delta, "relation": self.relation}
-        return bounds | about
+        return {**bounds, **about}
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class TrainingState:
         failures: names of the errors of fits that failed, with the role of each.
     """
 
-    terms: dict[str, object]
+    terms: dict[str, Any]
     runs: list[TrainingRun]
     failures: list[list[str]] = field(default_factory=list)
     path: Path | None = None
