@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
 from whosin.validation import read_whole
 
@@ -378,6 +378,13 @@ class AuditTerms:
 def read_samples(samples: object) -> int:
     """A whole number of samples that can say something."""
     return read_whole(samples, "samples", MIN_DRAWS, what=" (some 100,000 show most leaks)")
+
+
+def refuse_few(field: str, count: int, least: int, unit: str) -> None:
+    """Refuse too few canaries, scores or rows to show anything."""
+    if count < least:
+        message = f"{count} {unit} are too few; at least {least} are needed"
+        raise InvalidInput(message, field=field, value=count, hint="some 1,000 show most leaks")
 
 
 def read_delta(delta: object) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from whosin import documents
 from whosin.audit import model_scores
-from whosin.audit.bounds import AuditBounds, Progress, read_confidence, read_delta
+from whosin.audit.bounds import AuditBounds, Progress, read_confidence, read_delta, refuse_few
 from whosin.audit.model_scores import (
     ROWS,
     Score,
@@ -319,10 +319,7 @@ def _resumed_terms(
     count = len(rows)
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
-    elif count < MIN_CANARIES:
-        message = f"{count} rows are too few; at least {MIN_CANARIES} are needed"
-        hint = "some 1,000 show most leaks"
-        raise InvalidInput(message, field="rows", value=count, hint=hint)
+    refuse_few("rows", count, MIN_CANARIES, "rows")
     return {
         "rows": [count, rows.digest()],
         "runs": read_whole(runs, "runs", 1),
