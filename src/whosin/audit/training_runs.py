@@ -200,8 +200,8 @@ def _describe_value(  # noqa: C901 (a case for each kind of value)
             return value.__module__, value.__qualname__, own
     if hasattr(value, "get_params") and hasattr(value, "fit"):
         terms = value.get_params(deep=True).items()
-        fixed = {name: tuple(part) if isinstance(part, list) else part for name, part in terms}
-        return inside(kind), named(fixed)
+        lists = {name: tuple(part) for name, part in terms if isinstance(part, list)}
+        return inside(kind), named(dict(terms) | lists)
     if callable(value) and not isinstance(value, types.BuiltinFunctionType):
         return inside(kind), named(getattr(value, "__dict__", {}))
     return kind.__qualname__, getattr(value, "__qualname__", "")
