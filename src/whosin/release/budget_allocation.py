@@ -137,8 +137,7 @@ def _equal_errors(
     if not sensitivities:
         raise InvalidInput(
             "split = relative-error needs a query whose error is known beforehand, and none of "
-            "these "
-            "has one",
+            "these has one",
             field="split",
             value="relative-error",
             hint="split by weights",
@@ -179,8 +178,7 @@ def _query_sensitivity(
     if query.magnitude is None:
         raise InvalidInput(
             f"the query {query.title!r} declares no magnitude, and splitting by error needs one "
-            "of every "
-            "query",
+            "of every query",
             field="magnitude",
             value=query.title,
         )

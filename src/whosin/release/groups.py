@@ -169,9 +169,8 @@ def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
         root = root_column(table.domains, name)
         if root in seen and (name != root or seen[root] != root):
             raise InvalidInput(
-                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper "
-                "one follows "
-                "from the lower one",
+                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper one "
+                "follows from the lower one",
                 field=field,
                 value=[seen[root], name],
                 hint="name one of them",

@@ -80,8 +80,7 @@ class Table:
         name: the dataset's name in a ledger; by default the file's, without its ending.
         engine: where it runs: DuckDB in this process by default.
         tables: further tables of the same people, joined on the privacy unit, and public ones,
-            which are
-            looked up: `FurtherTable(…)`, `LookupTable(…)`.
+            which are looked up: `FurtherTable(…)`, `LookupTable(…)`.
         features: what is computed for each person from that person's rows: `Feature(…)`. Each is a
             column like any other, the same in all rows of a person; a question about features, and
             otherwise only about columns that are the same for a person, is about people, one row
@@ -361,36 +360,26 @@ class Table:
         return self.column(given, "privacy_unit")
 
     def _fitting(self, column: str, declared: object) -> Domain:
+        """A domain for a column of a type that can hold what it lists. Texts count as the numbers
+        that they spell: a CSV file has nothing else."""
         domain, kind = read_domain(column, declared), self.type(column)
-        # Texts count as the numbers that they spell: a CSV file has nothing else.
-        numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
-        if isinstance(domain, Range) and not numeric:
+        if isinstance(domain, Range):
+            fits, what = kind.is_numeric() or kind.is_boolean(), "a range is for numbers"
+        elif isinstance(domain, Dates):
+            fits, what = kind.is_date() or kind.is_timestamp(), "its domain has dates"
+        elif isinstance(domain.values[0], str):
+            fits, what = False, "its domain lists text"
+        elif isinstance(domain.values[0], bool):
+            fits, what = kind.is_boolean(), "its domain lists true and false"
+        else:
+            fits, what = kind.is_integer(), "its domain lists whole numbers"
+        as_text = kind.is_string() and what != "its domain lists true and false"
+        if not fits and not as_text:
             raise InvalidInput(
-                f"column {column} has type {kind}, and a range is for numbers",
+                f"column {column} has type {kind}, and {what}",
                 field=f"column {column}",
                 value=str(kind),
             )
-        dated = kind.is_date() or kind.is_timestamp() or kind.is_string()
-        if isinstance(domain, Dates) and not dated:
-            raise InvalidInput(
-                f"column {column} has type {kind}, and its domain has dates",
-                field=f"column {column}",
-                value=str(kind),
-            )
-        if isinstance(domain, Values):
-            first = domain.values[0]
-            if isinstance(first, str):
-                fits, accepted = kind.is_string(), "text"
-            elif isinstance(first, bool):
-                fits, accepted = kind.is_boolean(), "true and false"
-            else:
-                fits, accepted = kind.is_string() or kind.is_integer(), "whole numbers"
-            if not fits:
-                raise InvalidInput(
-                    f"column {column} has type {kind}, and its domain lists {accepted}",
-                    field=f"column {column}",
-                    value=str(kind),
-                )
         return domain
 
 
