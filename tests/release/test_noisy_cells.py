@@ -53,7 +53,6 @@ def test_marks_are_those_of_the_definition() -> None:
     assert (
         wanted == [True, False, True, False, True, False, True, True, False] and NOISY_LEVEL == 0.3
     )
-    assert too_noisy(columns, rows, level=2)[0] is False
     assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
 
 

@@ -430,11 +430,7 @@ def _fingerprint_source(table: Table, source: object, data: Any, rows: bool) -> 
     result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
-    if rows or not files:
-        counted = _digest_rows(table, data)
-        if counted is not None:
-            result["rows"] = counted
-    return result
+    return result | _digest_rows(table, data) if rows or not files else result
 
 
 def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -> dict[str, str]:
@@ -445,9 +441,7 @@ def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
     if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
-        counted = _digest_rows(table, data)
-        if counted is not None:
-            result["rows"] = counted
+        result |= _digest_rows(table, data)
     return result
 
 
@@ -500,21 +494,22 @@ def _digest_file(path: Path, blocks: int, whole: int) -> str:
     return made.hexdigest()
 
 
-def _digest_rows(table: Table, data: Any) -> str | None:
-    """A digest of rows in any order: how many there are, and the sum of their digests."""
-    if not isinstance(table.engine, DuckDB) or data is None:
-        return None
+def _digest_rows(table: Table, data: Any) -> dict[str, str]:
+    """A digest of rows in any order, where there is one: how many there are, and the sum of their
+    digests."""
+    if not isinstance(table.engine, DuckDB):
+        return {}
     try:
         names = sorted(data.columns, key=lambda name: (name.lower(), name))
         count = data.count().name("rows").as_table()
         many = table.engine.run(count).column("rows")[0].as_py()
         if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
-            return None
+            return {}
         digests = table.engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
-        return None
+        return {}
     header = "\x1f".join(name.lower() for name in names)
-    return _digest_text("\n".join([header, *map(str, digests)]))
+    return {"rows": _digest_text("\n".join([header, *map(str, digests)]))}
 
 
 def _row_texts(data: Any, names: list[str]) -> Any:
@@ -604,15 +599,11 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
 
 
 def _schema_kinds(kinds: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _column_kind(kind) for name, kind in kinds.items()}
-
-
-def _column_kind(column_type: Any) -> str:
-    """A column's type in one word, the same on every engine."""
-    for kind in COLUMN_KINDS:
-        if getattr(column_type, f"is_{kind}")():
-            return kind
-    return "other"
+    """The type of each column in one word, the same on every engine."""
+    return {
+        name: next((kind for kind in COLUMN_KINDS if getattr(each, f"is_{kind}")()), "other")
+        for name, each in kinds.items()
+    }
 
 
 def _plain_domain(domain: Domain) -> dict[str, Any]:
