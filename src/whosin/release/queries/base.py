@@ -317,7 +317,7 @@ def _plain_json(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grouped(Query):
+class GroupedQuery(Query):
     """A query with an answer for each group.
 
     Args:
@@ -354,7 +354,7 @@ class Grouped(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(Grouped):
+class Linear(GroupedQuery):
     """Sums over rows in cells."""
 
     sums: ClassVar[bool] = True
@@ -407,7 +407,7 @@ class Linear(Grouped):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfNumbers(Grouped):
+class NumberQuery(GroupedQuery):
     """A query about a column of numbers with a declared range.
 
     Args:
@@ -431,7 +431,7 @@ class OfNumbers(Grouped):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(OfNumbers, Linear):
+class Numeric(NumberQuery, Linear):
     """Sums of a column of numbers.
 
     Args:

@@ -36,7 +36,7 @@ from whosin.release.cost import CostEstimate, SelectionNoise, Share
 from whosin.release.domains import Range
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid
-from whosin.release.queries.base import NAME, POINT, OfNumbers, Query, plain_number
+from whosin.release.queries.base import NAME, POINT, NumberQuery, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
@@ -176,7 +176,7 @@ MAX_SCORED_POINTS = 10**7
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankQuery(OfNumbers):
+class RankQuery(NumberQuery):
     """The value at a rank, and if wanted an interval in the column's own unit.
 
     Args:
