@@ -159,7 +159,7 @@ class Query(ABC):
             canonical_json(shape.question()), lambda: build(shape, table.on_rows(source))
         )
         rows = table.keep_expression(
-            f"where {self.where}", lambda: filter_rows(table.data, table, self.where)
+            f"where {self.where!r}", lambda: filter_rows(table.data, table, self.where)
         )
         return table.check(FilteredScan(rows, asked))
 
