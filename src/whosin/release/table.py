@@ -139,7 +139,7 @@ class Table:
                 "a column of numbers, text or dates",
                 f"one of {self.type(self.privacy_unit)}",
             )
-        self.own, self.opened = self.kinds, own
+        self.own, self._opened = self.kinds, own
         self.database: Database | None = None
         if self.tables or self.features:
             self.database = self._related(own, opened)
@@ -204,7 +204,7 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """All rows, with everything that belongs to them."""
-        return self.opened if self.database is None else self.database.rows()
+        return self._opened if self.database is None else self.database.rows()
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
@@ -405,6 +405,7 @@ BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
+FINGERPRINT_MEMORY = "1GB"
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -413,27 +414,28 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
     Args:
         rows: look at the rows of files too, to recognise them in a database or another format.
     """
-    result = _fingerprint_source(table, table.source, table.opened, rows)
+    result = _fingerprint_source(table, table.source, rows)
     for each in table.tables:
-        assert table.database is not None
-        own = _fingerprint_source(table, each.source, table.database.opened[each.name], rows)
+        own = _fingerprint_source(table, each.source, rows)
         result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
     return result
 
 
-def _fingerprint_source(table: Table, source: object, data: Any, rows: bool) -> dict[str, str]:
+def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     path = str(source) if isinstance(source, str | Path) else None
     address = read_address(path) if path is not None and is_database(path) else None
     if address is not None and address.remote:
-        return _fingerprint_server(address, table, data, rows)
+        return _fingerprint_server(address, table, source, rows)
     files = _local_files(path)
     result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
-    return result | _digest_rows(table, data) if rows or not files else result
+    return result | _digest_rows(table, source) if rows or not files else result
 
 
-def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -> dict[str, str]:
+def _fingerprint_server(
+    address: Address, table: Table, source: object, rows: bool
+) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
     facts = describe_table(address)
@@ -441,7 +443,7 @@ def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
     if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
-        result |= _digest_rows(table, data)
+        result |= _digest_rows(table, source)
     return result
 
 
@@ -494,18 +496,23 @@ def _digest_file(path: Path, blocks: int, whole: int) -> str:
     return made.hexdigest()
 
 
-def _digest_rows(table: Table, data: Any) -> dict[str, str]:
+def _digest_rows(table: Table, source: object) -> dict[str, str]:
     """A digest of rows in any order, where there is one: how many there are, and the sum of their
     digests."""
-    if not isinstance(table.engine, DuckDB):
+    import ibis
+
+    if isinstance(source, ibis.Table) or table.engine.name != "duckdb":
         return {}
     try:
-        names = sorted(data.columns, key=lambda name: (name.lower(), name))
-        count = data.count().name("rows").as_table()
-        many = table.engine.run(count).column("rows")[0].as_py()
-        if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
-            return {}
-        digests = table.engine.digest_texts(_row_texts(data, names))
+        # An engine of its own: what a row does to it must not show in the answers.
+        with DuckDB(memory=FINGERPRINT_MEMORY) as engine:
+            data = engine.open(source)
+            names = sorted(data.columns, key=lambda name: (name.lower(), name))
+            count = data.count().name("rows").as_table()
+            many = engine.run(count).column("rows")[0].as_py()
+            if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
+                return {}
+            digests = engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
         return {}
     header = "\x1f".join(name.lower() for name in names)
