@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -108,7 +108,9 @@ def _round_step(domain: Range, whole: bool) -> Fraction:
     """
     low, high = domain.bounds
     least = Fraction(1) if whole and domain.step is None else domain.unit
-    steps = (least * times * 10**power for power in count() for times in (1, 2, 5))
+    steps: Iterator[Fraction] = (
+        least * times * 10**power for power in count() for times in (1, 2, 5)
+    )
     return next(step for step in steps if -(-high // step) - low // step + 1 <= DEFAULT_POINTS)
 
 
