@@ -22,13 +22,14 @@ from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
+from whosin.release.domains import FROM_ROWS
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table
-from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
+from whosin.scenario_model import AboutSection, BudgetSection, ScenarioModel, TableSection
 
 if TYPE_CHECKING:
     from whosin.release.features import Feature
@@ -49,6 +50,17 @@ class Scenario:
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
+    about: AboutSection = AboutSection()
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """The columns whose domains were chosen by looking at the rows."""
+        return tuple(
+            column
+            for column, domain in self.domains.items()
+            if (isinstance(domain, Mapping) and domain.get(FROM_ROWS) is True)
+            or getattr(domain, FROM_ROWS, False)
+        )
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -232,6 +244,7 @@ def read_scenario(
         model.budget.given,
         tables,
         features,
+        model.about,
     )
 
 
