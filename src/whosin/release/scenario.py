@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
 from whosin.errors import EmptyLedger, InvalidInput, UnknownName, WhosinError, at, at_keys
 from whosin.extras import require_extras
-from whosin.ledger import Ledger
+from whosin.ledger import BudgetState, Ledger
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
@@ -50,7 +50,7 @@ class Scenario:
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
-    about: AboutSection = AboutSection()
+    about: AboutSection = field(default_factory=AboutSection)
 
     @property
     def looked_up(self) -> tuple[str, ...]:
@@ -154,6 +154,19 @@ class Scenario:
                 batch=None if again else self._batch_data(),
                 queries=self.queries,
             )
+
+    def read_budget_state(self, ledger: object = None) -> BudgetState | None:
+        """Where the dataset stands in its ledger or another one, which is not made; None where it
+        has no budget yet."""
+        url = ledger if ledger is not None else self.ledger
+        if "://" not in str(url) and not Path(str(url)).exists():
+            return None
+        name = self.dataset or self.open_table().name
+        try:
+            with Ledger(url, create=False) as opened:
+                return opened.budget_state(name) if name in opened.datasets() else None
+        except EmptyLedger:
+            return None
 
     def was_asked(self, ledger: object = None, request: str | None = None) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is

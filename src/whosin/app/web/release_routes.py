@@ -184,7 +184,7 @@ def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> s
     """The report of a release that was made: one HTML file that stands alone."""
     require_extras("charts")
     with_plan, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
-    return release_report(with_plan.title, with_plan.plan, made)
+    return release_report(with_plan.title, with_plan.plan, made, with_plan)
 
 
 @release_router.post("/api/release/csv", **tasks.file_response("text/csv"))
