@@ -30,7 +30,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general
+from whosin.report.numbers import format_count, format_epsilon, format_general, margin_decimals
 from whosin.report.summary import describe_summary
 from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
@@ -268,10 +268,11 @@ def answer_table(answer: Answer) -> TextTable:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
     ranged, scales = "low" in answer.columns, column_scales(answer)
+    decimals = _noise_decimals(answer) if ranged else None
     rows = []
     for index, row in enumerate(answer.rows):
         cells = {
-            name: format_cell(value, scales[name])
+            name: format_cell(value, scales[name], decimals)
             for name, value in zip(answer.columns, row, strict=True)
         }
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
@@ -280,6 +281,13 @@ def answer_table(answer: Answer) -> TextTable:
         rows.append((*(cells[name] for name in columns), *interval))
     heads = (*columns, *(["95% interval"] if ranged else []))
     return TextTable(heads, tuple(rows), frozenset(["value"]), most=MAX_TERMINAL_ROWS)
+
+
+def _noise_decimals(answer: Answer) -> int:
+    """Decimals that the noise leaves: two digits of the narrowest interval's half."""
+    low, high = (answer.columns.index(name) for name in ("low", "high"))
+    widths = [float(row[high] - row[low]) for row in answer.rows]
+    return margin_decimals(min((width / 2 for width in widths if width > 0), default=0.0))
 
 
 def _format_optional(value: float | None, digits: int = 6) -> str:

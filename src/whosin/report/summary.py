@@ -191,9 +191,9 @@ def _describe_for_everyone(
 ) -> Iterator[TextSection]:
     """What was published, the promise, who chose it, what holds if they were wrong."""
     when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
-    numbers = format_plural(sum(len(each.rows) for each in release), "row")
+    numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
     facts = [
-        ("what", f"{list_items([each.title for each in release])} ({numbers} of noisy answers)"),
+        ("what", f"{list_items([each.title for each in release])} ({numbers})"),
         ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
         ("when", when),
         ("about whom", join_said(about.population, about.period) or _unsaid("period")),
@@ -202,6 +202,7 @@ def _describe_for_everyone(
     ]
     shown = list_facts(*(each for each in facts if each[1]))
     yield make_section("What was published", shown, level=2)
+    people = [each for each in card.plan_card(plan) if each.heading == card.PEOPLE_HEADING]
     yield make_section(
         "What is promised",
         Paragraph((Strong(promise_sentence(plan)),)),
@@ -209,9 +210,9 @@ def _describe_for_everyone(
         "the data say of that person.",
         *card.describe_delta(plan),
         *_other_answers(plan, release.budget_state),
+        *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
         level=2,
     )
-    yield from (each for each in card.plan_card(plan) if each.heading == card.PEOPLE_HEADING)
     chosen = f"The adversary and the target were chosen by {about.decided_by}."
     yield make_section(
         "Who chose this, and why",
