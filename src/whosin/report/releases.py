@@ -204,7 +204,7 @@ def describe_report(
         reader: "officer" for the two pages alone.
     """
     if reader is not None and reader not in REPORT_READERS:
-        raise UnknownName("--for", reader, REPORT_READERS)
+        raise UnknownName("reader", reader, REPORT_READERS)
     summary = describe_summary(plan, release, scenario)
     if reader is not None:
         return Document(title, summary)

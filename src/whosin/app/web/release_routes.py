@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
@@ -62,7 +62,7 @@ release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
-ReportReader = Annotated[Literal["officer"] | None, Query()]
+ReportReader = Annotated[str | None, Query(max_length=20)]
 
 
 class EstimateView(BaseModel):
