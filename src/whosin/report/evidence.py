@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
@@ -21,7 +21,6 @@ from whosin.ledger.budget import Budget
 from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.release import CostEstimate
 from whosin.release.answer import cost_data
-from whosin.release.scenario import Scenario
 from whosin.report.document import (
     Document,
     Paragraph,
@@ -46,6 +45,9 @@ from whosin.report.summary import (
     unit_facts,
 )
 from whosin.scenario_model import AboutSection
+
+if TYPE_CHECKING:
+    from whosin.release.scenario import Scenario
 
 PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
 """What [about] has to say before a pack can be written."""
