@@ -119,7 +119,7 @@ def list_priors(plan: Plan, *, assumed: bool = True) -> list[Fraction]:
 
 
 @dataclass(frozen=True)
-class Risk:
+class DisclosureRisk:
     """A risk with a number and what that rests on; `most` is None where nothing is bounded."""
 
     name: str
@@ -128,7 +128,7 @@ class Risk:
     assumption: str
 
 
-def assess_risks(plan: Plan) -> list[Risk]:
+def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     """Singling out, linkability and inference, from the plan's ratios and its best test.
 
     A description p that is chosen by looking at the publication fits a participant whose row was
@@ -165,9 +165,9 @@ def assess_risks(plan: Plan) -> list[Risk]:
     counted = "everything that was published about these people is in one ledger"
     general = "What is true of people in general can be learned, also about a participant"
     return [
-        Risk("singling out", described, singling, independent),
-        Risk("linkability", recognised, linking, counted),
-        Risk("inference", inferred, inference, f"{independent}. {general}"),
+        DisclosureRisk("singling out", described, singling, independent),
+        DisclosureRisk("linkability", recognised, linking, counted),
+        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}"),
     ]
 
 
