@@ -204,7 +204,7 @@ def _describe_for_everyone(
     yield make_section("What was published", shown, level=2)
     people = [each for each in card.plan_card(plan) if each.heading == card.PEOPLE_HEADING]
     yield make_section(
-        "What is promised",
+        "The promise",
         Paragraph((Strong(promise_sentence(plan)),)),
         "“Sure” is about one thing: whether a certain person is in the data. It is not about what "
         "the data say of that person.",
