@@ -462,6 +462,9 @@ class AboutSection(Section, place="[about]"):
     reasons: Statement | None = say("Why these, and not others.", most=MAX_STATEMENT_LETTERS)
 
 
+ABOUT_UNSAID = AboutSection.read({}, "about")
+
+
 class ScenarioModel(Section):
     """A whosin scenario."""
 
@@ -471,7 +474,7 @@ class ScenarioModel(Section):
         "queries": "[[queries]] with kind = 'count'",
     }
     title: Text | None = say("What to call the release; the file's name by default.")
-    about: AboutSection = say("Who answers for it.", AboutSection.read({}, "about"))
+    about: AboutSection = say("Who answers for it.", ABOUT_UNSAID)
     adversary: AdversarySection = say(
         "Who may be looking; anyone.", AdversarySection.read({}, "adversary")
     )

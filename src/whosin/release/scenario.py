@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,13 @@ from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table
-from whosin.scenario_model import AboutSection, BudgetSection, ScenarioModel, TableSection
+from whosin.scenario_model import (
+    ABOUT_UNSAID,
+    AboutSection,
+    BudgetSection,
+    ScenarioModel,
+    TableSection,
+)
 
 if TYPE_CHECKING:
     from whosin.release.features import Feature
@@ -50,7 +56,7 @@ class Scenario:
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
-    about: AboutSection = field(default_factory=AboutSection)
+    about: AboutSection = ABOUT_UNSAID
 
     @property
     def looked_up(self) -> tuple[str, ...]:

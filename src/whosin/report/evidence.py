@@ -222,7 +222,13 @@ def evidence_schema() -> dict[str, Any]:
         "posteriors": beliefs_schema,
     }
     risk = {"name": text, "most": {"type": ["number", "null"]}, "answer": text, "assumption": text}
-    kept = {"dataset": text, "state": text, "head": text, "entries": number, "debits": number}
+    kept: dict[str, Any] = {
+        "dataset": text,
+        "state": text,
+        "head": text,
+        "entries": number,
+        "debits": number,
+    }
     kept |= {"last": text, "spent_epsilon": {"type": ["number", "string"]}}
     registry = {"repository": text, "commit": text, "schema": text, "entry": {"type": "object"}}
     return {

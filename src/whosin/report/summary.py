@@ -40,7 +40,7 @@ from whosin.report.document import (
     note,
 )
 from whosin.report.numbers import format_count, format_plural
-from whosin.scenario_model import AboutSection
+from whosin.scenario_model import ABOUT_UNSAID, AboutSection
 
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
@@ -178,7 +178,7 @@ def describe_summary(
     plan: Plan, release: Release, scenario: Scenario | None = None
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
-    about = AboutSection() if scenario is None else scenario.about
+    about = ABOUT_UNSAID if scenario is None else scenario.about
     looked_up = () if scenario is None else scenario.looked_up
     return (
         *_describe_for_everyone(plan, release, about, looked_up),

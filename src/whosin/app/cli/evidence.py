@@ -51,7 +51,7 @@ def evidence(
     elif save is None:
         print_document(packs.describe_evidence(data))
     else:
-        print(f"{save}: {', '.join(PACK_FILES)}. {packs.LEGAL_NOTICE}")
+        print(f"{save}: {', '.join(PACK_FILES)}. {data['notice']}")
 
 
 def _check_folder(folder: Path) -> None:
