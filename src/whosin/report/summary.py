@@ -256,12 +256,15 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
     heads = [f"from {format_percent(prior, 'down')}" for prior in priors]
     first = [assumed.words(prior) if prior in inside else "–" for prior in priors]
     rows = [("is as was assumed", *first)]
-    for words, bound in (
-        ("may believe anything beforehand", independent),
-        ("also knows how many people are in", swapped),
-        ("believes that all are in, or none", RatioBound()),
-    ):
-        rows.append((words, *map(bound.words, priors)))
+    names = ["may believe anything beforehand", "also knows how many people are in"]
+    if plan.relation == "replace":  # the number of people is exact, and may show who is in
+        names = ["does not know yet how many people are in", "knows it, and may believe anything"]
+    others = zip(
+        [*names, "believes that all are in, or none"],
+        [independent, swapped, RatioBound()],
+        strict=True,
+    )
+    rows += [(words, *map(bound.words, priors)) for words, bound in others]
     yield make_table(("how sure someone can become who …", *heads), rows, right=heads)
     if failing := max(assumed.failure, swapped.failure):
         most = format_figures(failing, 3, "up")
