@@ -79,6 +79,13 @@ DRAFT_BEGINNING = """\
 
 {title}
 
+[about]  # who answers for the release; the report prints it, and whosin evidence asks for it
+# controller = "…"
+# contact = "…"
+# period = "…"          # from when the data are
+# decided_by = "…"      # who chose [adversary] and [target], and why:
+# reasons = "…"
+
 [adversary]  # who may be looking, and how sure they may be already that someone is in
 # prior = "0.05..0.5"   # DECIDE: between 5% and 50% sure, whatever else they know
 

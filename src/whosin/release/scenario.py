@@ -17,18 +17,25 @@ from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
 from whosin.errors import EmptyLedger, InvalidInput, UnknownName, WhosinError, at, at_keys
 from whosin.extras import require_extras
-from whosin.ledger import Ledger
+from whosin.ledger import BudgetState, Ledger
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
+from whosin.release.domains import FROM_ROWS
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table
-from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
+from whosin.scenario_model import (
+    ABOUT_UNSAID,
+    AboutSection,
+    BudgetSection,
+    ScenarioModel,
+    TableSection,
+)
 
 if TYPE_CHECKING:
     from whosin.release.features import Feature
@@ -49,6 +56,17 @@ class Scenario:
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
+    about: AboutSection = ABOUT_UNSAID
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """The columns whose domains were chosen by looking at the rows."""
+        return tuple(
+            column
+            for column, domain in self.domains.items()
+            if (isinstance(domain, Mapping) and domain.get(FROM_ROWS) is True)
+            or getattr(domain, FROM_ROWS, False)
+        )
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -143,6 +161,19 @@ class Scenario:
                 queries=self.queries,
             )
 
+    def read_budget_state(self, ledger: object = None) -> BudgetState | None:
+        """Where the dataset stands in its ledger or another one, which is not made; None where it
+        has no budget yet."""
+        url = ledger if ledger is not None else self.ledger
+        if "://" not in str(url) and not Path(str(url)).exists():
+            return None
+        name = self.dataset or self.open_table().name
+        try:
+            with Ledger(url, create=False) as opened:
+                return opened.budget_state(name) if name in opened.datasets() else None
+        except EmptyLedger:
+            return None
+
     def was_asked(self, ledger: object = None, request: str | None = None) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is
         registered now."""
@@ -232,6 +263,7 @@ def read_scenario(
         model.budget.given,
         tables,
         features,
+        model.about,
     )
 
 

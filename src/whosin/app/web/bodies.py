@@ -20,6 +20,8 @@ from whosin import documents, errors
 from whosin.errors import InvalidInput
 from whosin.isolation import kind_and_line
 from whosin.scenario_model import (
+    ABOUT_UNSAID,
+    AboutSection,
     AdversarySection,
     BudgetSection,
     FeatureSection,
@@ -146,6 +148,7 @@ class ScenarioBody(InspectionBody, PlanBody):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
+    about: AboutSection = ABOUT_UNSAID
     budget: BudgetSection = BudgetSection.read({}, "budget")
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"

@@ -62,6 +62,7 @@ release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
+ReportReader = Annotated[str | None, Query(max_length=20)]
 
 
 class EstimateView(BaseModel):
@@ -180,11 +181,14 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
 
 @release_router.post("/api/release/report", **tasks.file_response("text/html"))
 @tasks.text_route("text/html", tasks.run_scan)
-def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
-    """The report of a release that was made: one HTML file that stands alone."""
+def report_release(
+    settings: Settings, visitor: Visitor, body: ReleaseBody, reader: ReportReader = None
+) -> str:
+    """The report of a release that was made: one HTML file that stands alone; for an officer the
+    two pages that are to be signed."""
     require_extras("charts")
     with_plan, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
-    return release_report(with_plan.title, with_plan.plan, made)
+    return release_report(with_plan.title, with_plan.plan, made, with_plan, reader)
 
 
 @release_router.post("/api/release/csv", **tasks.file_response("text/csv"))
