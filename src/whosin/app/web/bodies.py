@@ -150,6 +150,14 @@ class ScenarioBody(InspectionBody, PlanBody):
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )
+    continues: Short | None = Field(
+        default=None,
+        description="The dataset whose people these are (next month, a correction): its budget "
+        "goes on",
+    )
+    new_people: bool = Field(
+        default=False, description="Nobody is in a dataset with the same columns: your word"
+    )
 
 
 class ReleaseBody(Body):
@@ -157,7 +165,16 @@ class ReleaseBody(Body):
     again."""
 
     scenario: ScenarioBody
-    request: str = Field(pattern=REQUEST_PATTERN, description=f"An id of your own: {REQUEST_WORDS}")
+    request: str | None = Field(
+        default=None,
+        pattern=REQUEST_PATTERN,
+        description=f"An id of your own: {REQUEST_WORDS}. Without one, the same questions about "
+        "the same rows under the same plan are one release, and its stored answers come back",
+    )
+
+
+PEOPLE_KEYS = ("continues", "new_people")
+"""What is said of whose people they are; no keys of a scenario file."""
 
 
 class TextBody(Section):
@@ -231,8 +248,9 @@ class Refusal(BaseModel):
 
 def body_data(body: Body) -> dict[str, Any]:
     """The keys that were given, as in a scenario file."""
+    given = body.model_fields_set - set(PEOPLE_KEYS)
     listed = {name: getattr(body, name) for name in type(body).model_fields}
-    return {name: _plain_data(listed[name]) for name in listed if name in body.model_fields_set}
+    return {name: _plain_data(listed[name]) for name in listed if name in given}
 
 
 def _plain_data(value: Any) -> Any:
