@@ -106,7 +106,8 @@ def draft_scenario(
         if privacy_unit not in (None, "row", *names):
             raise UnknownName("privacy_unit", str(privacy_unit), ("row", *names))
         known = {} if dictionary is None else read_dictionary(dictionary, names)
-        columns = _describe_columns(engine, data, known, privacy_unit, from_rows)
+        asked = [name for name in names if name != privacy_unit]
+        columns = draft_columns(engine, data, asked, known, from_rows=from_rows)
     title = Path(source.partition("::")[2] or source).name.partition(".")[0]
     return "\n".join(_scenario_lines(title, shown or source, privacy_unit, names, columns))
 
@@ -189,29 +190,34 @@ def _spell_value(text: str) -> int | float | str:
     return float(text) if NUMBER_PATTERN.fullmatch(text) else text
 
 
-def _describe_columns(
+def draft_columns(
     engine: DuckDB,
     data: Any,
+    names: Sequence[str],
     known: Mapping[str, ColumnDraft],
-    privacy_unit: str | None,
-    from_rows: bool,
+    *,
+    from_rows: bool = False,
+    look: bool = True,
 ) -> list[ColumnDraft]:
+    """What a draft says of columns of a table.
+
+    Args:
+        known: what a data dictionary says of them.
+        from_rows: declare what the rows hold, for columns of which nothing else is known.
+        look: guess the kinds of texts from the first rows; otherwise no row is read.
+    """
     schema = data.schema()
-    first = (
-        engine.run(data.limit(GUESS_ROWS)) if any(t.is_string() for t in schema.values()) else None
-    )
+    texts = any(schema[name].is_string() for name in names)
+    first = engine.run(data.limit(GUESS_ROWS)) if texts and look else None
     result = []
-    for name, kind in schema.items():
-        if name == privacy_unit:
-            continue
-        draft = known.get(name)
+    for name in names:
+        kind, draft = schema[name], known.get(name)
         if draft is None or draft.domain is None:
             seen = _schema_kind(kind)
             if seen is None:
-                assert first is not None
-                seen = _guess_kind(
-                    [v for v in first.column(name).to_pylist() if v not in (None, "")]
-                )
+                values = [] if first is None else first.column(name).to_pylist()
+                texts_held = [str(each) for each in values if each not in (None, "")]
+                seen = "text" if first is None else _guess_kind(texts_held)
             draft = ColumnDraft(name, seen, about=draft.about if draft else "")
         if from_rows and draft.domain is None:
             draft = _domain_from_rows(engine, data, draft)

@@ -142,6 +142,28 @@ class PlanBody(Body):
     target: TargetSection
 
 
+class AccuracyBody(PlanBody):
+    """How exact answers have to be, and the promise that should be kept."""
+
+    target: TargetSection = TargetSection.read({}, "target")
+    within: Short = Field(description="95% of answers within ± this of the truth")
+    query: Short = Field(default="count", description="count, rows or histogram")
+    max_rows_per_group: int = Field(default=1, ge=1, le=10**6)
+    max_groups: int = Field(default=1, ge=1, le=10**6)
+
+
+class DraftBody(Body):
+    """A table of the served folder, to be described."""
+
+    source: Short
+    dictionary: str | None = Field(
+        default=None, max_length=1_000_000, description="A data dictionary (CSV), as text"
+    )
+    columns: list[Short] = Field(
+        default=[], max_length=500, description="Only these; by default all"
+    )
+
+
 class ScenarioBody(InspectionBody, PlanBody):
     """A scenario, as in a scenario file."""
 

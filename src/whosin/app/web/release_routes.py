@@ -127,9 +127,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
-            refusal=scenarios.refusal_reason(
-                settings, body, (scenario, table), estimates, visitor
-            ),
+            refusal=scenarios.refusal_reason(settings, body, (scenario, table), estimates, visitor),
             stored=stored,
             lookalikes=scenarios.find_lookalikes(settings, body, table) if visitor.curator else [],
         )
@@ -182,7 +180,7 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     return ReleaseResult(
         title=scenario.title,
         request=made.request,
-        answers=[_answer_data(each) for each in made],
+        answers=[answer_data(each) for each in made],
         budget_state=plain_json(made.budget_state.to_dict()),
         card=section_data(shown),
     )
@@ -254,7 +252,7 @@ def _find_table(answer: Answer, index: int) -> Answer:
     return answer.tables[index]
 
 
-def _answer_data(answer: Answer) -> dict[str, Any]:
+def answer_data(answer: Answer) -> dict[str, Any]:
     """An answer as a page shows it."""
     data: dict[str, Any] = plain_json(answer.to_dict()) | {
         "paid": cost_words(answer.cost),
