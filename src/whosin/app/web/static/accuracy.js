@@ -3,29 +3,28 @@
 import { latest } from "./api.js";
 import { $, atMost, clearErrors, debounce, h, number, showError } from "./dom.js";
 import { term } from "./glossary.js";
-import { inPageWords } from "./words.js";
+import { capital, inPageWords } from "./words.js";
 
 const ask = latest();
 const HINT = "95% of answers then lie that close to the truth. What must be promised for it?";
 const whole = (id) => (/^\d+$/.test($(id).value.trim()) ? Number($(id).value) : 1);
 
-function verdict({ enough, words }) {
-  return h("p", { class: enough ? "holds" : "fails" }, enough ? "The promise on the left allows it." : "The promise on the left does not allow it. ", enough ? null : words.slice(2).join(" "));
-}
+const percent = (share, round = number) => `${round(share * 100, 3)}%`;
 
 function shown(found) {
-  const cost = found.rho === null ? [term("epsilon", "ε"), ` = ${atMost(found.epsilon)}`] : [term("rho", "ρ"), ` = ${atMost(found.rho)}, or ε = ${atMost(found.epsilon)} at δ = ${found.delta}`];
-  const line = ({ words, posteriors }) => {
-    const last = posteriors.at(-1);
-    return h("tr", {}, h("td", {}, `Someone who ${words}`), h("td", { class: "r" }, `${number(last.prior * 100, 3)}%`), h("td", { class: "r" }, `${atMost(last.posterior * 100, 3)}%`));
-  };
+  const cost = found.rho === null ? [term("epsilon", "ε"), ` = ${atMost(found.epsilon)}`] : [term("rho", "ρ"), ` = ${atMost(found.rho)} (ε = ${atMost(found.epsilon)} at δ = ${found.delta})`];
+  const [first, ...others] = found.adversaries;
+  const last = ({ posteriors }) => posteriors.at(-1);
+  const line = (each) => h("tr", {}, h("th", { scope: "row" }, capital(each.words)), h("td", { class: "r" }, percent(last(each).prior)), h("td", { class: "r" }, percent(last(each).posterior, atMost)));
+  const enough = found.target?.enough;
   return [
-    h("p", {}, "It takes ", ...cost, `: ${found.noise} noise of scale ${number(found.scale)}. How sure anyone can become then, at most:`),
-    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "How sure anyone can become" },
-      h("table", {},
-        h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col", class: "r" }, "before"), h("th", { scope: "col", class: "r" }, "after"))),
-        h("tbody", {}, found.adversaries.map(line)))),
-    found.target ? verdict(found.target) : null,
+    h("p", {}, "It takes ", ...cost, `, ${found.noise} noise of `, term("scale", "scale"), ` ${number(found.scale)}. Someone ${percent(last(first).prior)} sure then becomes at most `, h("strong", {}, `${percent(last(first).posterior, atMost)} sure`), ", whatever else they know of others."),
+    found.target ? h("p", { class: enough ? "holds" : "fails" }, enough ? "What you promise allows it." : `What you promise does not allow it: promise at least ${percent(last(first).posterior, atMost)}, or ask for less.`) : null,
+    h("details", {}, h("summary", {}, "Against someone who knows more"),
+      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "How sure anyone can become" },
+        h("table", {},
+          h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col", class: "r" }, "before"), h("th", { scope: "col", class: "r" }, "after"))),
+          h("tbody", {}, others.map(line))))),
   ].filter(Boolean);
 }
 

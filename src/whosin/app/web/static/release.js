@@ -270,7 +270,7 @@ function status() {
   const questions = countAsked() === 1 ? "1 question" : `${countAsked()} questions`;
   return {
     data: { done: columns().length > 0, words: $("source").value || "choose a table" },
-    people: { done: columns().length > 0 && unitChosen(), words: !columns().length ? "" : unitChosen() ? `${declared} columns declared` : "whose row is it?" },
+    people: { done: columns().length > 0 && unitChosen(), words: !columns().length ? "" : unitChosen() ? `${declared} ${declared === 1 ? "column" : "columns"} declared` : "whose row is it?" },
     promise: { done: planned !== null, words: planned ? `ε = ${allowed(planned.plan.epsilon)}` : "" },
     questions: { done: allFinished(), words: open ? `${open} not finished` : countAsked() ? questions : "ask something" },
     price: { done: priced !== null && allFinished(), words: priced ? `${priced.total}` : "" },

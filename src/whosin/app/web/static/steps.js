@@ -37,6 +37,7 @@ export function refreshSteps() {
     const link = $(`link-${name}`);
     link.classList.toggle("done", done === true && !wrong);
     link.classList.toggle("wrong", wrong);
+    link.querySelector(".number").textContent = wrong ? "!" : done === true ? "✓" : String(NAMES.indexOf(name) + 1);
     link.querySelector("small").textContent = wrong ? "needs another look" : words;
     link.querySelector(".hidden-words").textContent = wrong ? "" : done === true ? "done" : done === false ? "missing" : "";
     if (name === current) link.setAttribute("aria-current", "step");

@@ -27,7 +27,7 @@ function verdict(result) {
     result.lower === null ? null : h("p", { class: "soft" }, `and at least ${result.lower}, by the case below`),
     level.note ? h("p", { class: "note" }, level.note) : null,
     claim,
-    case_ ? h("h3", {}, result.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
+    case_ ? h("h2", {}, result.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
     h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
     case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
     reasons(result.theorems),
@@ -200,7 +200,7 @@ function drawings(tradeOff) {
 
 async function history(name, where) {
   const recorded = await get(`/api/ledger/history?dataset=${encodeURIComponent(name)}`);
-  const heads = ["", "when", "who", "what", "cost"];
+  const heads = ["no.", "when", "who", "what", "cost"];
   const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
     h("p", { class: "holds" }, `The chain of digests is whole.${waiting}`),
