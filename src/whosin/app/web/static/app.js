@@ -14,7 +14,7 @@ const VIEWS = ["release", "rules", "verify", "notions", "distortion", "ledger"];
 
 function show(name) {
   for (const view of [...VIEWS, "login"]) $(`view-${view}`).hidden = view !== name;
-  for (const link of document.querySelectorAll("nav a")) {
+  for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -17,7 +17,7 @@ const WORDS = {
   cost: ["What an answer costs", "The part of the budget that its noise uses up. Costs of all answers about the same people add up; the ledger keeps them for good."],
   budget: ["Budget", "The ε that your promise allows for all answers about the same people together, today and later. What is spent never comes back."],
   left: ["What is left", "What the ledger still allows for this dataset."],
-  noisy: ["Too noisy to read", "The noise is so large beside the number that its size says little: its interval reaches zero or twice the number."],
+  noisy: ["Too noisy to read", "The standard error of the noise is more than 30% of the number, so that the number says little."],
   unit: ["Privacy unit", "Whom the promise is made to: the people, or households, that the chosen column names. All rows of one of them are protected together."],
   bounds: ["Contribution bounds", "How many rows of a person count in a group, and in how many groups a person counts. Rows beyond that are left out at random. Higher bounds need more noise."],
   domain: ["Domain", "What a column may hold, as it is publicly known. If it is read off the rows it tells something about them that the promise does not cover."],
