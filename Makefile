@@ -17,15 +17,15 @@ export NO_MKDOCS_2_WARNING := 1
 demo: $(SHOWN)
 	@$(BIN)/whosin demo
 
-# Types are checked beside the tests.
+# Types and pages are checked beside the tests.
 test: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@{ $(BIN)/mypy >.venv/types 2>&1 || { cat .venv/types >&2; false; }; } & types=$$!; \
-	$(BIN)/mkdocs build --strict --site-dir .venv/site && \
+	$(BIN)/mkdocs build --quiet --strict --site-dir .venv/site & pages=$$!; \
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) $(PYTEST); tests=$$?; \
-	wait $$types && exit $$tests
+	wait $$types && wait $$pages && exit $$tests
 
 # How much of the code the quick tests run, in their own processes: MISSING=1 lists the lines.
 coverage: $(STAMP)

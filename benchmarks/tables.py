@@ -20,9 +20,9 @@ import numpy as np
 
 import learned
 import whosin as wi
+from laplace_bound import laplace_bound
 from measuring import Row, best_of
 from whosin.marginals import Workload, allocate_budget, cell_variances, optimal_variance
-from whosin.marginals.allocation import laplace_bound
 from whosin.release import Count, DuckDB, Marginals, Session, Spark, Table
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import Share

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 collect_ignore = ["data"]
 LONGEST = (
-    "spark", "web/test_page.py", "wheel", "house/test_docs.py", "house/test_extending.py",
-    "web/", "ledger/test_postgres.py", "audit/test_outputs.py", "release/test_databases.py",
+    "spark", "web/test_page.py", "web", "house/test_extras.py", "house/test_docs.py",
+    "house/test_extending.py", "ledger/test_postgres.py", "audit/test_outputs.py",
+    "release/test_databases.py",
 )  # fmt: skip
 """What takes longest, or waits for servers meanwhile, and so begins first: small files fill the
 processes at the end."""
@@ -37,11 +38,12 @@ processes at the end."""
 
 def together(nodeid: str) -> str:
     """Which tests run in one process, one after the other: those of a file, since they share what
-    it sets up; all that need Spark or the wheel, of which a second would take as long again."""
+    it sets up, and all that need Spark, or the worker pool of servers, of which a second would take
+    as long again."""
     file = nodeid.partition("::")[0]
     if "spark" in nodeid:
         return "spark"
-    return "wheel" if file.endswith(("test_extras.py", "test_packaging.py")) else file
+    return "web" if file.startswith("tests/web/") and not file.endswith("test_page.py") else file
 
 
 @pytest.fixture

@@ -19,11 +19,7 @@ REFERENCE, HETEROZYGOUS, ALTERNATE = 0, 1, 2
 
 def check_arrow(path: str) -> None:
     """Read an Arrow file whole and see that every buffer is what its type says: a reader trusts
-    lengths and offsets. Whether texts are UTF-8 is not looked at, since that depends on rows.
-
-    Raises:
-        InvalidInput: it is damaged.
-    """
+    lengths and offsets. Whether texts are UTF-8 is not looked at, since that depends on rows."""
     import pyarrow as pa
 
     try:
@@ -32,11 +28,8 @@ def check_arrow(path: str) -> None:
                 for column in reader.get_batch(number).columns:
                     _column_bytes(column, pa).validate(full=True)
     except Exception:
-        raise InvalidInput(
-            f"{Path(path).name} is damaged, or is not an Arrow file",
-            field="table",
-            value=Path(path).name,
-        ) from None
+        message = f"{Path(path).name} is damaged, or is not an Arrow file"
+        raise InvalidInput(message, field="table", value=Path(path).name) from None
 
 
 def _column_bytes(column: Any, pa: Any) -> Any:
@@ -54,11 +47,7 @@ def _column_bytes(column: Any, pa: Any) -> Any:
 
 
 def vcf_samples(path: str) -> list[str]:
-    """The people of a VCF file.
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    """The people of a VCF file."""
     try:
         return [str(name) for name in _read_vcf(path).samples]
     except Exception:
@@ -69,11 +58,7 @@ def vcf_counts(
     path: str, cases: list[bool], controls: list[bool]
 ) -> tuple[bytes, list[tuple[str, str, int, str, str]], int]:
     """(counts of each variant as 9 whole numbers of 64 bits: three genotypes of cases, then of
-    controls, then of others; chromosome, name, position, A1, A2 of each; variants left out).
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    controls, then of others; chromosome, name, position, A1, A2 of each; variants left out)."""
     import numpy as np
 
     labelled = (np.array(cases, dtype=bool), np.array(controls, dtype=bool))

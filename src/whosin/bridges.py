@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -19,13 +19,7 @@ from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend, epsilon_from_zcdp
 from whosin.validation import check_kind, read_whole
 
-__all__ = [
-    "SUPPORTED_TOOLS",
-    "Guarantee",
-    "debit_guarantee",
-    "read",
-    "read_curve",
-]
+__all__ = ["SUPPORTED_TOOLS", "Guarantee", "debit_guarantee", "read", "read_curve"]
 
 
 def __dir__() -> list[str]:
@@ -65,11 +59,8 @@ class Guarantee:
         if self.epsilon != math.inf:
             object.__setattr__(self, "epsilon", read_ranged(self.epsilon, "epsilon", "at least 0"))
         elif self.rho is None:
-            raise InvalidInput(
-                "epsilon is infinite and there is no rho, so this tool promises nothing",
-                field="epsilon",
-                value=self.epsilon,
-            )
+            message = "epsilon is infinite and there is no rho, so this tool promises nothing"
+            raise InvalidInput(message, field="epsilon", value=self.epsilon)
         object.__setattr__(self, "delta", read_ranged(self.delta, "delta", "between 0 and 1"))
         if self.rho is not None:
             object.__setattr__(self, "rho", read_ranged(self.rho, "rho", "at least 0"))
@@ -80,20 +71,15 @@ class Guarantee:
         if k == 1:
             return self
         if self.rho is not None and self.delta:
-            raise InvalidInput(
-                "group privacy of ρ-zCDP with a δ is not known",
-                field="max_rows",
-                value=k,
-                hint="use max_rows=1",
-            )
+            message = "group privacy of ρ-zCDP with a δ is not known"
+            raise InvalidInput(message, field="max_rows", value=k, hint="use max_rows=1")
         rho = None if self.rho is None else k * k * self.rho
         delta = self.delta
         if delta:
             assert isinstance(self.epsilon, Fraction)
             delta = min(k * exp_up((k - 1) * self.epsilon) * delta, Fraction(1))
         says = f"{self.says}; people have up to {k} rows"
-        stated = (self.tool, self.version, k * self.epsilon, delta, self.relation, rho, says)
-        return Guarantee(*stated)
+        return replace(self, epsilon=k * self.epsilon, delta=delta, rho=rho, says=says)
 
     def at(self, delta: Fraction) -> Guarantee:
         """The least ε that is proved for a ρ at a δ, rounded up (`epsilon_of`)."""
@@ -104,9 +90,7 @@ class Guarantee:
             raise invalid_value("delta", f"above the tool's own δ, {spell(self.delta)}", delta)
         says = f"{self.says}; ρ = {spell(self.rho)} at this δ"
         epsilon = epsilon_from_zcdp(self.rho, failing)
-        return Guarantee(
-            self.tool, self.version, epsilon, Fraction(delta), self.relation, None, says
-        )
+        return replace(self, epsilon=epsilon, delta=Fraction(delta), rho=None, says=says)
 
     @property
     def costs(self) -> dict[str, Cost]:
@@ -129,26 +113,18 @@ class Guarantee:
     def spend(self, title: str) -> Spend:
         """What a ledger is debited for a release that the other tool makes."""
         if not isinstance(title, str) or not title.strip():
-            raise InvalidInput(
-                "title is empty",
-                field="title",
-                value=title,
-                hint="say in a few words what was published",
-            )
+            hint = "say in a few words what was published"
+            raise InvalidInput("title is empty", field="title", value=title, hint=hint)
         what = {"kind": "external", "name": title, "tool": f"{self.tool} {self.version}"}
         what |= {"relation": self.relation, "says": self.says}
         return Spend(what, self.costs, guarantee=f"external: {self.tool}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data for JSON."""
-        return {
-            "tool": self.tool,
-            "version": self.version,
+        """The fields as plain data for JSON."""
+        return vars(self) | {
             "epsilon": round_up(self.epsilon) if self.epsilon != math.inf else "inf",
             "delta": round_up(self.delta),
             "rho": None if self.rho is None else round_up(self.rho),
-            "relation": self.relation,
-            "says": self.says,
         }
 
 
@@ -156,11 +132,7 @@ class Guarantee:
 
 
 def debit_guarantee(
-    ledger: Ledger,
-    dataset: str,
-    guarantee: Guarantee,
-    title: str,
-    request: str | None = None,
+    ledger: Ledger, dataset: str, guarantee: Guarantee, title: str, request: str | None = None
 ) -> Debit:
     """Pay for a release of another tool, before it is shown. Its entry is in the chain like any
     other.
@@ -213,9 +185,8 @@ class ToolContext:
 
     def need_delta(self, what: str) -> Fraction:
         if self.delta is None or not 0 < self.delta < 1:
-            raise InvalidInput(
-                f"{what} needs a delta strictly between 0 and 1", field="delta", value=self.delta
-            )
+            message = f"{what} needs a delta strictly between 0 and 1"
+            raise InvalidInput(message, field="delta", value=self.delta)
         return self.delta
 
 
@@ -223,6 +194,11 @@ Stated = dict[str, Any]
 """The numbers of a `Guarantee`, for people with one row. Where they are for something else, such as
 "a privacy id", `unit` names it; `ROWS_UNIT` means that the people's rows are counted in."""
 ROWS_UNIT = "rows"
+
+
+def _states_nothing(value: Any, tool: str, hint: str) -> Unsupported:
+    message = f"a {type(value).__name__} of {tool} states no guarantee"
+    return Unsupported(message, field="from", hint=hint)
 
 
 def read_opendp(value: Any, asked: ToolContext) -> Stated:
@@ -234,22 +210,14 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         measurement, distance = value, asked.max_rows
         kind, unit = f"measurement, d_in = {distance}", ROWS_UNIT
     else:
-        raise Unsupported(
-            f"a {type(value).__name__} of OpenDP states no guarantee",
-            field="from",
-            hint="give a measurement or a context",
-        )
+        raise _states_nothing(value, "OpenDP", "give a measurement or a context")
     metric = str(measurement.input_metric).partition("(")[0]
     if metric not in ADJACENCY_RELATIONS:
-        raise InvalidInput(
-            f"OpenDP's input metric {metric} says nothing about rows of a dataset",
-            field="input_metric",
-            value=metric,
-            hint=f"use {', '.join(sorted(ADJACENCY_RELATIONS))}",
-        )
-    relation = ADJACENCY_RELATIONS[metric]
+        message = f"OpenDP's input metric {metric} says nothing about rows of a dataset"
+        hint = f"use {', '.join(sorted(ADJACENCY_RELATIONS))}"
+        raise InvalidInput(message, field="input_metric", value=metric, hint=hint)
     loss, measure = measurement.map(distance), str(measurement.output_measure)
-    stated: Stated = {"relation": relation, "says": kind, "unit": unit}
+    stated: Stated = {"relation": ADJACENCY_RELATIONS[metric], "says": kind, "unit": unit}
     match measure:
         case "MaxDivergence":
             return stated | {"epsilon": exact_fraction(loss)}
@@ -263,11 +231,8 @@ def read_opendp(value: Any, asked: ToolContext) -> Stated:
         case "SmoothedMaxDivergence":
             delta = asked.need_delta("a privacy profile")
             return stated | {"epsilon": exact_fraction(loss.epsilon(float(delta))), "delta": delta}
-    raise InvalidInput(
-        f"OpenDP's output measure {measure} cannot be read as ε, (ε, δ) or ρ",
-        field="output_measure",
-        value=measure,
-    )
+    message = f"OpenDP's output measure {measure} cannot be read as ε, (ε, δ) or ρ"
+    raise InvalidInput(message, field="output_measure", value=measure)
 
 
 def dp_accounting(value: Any, asked: ToolContext) -> Stated:
@@ -275,11 +240,18 @@ def dp_accounting(value: Any, asked: ToolContext) -> Stated:
     if not hasattr(value, "get_epsilon"):
         value = read_accountant(value)
     delta = asked.need_delta("an accountant")
-    name = value.neighboring_relation.name
-    relations = {"ADD_OR_REMOVE_ONE": "add-remove", "REPLACE_ONE": "replace"}
+    relation = _read_relation(
+        "neighboring_relation",
+        value.neighboring_relation.name,
+        {"ADD_OR_REMOVE_ONE": "add-remove", "REPLACE_ONE": "replace"},
+    )
+    return _read_epsilon(value, delta, relation, type(value).__name__)
+
+
+def _read_relation(field: str, name: str, relations: dict[str, str]) -> str:
     if name not in relations:
-        raise invalid_value("neighboring_relation", f"one of {', '.join(relations)}", name)
-    return _read_epsilon(value, delta, relations[name], type(value).__name__)
+        raise invalid_value(field, f"one of {', '.join(relations)}", name)
+    return relations[name]
 
 
 def read_accountant(event: Any) -> Any:
@@ -303,13 +275,8 @@ def read_opacus(value: Any, asked: ToolContext) -> Stated:
     accountant = getattr(value, "accountant", value)
     kind = accountant.mechanism()
     if kind == "gdp":
-        raise Unsupported(
-            "Opacus's gdp accountant uses a limit of many steps, and its ε may be below the true "
-            "one",
-            field="from",
-            value=kind,
-            hint="use its rdp or prv accountant",
-        )
+        message = "Opacus's gdp accountant uses a limit of many steps, and its ε may be too low"
+        raise Unsupported(message, field="from", value=kind, hint="use its rdp or prv accountant")
     delta = asked.need_delta("an accountant")
     spent = accountant.get_epsilon(delta=float(delta))
     return _state_epsilon(spent, delta, "add-remove", f"{kind} accountant")
@@ -319,18 +286,15 @@ def jax_privacy(value: Any, asked: ToolContext) -> Stated:
     """A training accountant, with the number of updates and the parameters of the training, which
     say how it samples: by Poisson, add-remove, or batches of a fixed size, replace."""
     if asked.updates is None or asked.parameters is None:
-        raise InvalidInput(
-            "JAX-Privacy's accountants do not know how long the training is",
-            field="updates and parameters",
-            hint="give updates and parameters",
-        )
+        message = "JAX-Privacy's accountants do not know how long the training is"
+        hint = "give updates and parameters"
+        raise InvalidInput(message, field="updates and parameters", hint=hint)
     delta = rational(asked.parameters.delta, "delta")
     sampling = asked.parameters.sampling_method.name
     relations = {"POISSON": "add-remove", "FIXED_BATCH_SIZE": "replace"}
-    if sampling not in relations:
-        raise invalid_value("sampling_method", f"one of {', '.join(relations)}", sampling)
+    relation = _read_relation("sampling_method", sampling, relations)
     spent = value.compute_epsilon(asked.updates, asked.parameters)
-    stated = _state_epsilon(spent, delta, relations[sampling], f"{asked.updates} updates")
+    stated = _state_epsilon(spent, delta, relation, f"{asked.updates} updates")
     if getattr(asked.parameters, "examples_per_user", None) is not None:
         stated["unit"] = "a user"
     return stated
@@ -340,46 +304,26 @@ def read_tumult(value: Any, asked: ToolContext) -> Stated:
     """A budget. Add-remove of the protected rows or ids. Not a session: it only knows what remains,
     and nothing of what its answers have cost."""
     if hasattr(value, "remaining_privacy_budget"):
-        raise Unsupported(
-            "a session of Tumult Analytics knows only the budget that is left",
-            field="from",
-            hint="read the budget that it started with, or the one of the query",
-        )
-    stated: Stated = {
-        "relation": "add-remove",
-        "says": "budget",
-        "unit": "a session's protected ids",
-    }
+        message = "a session of Tumult Analytics knows only the budget that is left"
+        hint = "read the budget that it started with, or the one of the query"
+        raise Unsupported(message, field="from", hint=hint)
+    unit = "a session's protected ids"
+    stated: Stated = {"relation": "add-remove", "says": "budget", "unit": unit}
     if hasattr(value, "rho"):
         return stated | {"epsilon": math.inf, "rho": _read_number(value.rho)}
     if hasattr(value, "epsilon"):
         delta = _read_number(getattr(value, "delta", 0))
         return stated | {"epsilon": _read_number(value.epsilon), "delta": delta}
-    raise Unsupported(
-        f"a {type(value).__name__} of Tumult Analytics states no guarantee",
-        field="from",
-        hint="give a privacy budget",
-    )
+    raise _states_nothing(value, "Tumult Analytics", "give a privacy budget")
 
 
 def pipeline_dp(value: Any, asked: ToolContext) -> Stated:
     """A budget accountant, by its total. Add-remove of a privacy id."""
     if not hasattr(value, "_total_epsilon"):
-        raise Unsupported(
-            f"a {type(value).__name__} of PipelineDP states no guarantee",
-            field="from",
-            hint="give a budget accountant",
-        )
-    numbers = {
-        "epsilon": _read_number(value._total_epsilon),
-        "delta": _read_number(value._total_delta),
-    }
-    return {
-        "relation": "add-remove",
-        "says": "total of a budget",
-        "unit": "a privacy id",
-        **numbers,
-    }
+        raise _states_nothing(value, "PipelineDP", "give a budget accountant")
+    epsilon, delta = _read_number(value._total_epsilon), _read_number(value._total_delta)
+    stated = {"relation": "add-remove", "says": "total of a budget", "unit": "a privacy id"}
+    return {**stated, "epsilon": epsilon, "delta": delta}
 
 
 def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
@@ -388,9 +332,8 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
     relations = {"addremove": "add-remove", "substitute": "replace"}
     privacy = getattr(value, "privacy", value)
     neighbours = getattr(privacy, "neighboring", "addremove")
-    if neighbours not in relations:
-        raise invalid_value("neighboring", f"one of {', '.join(relations)}", neighbours)
-    stated: Stated = {"relation": relations[neighbours], "unit": "a key"}
+    relation = _read_relation("neighboring", neighbours, relations)
+    stated: Stated = {"relation": relation, "unit": "a key"}
     if hasattr(value, "spent"):
         said = "what an odometer has spent"
         if hasattr(value, "k") and not hasattr(value, "steps"):
@@ -398,47 +341,35 @@ def read_smartnoise(value: Any, asked: ToolContext) -> Stated:
         epsilon, delta = value.spent
         return stated | {**_epsilon_delta(epsilon, delta), "says": said}
     if not hasattr(value, "epsilon"):
-        raise Unsupported(
-            f"a {type(value).__name__} of SmartNoise SQL states no guarantee",
-            field="from",
-            hint="give a Privacy or an odometer",
-        )
+        raise _states_nothing(value, "SmartNoise SQL", "give a Privacy or an odometer")
     if asked.columns is None:
-        raise InvalidInput(
-            "a Privacy of SmartNoise SQL is the cost of each number, and it does not say how "
-            "many there are",
-            field="columns",
-            hint=(
-                "give columns, the numbers that are computed (a mean is two, and a count of keys "
-                "may come on top), or read an odometer"
-            ),
+        message = (
+            "a Privacy of SmartNoise SQL is the cost of each number, and it does not say how many "
+            "there are"
         )
-    said = f"privacy of {asked.columns} computed columns"
-    return (
-        stated | _compose_answers(privacy, read_whole(asked.columns, "columns", 1)) | {"says": said}
-    )
+        hint = (
+            "give columns, the numbers that are computed (a mean is two, and a count of keys may "
+            "come on top), or read an odometer"
+        )
+        raise InvalidInput(message, field="columns", hint=hint)
+    count = read_whole(asked.columns, "columns", 1)
+    said = f"privacy of {count} computed columns"
+    return stated | _compose_answers(privacy, count) | {"says": said}
 
 
 def _compose_answers(privacy: Any, count: int) -> dict[str, Fraction]:
     """ε and δ of several answers: they add."""
     if privacy.delta is None:
-        raise InvalidInput(
-            "this Privacy of SmartNoise SQL has no delta", field="delta", hint="give it one"
-        )
-    return {
-        name: count * number
-        for name, number in _epsilon_delta(privacy.epsilon, privacy.delta).items()
-    }
+        message = "this Privacy of SmartNoise SQL has no delta"
+        raise InvalidInput(message, field="delta", hint="give it one")
+    one = _epsilon_delta(privacy.epsilon, privacy.delta)
+    return {name: count * number for name, number in one.items()}
 
 
 def read_riskcal(value: Any, asked: ToolContext) -> Stated:
     """A CTD accountant, of Poisson sampling (add-remove), whose trade-off curve is read at a δ."""
     if not hasattr(value, "get_epsilon"):
-        raise Unsupported(
-            f"a {type(value).__name__} of riskcal states no guarantee",
-            field="from",
-            hint="give an accountant",
-        )
+        raise _states_nothing(value, "riskcal", "give an accountant")
     delta = asked.need_delta("an accountant")
     return _read_epsilon(value, delta, "add-remove", "trade-off curve")
 
@@ -456,11 +387,8 @@ def _state_epsilon(spent: Any, delta: Fraction, relation: str, says: str) -> Sta
     if -math.inf < number < 0:
         number = 0.0  # Rényi accountants say so at a large δ, and δ only falls with ε
     if not 0 <= number < math.inf:
-        raise InvalidInput(
-            f"the tool states an ε of {number}, which promises nothing",
-            field="epsilon",
-            value=number,
-        )
+        message = f"the tool states an ε of {number}, which promises nothing"
+        raise InvalidInput(message, field="epsilon", value=number)
     return {"epsilon": exact_fraction(number), "delta": delta, "relation": relation, "says": says}
 
 
@@ -544,16 +472,20 @@ def _state_guarantee(value: Any, asked: ToolContext) -> Guarantee:
     modules = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
     known = next((module for module in modules if module in SUPPORTED_TOOLS), None)
     if known is None:
-        names = ", ".join(tool.name for tool in SUPPORTED_TOOLS.values())
-        raise InvalidInput(
-            f"a {type(value).__name__} is no object of a tool that whosin reads",
-            field="from",
-            value=type(value).__name__,
-            hint=f"give one of {names}",
-        )
+        kind, names = type(value).__name__, (tool.name for tool in SUPPORTED_TOOLS.values())
+        message = f"a {kind} is no object of a tool that whosin reads"
+        hint = f"give one of {', '.join(names)}"
+        raise InvalidInput(message, field="from", value=kind, hint=hint)
     tool = SUPPORTED_TOOLS[known]
     number = _installed_version(tool)
-    stated = dict(_asked_safely(tool, value, asked))
+    try:
+        stated = tool.read(value, asked)
+    except WhosinError:
+        raise
+    except Exception as error:  # the tool's own, of any kind
+        kind = f"{type(value).__name__} ({type(error).__name__})"
+        message = f"{tool.name} failed to state the guarantee of this {kind}"
+        raise Unsupported(message, field="from") from error
     unit = stated.pop("unit", None)
     result = Guarantee(tool.name, number, **stated)
     if unit is None:
@@ -569,37 +501,16 @@ def _only_one(asked: ToolContext, reason: str) -> None:
 
 
 def _installed_version(tool: Tool) -> str:
-    """The version that is installed, if it is one that was tried."""
     try:
         number = version(tool.package)
     except PackageNotFoundError:
-        raise InvalidInput(
-            f"the version of {tool.name} is not known: it is not installed here",
-            field="from",
-            value=tool.name,
-            hint=f"install {tool.package}",
-        ) from None
+        message = f"the version of {tool.name} is not known: it is not installed here"
+        hint = f"install {tool.package}"
+        raise InvalidInput(message, field="from", value=tool.name, hint=hint) from None
     if not any(number == each or number.startswith(f"{each}.") for each in tool.tried):
-        raise InvalidInput(
-            f"{tool.name} {number} was not tried with whosin",
-            field="from",
-            value=number,
-            hint=f"use {' or '.join(tool.tried)}",
-        )
+        message, hint = f"{tool.name} {number} was not tried with whosin", " or ".join(tool.tried)
+        raise InvalidInput(message, field="from", value=number, hint=f"use {hint}")
     return number
-
-
-def _asked_safely(tool: Tool, value: Any, asked: ToolContext) -> dict[str, Any]:
-    try:
-        return tool.read(value, asked)
-    except WhosinError:
-        raise
-    except Exception as error:  # the tool's own, of any kind
-        kind = type(value).__name__
-        raise Unsupported(
-            f"{tool.name} failed to state the guarantee of this {kind} ({type(error).__name__})",
-            field="from",
-        ) from error
 
 
 # What another tool's object says of tests, as a trade-off curve: more than one ε at one δ.
@@ -651,10 +562,7 @@ def _privacy_losses(value: Any, relation: str) -> Any:
 def _tradeoff_lines(told: Guarantee) -> list[tuple[Fraction, Fraction]]:
     """What (ε, δ)-DP says of every test: TPR ≤ e^ε FPR + δ, and 1 − FPR ≤ e^ε (1 − TPR) + δ."""
     if told.epsilon == math.inf:
-        raise InvalidInput(
-            "the guarantee has ρ alone, and a trade-off needs an ε at a δ",
-            field="from",
-            hint="give a delta",
-        )
+        message = "the guarantee has ρ alone, and a trade-off needs an ε at a δ"
+        raise InvalidInput(message, field="from", hint="give a delta")
     ratio = exp_up(rational(told.epsilon))
     return [(ratio, told.delta), (1 / ratio, 1 - (1 - told.delta) / ratio)]

@@ -49,12 +49,7 @@ _TOML_END = {
 
 
 def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
-    """The text of a file, without a byte-order mark.
-
-    Raises:
-        InvalidInput: it is longer than `most` bytes, or not UTF-8 text.
-        OSError: there is no such file, or it may not be read.
-    """
+    """The text of a file, without a byte-order mark."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -115,11 +110,8 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
             object_pairs_hook=_distinct_keys,
         )
     except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"{what} is not JSON: {error.msg} in line {error.lineno}",
-            field=what,
-            value=error.lineno,
-        ) from None
+        message = f"{what} is not JSON: {error.msg} in line {error.lineno}"
+        raise InvalidInput(message, field=what, value=error.lineno) from None
     except RecursionError:
         raise _too_deep(what) from None
     except MemoryError:
@@ -377,10 +369,6 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
 
     Args:
         columns: names of columns that it must have, among others.
-
-    Raises:
-        InvalidInput: it has no rows, a column twice, or a row of another length than the header.
-        OSError: there is no such file, or it may not be read.
     """
     lines, rows, separator = read_records(path, most)
     if len(rows) < 2:
@@ -391,17 +379,11 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
     header = rows[0]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
-        raise InvalidInput(
-            f"{path.name} has the column {twice[:40]!r} more than once",
-            field=f"columns of {path.name}",
-            value=twice,
-        )
+        message = f"{path.name} has the column {twice[:40]!r} more than once"
+        raise InvalidInput(message, field=f"columns of {path.name}", value=twice)
     if missing := [name for name in columns if name not in header]:
-        raise InvalidInput(
-            f"{path.name} has no column {missing[0]!r}",
-            field=f"columns of {path.name}",
-            value=len(header),
-        )
+        message = f"{path.name} has no column {missing[0]!r}"
+        raise InvalidInput(message, field=f"columns of {path.name}", value=len(header))
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
             raise InvalidInput(
@@ -437,13 +419,11 @@ def parse_records(text: str, name: str) -> Records:
                 lines.append(last + 1)
             last = reader.line_num
     except csv.Error:
-        raise InvalidInput(
-            f"{name} is not CSV from line {last + 1} on",
-            field=name,
-            value=last + 1,
-            hint="put quotes around whole cells, of at most "
-            f"{spell(csv.field_size_limit())} characters",
-        ) from None
+        message = f"{name} is not CSV from line {last + 1} on"
+        hint = (
+            f"put quotes around whole cells, of at most {spell(csv.field_size_limit())} characters"
+        )
+        raise InvalidInput(message, field=name, value=last + 1, hint=hint) from None
     return lines, rows, mark
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import invalid_value
 from whosin.validation import RANGE_CHECKS, read_real, shorten_value
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -66,9 +66,9 @@ def exact_fraction(value: object, field: str = "number") -> Fraction:
     if isinstance(value, str):
         return _read_spelled(value, field)
     try:
-        if isinstance(value, int | float | Fraction | np.integer | np.floating):
-            if isinstance(value, np.floating):
-                return Fraction(*value.as_integer_ratio())
+        if isinstance(value, np.floating):
+            return Fraction(*value.as_integer_ratio())
+        if isinstance(value, int | float | Fraction | np.integer):
             return Fraction(value.item() if isinstance(value, np.generic) else value)
         if hasattr(value, "p") and hasattr(value, "q"):
             return Fraction(int(value.p), int(value.q))
@@ -80,14 +80,9 @@ def exact_fraction(value: object, field: str = "number") -> Fraction:
 def number_range(text: str, field: str) -> tuple[Fraction, Fraction]:
     """ "0.05..0.5", or one number for a range of one point."""
     low, dots, high = text.partition("..")
-    ends = _DASH_PATTERN.fullmatch(low.strip())
-    if not dots and ends:
-        raise InvalidInput(
-            f"{field} is {shorten_value(low)}, which is not a number",
-            field=field,
-            value=low,
-            hint=f"write the range as {ends[1]}..{ends[2]}",
-        )
+    if not dots and (ends := _DASH_PATTERN.fullmatch(low.strip())):
+        hint = f"write the range as {ends[1]}..{ends[2]}"
+        raise invalid_value(field, "a number", shorten_value(low), hint)
     first = rational(low.strip(), field)
     return first, rational(high.strip(), field) if dots else first
 
@@ -114,11 +109,7 @@ def _read_spelled(text: str, field: str) -> Fraction:
     exponent = plain.lower().partition("e")[2].removesuffix("%").strip().replace("_", "")
     digits = exponent.lstrip("+-0")
     if len(plain) > 1000:
-        raise InvalidInput(
-            f"{field} is written with more than 1,000 characters: {plain[:40]}…",
-            field=field,
-            value=plain,
-        )
+        raise invalid_value(field, "written with at most 1,000 characters", f"{plain[:40]}…")
     if digits.isdecimal() and (len(digits) > 3 or int(digits) > 300):
         raise invalid_value(field, "a number between 1e-300 and 1e300", plain)
     if plain.endswith("%"):
@@ -126,9 +117,8 @@ def _read_spelled(text: str, field: str) -> Fraction:
     try:
         number = Fraction(plain)
     except (ValueError, ZeroDivisionError):
-        raise invalid_value(
-            field, "a finite number", repr(plain), hint=_spelling_hint(plain)
-        ) from None
+        hint = _spelling_hint(plain)
+        raise invalid_value(field, "a finite number", repr(plain), hint) from None
     if number.numerator.bit_length() - number.denominator.bit_length() > MAX_WHOLE_BITS:
         raise invalid_value(field, "a number between 1e-300 and 1e300", f"{plain[:40]}…")
     return number
@@ -153,7 +143,6 @@ def is_exact(*values: object) -> bool:
 
 
 def flint_rational(value: object) -> Any:
-    """The FLINT rational of a number."""
     from flint import fmpq
 
     ratio = exact_fraction(value)
@@ -168,7 +157,6 @@ def flint_float(value: Any) -> Any:
 
 
 def flint_array(values: Iterable[object], shape: tuple[int, ...]) -> Array:
-    """An object array of FLINT rationals."""
     flat = np.empty(math.prod(shape), dtype=object)
     for position, value in enumerate(values):
         flat[position] = flint_rational(value)
@@ -423,8 +411,5 @@ def chosen_percent(share: float | Fraction, rounded: Rounding) -> str:
     if known is None or share in (0, 1):
         return format_percent(share, rounded)
     value = (known * 100).normalize()
-    return (
-        f"{value:f}%"
-        if value != value.quantize(TENTH_PERCENT)
-        else f"{value.quantize(TENTH_PERCENT):f}%"
-    )
+    tenths = value.quantize(TENTH_PERCENT)
+    return f"{tenths if value == tenths else value:f}%"

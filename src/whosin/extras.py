@@ -7,7 +7,10 @@ of `pyproject.toml`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
 from whosin.errors import MissingExtra
 
@@ -34,11 +37,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def require_extras(*extras: str) -> None:
-    """Refuse to start without these extras.
-
-    Raises:
-        MissingExtra: a module of one of them cannot be found.
-    """
+    """Refuse to start without these extras."""
     for extra in extras:
         if not is_installed(extra):
             raise MissingExtra(extra, EXTRA_PACKAGES[extra][0])
@@ -47,3 +46,10 @@ def require_extras(*extras: str) -> None:
 def is_installed(extra: str) -> bool:
     """Whether all modules of an extra can be found."""
     return all(find_spec(module) is not None for module in EXTRA_PACKAGES[extra][1])
+
+
+class LazyModule(ModuleType):
+    """A module of an extra, or a slow one, that is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)

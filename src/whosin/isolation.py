@@ -48,11 +48,7 @@ from whosin import errors
 from whosin.errors import Crashed, OutOfMemory, TookTooLong, spell
 from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
-__all__ = [
-    "TaskLimits",
-    "WorkerPool",
-    "run_isolated",
-]
+__all__ = ["TaskLimits", "WorkerPool", "run_isolated"]
 
 
 LENGTH_STRUCT = struct.Struct("!Q")

@@ -28,15 +28,10 @@ PRIVATE_FILE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 LOCK_NAME = ".lock"
 """The file in a folder of ours by which it is locked."""
-PLAIN_FILE_HINT = "give a plain file, or a name that is not taken"
 
 
 def check_plain(path: Path, field: str = "path") -> None:
-    """Refuse what is there and is no plain file, before anything is opened.
-
-    Raises:
-        InvalidInput: a link, a folder, a pipe or a device has the name.
-    """
+    """Refuse what is there and is no plain file, before anything is opened."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         _require_plain(os.lstat(path), path, field)
 
@@ -53,23 +48,13 @@ def check_output(path: Path, field: str = "path") -> None:
 
 
 def open_plain(path: Path, flags: int, mode: int = 0o666, field: str = "path") -> int:
-    """The descriptor of a plain file; `flags` as for `os.open`, without O_TRUNC.
-
-    Raises:
-        InvalidInput: something else has the name.
-        OSError: it cannot be opened.
-    """
+    """The descriptor of a plain file; `flags` as for `os.open`, without O_TRUNC."""
     check_plain(path, field)
     try:  # a pipe that has just taken its place must not make us wait
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise InvalidInput(
-                f"{field} {path.name} is not a plain file",
-                field=field,
-                value=path.name,
-                hint=PLAIN_FILE_HINT,
-            ) from None
+            raise _refuse_file(path, field, "not a plain file") from None
         raise
     try:
         _require_plain(os.fstat(file), path, field)
@@ -209,20 +194,18 @@ def _require_plain(status: os.stat_result, path: Path, field: str) -> None:
         return
     kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
     what = kinds.get(stat.S_IFMT(status.st_mode), "a device or a socket")
-    raise InvalidInput(
-        f"{field} {path.name} is {what}", field=field, value=path.name, hint=PLAIN_FILE_HINT
-    )
+    raise _refuse_file(path, field, what)
 
 
 def _require_sole(status: os.stat_result, path: Path, field: str) -> None:
     _require_plain(status, path, field)
     if status.st_nlink > 1:
-        raise InvalidInput(
-            f"{field} {path.name} is a file with another name too (a hard link)",
-            field=field,
-            value=path.name,
-            hint=PLAIN_FILE_HINT,
-        )
+        raise _refuse_file(path, field, "a file with another name too (a hard link)")
+
+
+def _refuse_file(path: Path, field: str, what: str) -> InvalidInput:
+    hint = "give a plain file, or a name that is not taken"
+    return InvalidInput(f"{field} {path.name} is {what}", field=field, value=path.name, hint=hint)
 
 
 # Temporary folders that may hold rows: our own, for our eyes, and gone afterwards.

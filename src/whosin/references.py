@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paper:
-    """A source."""
-
     key: str
     authors: str
     title: str

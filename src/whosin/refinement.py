@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, spell
+from whosin.errors import Unsupported, invalid_value, spell
 from whosin.exact import Array, flint_rational, rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -19,10 +19,7 @@ from whosin.notions.leakage import measure_vulnerabilities
 from whosin.priors import Prior, Uniform
 from whosin.spaces import Space
 
-__all__ = [
-    "Comparison",
-    "simulates",
-]
+__all__ = ["Comparison", "simulates"]
 
 
 def __dir__() -> list[str]:
@@ -33,7 +30,6 @@ def __dir__() -> list[str]:
 #
 # A square part that is invertible modulo a prime is invertible. That it has the whole rank is only
 # likely, so whoever relies on it checks what it solved.
-
 
 PIVOT_PRIME = 2**61 - 1
 
@@ -78,7 +74,6 @@ def multiply_rationals(left: Array, right: Array) -> Array:
 
 
 def flint_matrix(table: Array) -> Any:
-    """Return a table of rationals as a FLINT matrix."""
     from flint import fmpq_mat
 
     rows, columns = table.shape
@@ -86,7 +81,6 @@ def flint_matrix(table: Array) -> Any:
 
 
 def matrix_array(matrix: Any) -> Array:
-    """A FLINT matrix as an array."""
     result = np.empty(matrix.nrows() * matrix.ncols(), dtype=object)
     result[:] = matrix.entries()
     return result.reshape(matrix.nrows(), matrix.ncols())
@@ -98,7 +92,6 @@ def matrix_array(matrix: Any) -> Array:
 # equations, which are solved again in rationals; where the minimum is positive, the multipliers W
 # of the equations say Σ W·A > Σ_b max_a (Wᵀ B)_{ab}, which is checked in rationals too.
 
-
 MAX_SIMULATION_SECONDS = 120.0
 POSITIVE_THRESHOLDS = (1e-9, 1e-7, 1e-11)
 """Entries of R above this may be positive; the values are tried one after the other."""
@@ -109,6 +102,7 @@ MAX_SIMULATION_COEFFICIENTS = 1 << 22
 def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
     """(R, multipliers of the equations B R = A), in floats."""
     import highspy
+    from scipy.sparse import bmat, identity, kron
 
     rows, inner = source.shape
     columns = target.shape[1]
@@ -126,18 +120,21 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
     model.col_upper_ = np.full(count, highspy.kHighsInf)
     right = np.concatenate([target.ravel(), np.ones(inner)])
     model.row_lower_, model.row_upper_ = right, right
-    starts, rows_used, values = _program_coefficients(source, columns)
+    # R_ba is in the equations (x, a) with B_xb, and in its row's sum; then the slacks.
+    slack, every = identity(rows * columns), np.ones((1, columns))
+    matrix = bmat(
+        [
+            [kron(source, identity(columns)), slack, -slack],
+            [kron(identity(inner), every), None, None],
+        ]
+    ).tocsc()
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = starts, rows_used
-    model.a_matrix_.value_ = values
+    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+    model.a_matrix_.value_ = matrix.data
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    options = {
-        "output_flag": False,
-        "threads": 1,
-        "time_limit": MAX_SIMULATION_SECONDS,
-        "solver": "simplex",
-    }
+    options = {"output_flag": False, "threads": 1, "solver": "simplex"}
     options |= {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    options |= {"time_limit": MAX_SIMULATION_SECONDS}
     for option, value in options.items():
         solver.setOptionValue(option, value)
     solver.passModel(model)
@@ -148,31 +145,6 @@ def solve_simulation(source: Array, target: Array) -> tuple[Array, Array]:
         return np.zeros((inner, columns)), np.zeros((rows, columns))
     simulation = np.array(result.col_value)[: inner * columns].reshape(inner, columns)
     return simulation, np.array(result.row_dual)[: rows * columns].reshape(rows, columns)
-
-
-def _program_coefficients(source: Array, columns: int) -> tuple[Array, Array, Array]:
-    """By column: R_ba is in the equations (x, a) with B_xb, and in its row's sum; then slacks."""
-    rows, inner = source.shape
-    line = np.arange(rows) * columns
-    lines, values, lengths = [], [], []
-    for b in range(inner):
-        used = np.flatnonzero(source[:, b])
-        for a in range(columns):
-            lines.append(np.append(line[used] + a, rows * columns + b))
-            values.append(np.append(source[used, b], 1.0))
-            lengths.append(len(used) + 1)
-    for sign in (1.0, -1.0):
-        lines.append(np.arange(rows * columns))
-        values.append(np.full(rows * columns, sign))
-        lengths += [1] * (rows * columns)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return starts, np.concatenate(lines), np.concatenate(values)
-
-
-def exact_simulations(near: Array, source: Array, target: Array) -> Iterator[Array]:
-    """Candidates for R in rationals: the vertex that floats are near to."""
-    for least in POSITIVE_THRESHOLDS:
-        yield _vertex_on_support(near, near > least, source, target)
 
 
 def _vertex_on_support(near: Array, support: Array, source: Array, target: Array) -> Array:
@@ -230,9 +202,6 @@ def _free_values(
     return values | {free[number]: kept[position, 0] for position, number in enumerate(rest)}
 
 
-# Whether one channel can be simulated from another, with a proof of either answer.
-
-
 ROUNDED_SHARE = Fraction(1, 10**12)
 """How far a simulation of channels of floats may be off: the accuracy of floats."""
 
@@ -280,12 +249,7 @@ def simulates(source: object, target: object, space: Space | None = None) -> Com
     for channel in (one, two):
         channel.need_finite("refinement")
     if one.space != two.space:
-        raise InvalidInput(
-            f"target is on {two.space!r}, and source on {one.space!r}",
-            field="target",
-            value=two.space,
-            hint="compare channels on the same space",
-        )
+        raise invalid_value("target", f"on the source's space, {one.space!r}", repr(two.space))
     b, a = _channel_table(one), _channel_table(two)
     exact = one.exact is not None and two.exact is not None
     distinct = _distinct_rows(np.hstack([b, a]))
@@ -314,66 +278,38 @@ class _Outcome:
 
 
 def _decide_simulation(b: Array, a: Array) -> _Outcome:
-    """Decide A = B·R in rationals."""
     rows, columns = find_pivots(b)
-    square = b[np.ix_(rows, columns)]
+    square, full = b[np.ix_(rows, columns)], len(columns) == b.shape[1]
     solution = solve_system(square, a[rows])
     off = multiply_rationals(b[:, columns], solution) - a
-    wrong = np.argwhere(off != 0)
+    wrong, negative = np.argwhere(off != 0), np.argwhere(solution < 0)
+    weights = np.full(a.shape, flint_rational(0), dtype=object)  # on one column y alone
     if len(wrong):
-        x, y = wrong[0]
-        weights = _separate_outside(
-            b, rows, columns, int(x), int(y), bool(off[x, y] > 0), a.shape[1]
-        )
-        return _Outcome(None, weights, solution if len(columns) == b.shape[1] else None)
-    if len(columns) == b.shape[1]:
-        negative = np.argwhere(solution < 0)
-        if not len(negative):
-            return _Outcome(solution)
-        worst = min(negative.tolist(), key=lambda entry: solution[tuple(entry)])
-        weights = _separate_negative(square, rows, worst[0], worst[1], a.shape)
-        return _Outcome(None, weights, solution)
-    return _decide_by_program(b, a, rows)
-
-
-def _separate_outside(
-    b: Array, rows: list[int], columns: list[int], x: int, y: int, above: bool, outputs: int
-) -> Array:
-    """W on column y alone: a combination u of worlds with uᵀB = 0 and uᵀA_y > 0."""
-    zero = flint_rational(0)
-    weights = np.full((b.shape[0], outputs), zero, dtype=object)
-    combination = solve_system(b[np.ix_(rows, columns)].T, b[x : x + 1, columns].T)
-    sign = -1 if above else 1
-    weights[x, y] += sign
-    for position, row in enumerate(rows):
-        weights[row, y] -= sign * combination[position, 0]
-    return weights
-
-
-def _separate_negative(
-    square: Array, rows: list[int], b: int, y: int, shape: tuple[int, ...]
-) -> Array:
-    """W on column y alone: u with uᵀB = −e_b, so that uᵀA_y = −R_by > 0."""
+        # A combination u of worlds with uᵀB = 0 and uᵀA_y > 0.
+        x, y = map(int, wrong[0])
+        weights[rows, y] = -solve_system(square.T, b[x : x + 1, columns].T)[:, 0]
+        weights[x, y] += 1
+        return _Outcome(None, -weights if off[x, y] > 0 else weights, solution if full else None)
+    if not full:
+        return _decide_by_program(b, a, rows)
+    if not len(negative):
+        return _Outcome(solution)
+    # u with uᵀB = −e_z, so that uᵀA_y = −R_zy > 0.
+    z, y = min(negative.tolist(), key=lambda entry: solution[tuple(entry)])
     unit = np.full((len(rows), 1), flint_rational(0), dtype=object)
-    unit[b, 0] = flint_rational(-1)
-    combination = solve_system(square.T, unit)
-    weights = np.full(shape, flint_rational(0), dtype=object)
-    for position, row in enumerate(rows):
-        weights[row, y] = combination[position, 0]
-    return weights
+    unit[z, 0] = flint_rational(-1)
+    weights[rows, y] = solve_system(square.T, unit)[:, 0]
+    return _Outcome(None, weights, solution)
 
 
 def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
     """Where outputs of the source are combinations of others: a linear program."""
     require_extras("distortion")
     source, target = b[rows], a[rows]
-    near, duals = solve_simulation(
-        *(
-            np.array([[float(rational(e)) for e in row] for row in each])
-            for each in (source, target)
-        )
-    )
-    for simulation in exact_simulations(near, source, target):
+    near, duals = solve_simulation(_as_floats(source), _as_floats(target))
+    for least in POSITIVE_THRESHOLDS:
+        # The vertex that floats are near to.
+        simulation = _vertex_on_support(near, near > least, source, target)
         sums = (simulation.sum(axis=1) == 1).all()
         if sums and not (simulation < 0).any() and (multiply_rationals(b, simulation) == a).all():
             return _Outcome(simulation)
@@ -384,6 +320,10 @@ def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
         if _is_separating(weights, b, a):
             return _Outcome(None, weights, _make_stochastic(near))
     return _Outcome(None, None, _make_stochastic(near))
+
+
+def _as_floats(table: Array) -> Array:
+    return np.array([[float(rational(each)) for each in row] for row in table])
 
 
 def _is_separating(weights: Array, b: Array, a: Array) -> bool:
@@ -403,9 +343,7 @@ def _make_stochastic(near: Array) -> Array:
 def _simulation_result(simulation: Array, b: Array, a: Array) -> Comparison:
     """A simulation, and how far it is from the target."""
     if (simulation < 0).any() or not (simulation.sum(axis=1) == 1).all():
-        simulation = _make_stochastic(
-            np.array([[float(rational(e)) for e in row] for row in simulation])
-        )
+        simulation = _make_stochastic(_as_floats(simulation))
         if not (simulation.sum(axis=1) == 1).all():
             return Comparison(None)
     off = multiply_rationals(b, simulation) - a
@@ -441,10 +379,7 @@ def _channel_table(channel: Channel) -> Array:
 
 def _distinct_rows(table: Array) -> list[int]:
     """One row of each kind."""
-    seen: dict[tuple[Hashable, ...], int] = {}
-    for number, row in enumerate(table):
-        seen.setdefault(tuple(row), number)
-    return list(seen.values())
+    return list({tuple(row): number for number, row in enumerate(table)}.values())
 
 
 def _merge_columns(table: Array) -> tuple[Array, list[tuple[int, Any]]]:

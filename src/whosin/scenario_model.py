@@ -1,22 +1,18 @@
 """The typed model of a scenario: its sections and their keys, each declared in one line.
 
-Design:
-
-1. A section is a frozen dataclass. A key is one line of it: its name, its type, a sentence, and
-   where it is needed a default, another spelling, or the value that holds where it has a meaning.
-2. A type (`Number`, `Range`, `Text`, …) has one `Kind`: how it is read and what JSON Schema says.
-3. `Section.read` is the one reader of files, options and requests, with one set of refusals: an
-   unknown key names the nearest one, and a path says where the error is. Numbers stay exact.
-4. `Section.json_schema` is the one schema, of `schema/scenario.json` and of OpenAPI.
-5. Pydantic takes sections as they are into the bodies of requests: its hooks call these two. They
-   are no pydantic models themselves, since every command's options come from them: its import and
-   the models took 0.2 s of processor time, half of that of `whosin plan --help`.
-6. What nobody but the owner of a machine may say (engines, folders, files) is in a subclass that no
-   request has.
+A section is a frozen dataclass, a type of a key (`Number`, `Range`, `Text`, …) one `Kind`: how it
+is read and what JSON Schema says. `Section.read` is the one reader of files, options and requests,
+with one set of refusals; numbers stay exact. `Section.json_schema` is the one schema, of
+`schema/scenario.json` and of OpenAPI. Pydantic takes sections into the bodies of requests by hooks
+that call these two. They are no pydantic models, since every command's options come from them: its
+import and the models took 0.2 s of processor time, half of that of `whosin plan --help`. What
+nobody but the owner of a machine may say (engines, folders, files) is in a subclass that no
+request has.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
@@ -24,17 +20,7 @@ from functools import cache
 from inspect import getdoc
 from numbers import Integral
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Self,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from whosin.errors import (
     InvalidInput,
@@ -105,7 +91,7 @@ def _read_range(value: object, name: str) -> tuple[Fraction, Fraction]:
     return _read_number(value, name), _read_number(value, name)
 
 
-_read_text = _take("text", str)
+_read_text, _take_any = _take("text", str), _take("something else than true or false", object)
 
 
 def _read_source(value: object, name: str) -> object:
@@ -114,9 +100,12 @@ def _read_source(value: object, name: str) -> object:
     return _read_text(value, name) if plain else value
 
 
-DOMAIN_SCHEMA = {
-    "description": "The values of a column, or the range of its numbers; public knowledge.",
-    "type": ["array", "object", "string"],
+DOMAINS_SCHEMA = {
+    "type": "object",
+    "additionalProperties": {
+        "description": "The values of a column, or the range of its numbers; public knowledge.",
+        "type": ["array", "object", "string"],
+    },
 }
 
 Number = Annotated[Fraction, Kind("number", _read_number, {"type": ["number", "string"]})]
@@ -124,25 +113,19 @@ Number = Annotated[Fraction, Kind("number", _read_number, {"type": ["number", "s
 Range = Annotated[
     tuple[Fraction, Fraction], Kind("range", _read_range, {"type": ["number", "string", "array"]})
 ]
-Profile = Annotated[
-    object, Kind("profile", _take("a curve", object), {"type": ["string", "object"]})
-]
+Profile = Annotated[object, Kind("profile", _take_any, {"type": ["string", "object"]})]
 Whole = Annotated[
     int, Kind("whole", _take("a whole number", Integral), {"type": "integer"}, int | None)
 ]
 Text = Annotated[str, Kind("text", _read_text, {"type": "string"})]
 Source = Annotated[Any, Kind("text", _read_source, {"type": "string"})]
 Flag = Annotated[bool, Kind("flag", _take("true or false", bool), {"type": "boolean"}, bool)]
-FilePath = Annotated[object, Kind("file", _take("a file", object), {"type": "string"}, Path | None)]
+FilePath = Annotated[object, Kind("file", _take_any, {"type": "string"}, Path | None)]
 Domains = Annotated[
     Mapping[str, Any],
-    Kind(
-        "domains",
-        _take("a table of columns ([domains])", Mapping),
-        {"type": "object", "additionalProperties": DOMAIN_SCHEMA},
-    ),
+    Kind("domains", _take("a table of columns ([domains])", Mapping), DOMAINS_SCHEMA),
 ]
-Queries = Annotated[Any, Kind("queries", _take("a list", object), {"type": "array", "minItems": 1})]
+Queries = Annotated[Any, Kind("queries", _take_any, {"type": "array", "minItems": 1})]
 
 
 @dataclass(frozen=True)
@@ -190,7 +173,7 @@ def say(
     return field(default=default, metadata={"description": description, **more})
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(say,))
+@typing.dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(say,))
 class Section:
     """Keys that belong together, a frozen dataclass. What is None or false was not said."""
 
@@ -205,7 +188,7 @@ class Section:
     @cache
     def known_keys(cls) -> dict[str, Key]:
         """The keys by their names in files."""
-        result, hints = {}, get_type_hints(cls, include_extras=True)
+        result, hints = {}, typing.get_type_hints(cls, include_extras=True)
         for each in fields(cls):  # type: ignore[arg-type]
             said = dict(each.metadata)
             name, required = said.pop("spelled") or each.name, each.default is MISSING
@@ -301,7 +284,7 @@ def _find_kind(hint: Any) -> Kind:
     """What a type takes: its own kind, a section, or a list of sections."""
     if isinstance(hint, type) and issubclass(hint, Section):
         return Kind("section", hint.read, hint.json_schema(), section=hint)
-    if get_origin(hint) is tuple and issubclass(entry := get_args(hint)[0], Section):
+    if typing.get_origin(hint) is tuple and issubclass(entry := typing.get_args(hint)[0], Section):
 
         def read_list(value: object, name: str) -> tuple[Section, ...]:
             if isinstance(value, str) or not isinstance(value, Sequence):
@@ -314,7 +297,7 @@ def _find_kind(hint: Any) -> Kind:
 
         schema = {"type": "array", "items": entry.json_schema()}
         return Kind("sections", read_list, schema, section=entry)
-    parts = [hint, *get_args(hint)]  # Number, or Number | None
+    parts = [hint, *typing.get_args(hint)]  # Number, or Number | None
     found = [each for part in parts for each in getattr(part, "__metadata__", ())]
     assert isinstance(found[0], Kind)
     return found[0]
@@ -515,9 +498,8 @@ def describe_object(
     """
     taken = match_fields(kind, section.known_keys())  # type: ignore[arg-type]
     if taken is None:
-        raise Unsupported(
-            f"{name} cannot be described by options", field=name, hint="make it in Python"
-        )
+        message = f"{name} cannot be described by options"
+        raise Unsupported(message, field=name, hint="make it in Python")
     for each in (each for each in given if each not in taken):
         with at(each):
             message = f"{each} has no meaning with {name}"
@@ -525,11 +507,11 @@ def describe_object(
     keys = section.known_keys()
     implied = {each: keys[each].implied for each in taken if keys[each].implied}
     values = {taken[each].name: value for each, value in (implied | dict(given)).items()}
-    for each, its_field in taken.items():
-        if _is_required(its_field) and its_field.name not in values:
+    places = {its_field.name: each for each, its_field in taken.items()}
+    for attribute, each in places.items():
+        if _is_required(taken[each]) and attribute not in values:
             with at(each):
                 raise InvalidInput(f"{name} needs {each}", field=each)
-    places = {its_field.name: each for each, its_field in taken.items()}
     return locate_errors(lambda: kind(**values), places | {"": ""})
 
 

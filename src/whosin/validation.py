@@ -123,6 +123,15 @@ def read_real(value: object, field: str) -> Any:
     raise invalid_value(field, "a number", shorten_value(value))
 
 
+def check_count(
+    count: int, expected: int, field: str, what: str, whose: str, hint: str = ""
+) -> None:
+    """Refuse a list of the wrong length: "p has 3 probabilities for 5 entities"."""
+    if count != expected:
+        message = f"{field} has {count} {what} for {expected} {whose}"
+        raise InvalidInput(message, field=field, value=count, hint=hint)
+
+
 def require_exactly_one(**given: object) -> None:
     """Refuse none or several of arguments that say the same thing in other words."""
     named = [name for name, value in given.items() if value is not None]

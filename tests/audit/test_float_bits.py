@@ -61,11 +61,11 @@ def laplace(value, size, rng):
 
 
 def test_laplace_noise_in_floats_is_refuted_by_its_bits():
-    found = wi.audit.two_worlds(laplace, 1.0, 0.0, 200_000, seed=1)
-    assert found.epsilon > 6.5 and "lowest bit" in str(found.event)
+    found = wi.audit.two_worlds(laplace, 1.0, 0.0, 60_000, seed=1)
+    assert found.epsilon > 5 and "lowest bit" in str(found.event)
     rng = np.random.default_rng(8)
     rates = [found.event.contains(laplace(x, 20_000, rng)).mean() for x in (1.0, 0.0)]
-    assert rates[0] < 0.0005 and rates[1] > 0.02
+    assert rates[0] < 0.0005 and rates[1] > 0.01
 
 
 def test_noise_on_a_grid_keeps_its_promise():
@@ -105,7 +105,7 @@ def test_small_floats_and_wide_vectors():
     def wide(value, size, rng):
         return np.full(40, 3.0) + np.eye(40)[37] * (value - 3) + rng.laplace(0, 10, (size, 40))
 
-    found = wi.audit.two_worlds(wide, 1.0, 0.0, 6_000, seed=3)
+    found = wi.audit.two_worlds(wide, 1.0, 0.0, 4_000, seed=3)
     assert found.epsilon > 1 and "output[37]" in str(found.event)
 
 

@@ -161,7 +161,7 @@ def test_a_batch_that_is_not_sampled_as_claimed_is_named(sample, words):
     assert "sampling" in found.checked
 
 
-@cases(8, 1000)
+@cases(4, 1000)
 def test_a_step_that_keeps_its_claims_is_not_blamed(count):
     false = 0
     for turn in range(count):

@@ -65,9 +65,9 @@ def test_discrete_gaussian():
     def draw(count, size, _rng):
         return count + noise.discrete_gaussian(sigma, size)
 
-    held = wi.audit.two_worlds(draw, 1, 0, 400_000, SURE, delta=delta * 1.0001)
+    held = wi.audit.two_worlds(draw, 1, 0, 200_000, SURE, delta=delta * 1.0001)
     assert not held.refutes(epsilon)
-    pure = wi.audit.two_worlds(draw, 1, 0, 400_000, SURE)
+    pure = wi.audit.two_worlds(draw, 1, 0, 200_000, SURE)
     assert pure.refutes(1), "Gaussian noise has no pure ε, and a tail should show it"
 
 
@@ -96,12 +96,12 @@ def test_the_noise_of_a_plan():
     def draw(count, size, _rng):
         return count + noise.discrete_laplace(plan.noise.scale, size)
 
-    found = wi.audit.two_worlds(draw, 1, 0, 400_000, SURE)
-    assert found.posterior(0.5) <= 0.6 and found.posterior(0.5) > 0.59
-    assert 0.9 * plan.epsilon < found.epsilon <= plan.epsilon
+    found = wi.audit.two_worlds(draw, 1, 0, 150_000, SURE)
+    assert 0.58 < found.posterior(0.5) <= 0.6
+    assert 0.85 * plan.epsilon < found.epsilon <= plan.epsilon
 
 
-@pytest.mark.parametrize("kind", ["response", "mixture"])
+@pytest.mark.parametrize("kind", some(["response", "mixture"], 1))
 def test_finite_mechanisms(kind):
     """The exact level is above the bound, and the bound above 80% of it."""
     weak, strong = (wi.mechanisms.RandomizedResponse(epsilon=e) for e in ("0.8", "1.5"))
@@ -116,7 +116,7 @@ def test_finite_mechanisms(kind):
 
     pairs = [(high, low) for low in range(4) for high in range(4) if high & low == low != high]
     pairs = [(a, b) for a, b in pairs if (a ^ b).bit_count() == 1]
-    found = wi.audit.search(draw, pairs, 1_000_000, SURE, seed=1)
+    found = wi.audit.search(draw, pairs, 300_000, SURE, seed=1)
     assert 0.8 * exact < found.epsilon <= exact
 
 

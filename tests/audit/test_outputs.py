@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import whosin as wi
-from amounts import some
+from amounts import cases, some
 from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit.sampling import FORMS, NUMBERS, VECTORS, join_outputs, read_outputs
@@ -82,9 +82,8 @@ def found(mechanism, samples=3_000, **options):
 def test_tensors_are_read(kind):
     """A leak of 100 standard deviations, as a tensor of all draws, or one a draw."""
     assert found(lambda v, size, rng: kind(100 * v + rng.normal(size=size)), 12_000).epsilon > 5
-    assert found(lambda v, rng: kind(100 * v + rng.normal(size=2)), 1_000).epsilon > 5
-    assert found(lambda v, rng: {"loss": kind(100 * v + rng.normal())}, 1_000).epsilon > 5
-    assert found(lambda v, rng: kind(rng.normal(size=2)), 1_000).epsilon < 0.5
+    assert found(lambda v, rng: {"loss": kind(100 * v + rng.normal())}, 600).epsilon > 4
+    assert found(lambda v, rng: kind(rng.normal(size=2)), 600).epsilon < 0.5
 
 
 def test_buffers_are_copied():
@@ -108,7 +107,7 @@ def test_buffers_are_copied():
             yield fill_one(v, rng)
 
     for mechanism in (fill_many, fill_one, fill_inner, fill_and_yield):
-        assert found(mechanism, 4_000).epsilon > 4, mechanism.__name__
+        assert found(mechanism, 1_000).epsilon > 4, mechanism.__name__
 
 
 def respond(v, rng):
@@ -217,20 +216,16 @@ RARE = {
 }
 
 
+@pytest.mark.parametrize(
+    ("with_", "without", "samples"),
+    [(0.02, 0.001, 9_000), pytest.param(0.002, 5e-5, 150_000, marks=pytest.mark.soak)],
+)
 @pytest.mark.parametrize("kind", some(RARE, 1))
-def test_rare_parts_of_mixed_outputs(kind):
-    """2% with, 0.1% without, inside outputs that are all different."""
+def test_rare_parts_of_mixed_outputs(kind, with_, without, samples):
+    """2% with, 0.1% without, inside outputs that are all different; and much rarer ones."""
     shape = RARE[kind]
-    result = found(lambda v, rng: shape(rng.random() < (0.02 if v else 0.001), rng), 9_000)
-    assert 1.5 < result.epsilon <= math.log(20), str(result.event)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", RARE)
-def test_very_rare_parts_of_mixed_outputs(kind):
-    shape = RARE[kind]
-    result = found(lambda v, rng: shape(rng.random() < (0.002 if v else 5e-5), rng), 150_000)
-    assert 1.5 < result.epsilon <= math.log(40), str(result.event)
+    result = found(lambda v, rng: shape(rng.random() < (with_ if v else without), rng), samples)
+    assert 1.5 < result.epsilon <= math.log(with_ / without), str(result.event)
 
 
 def null_outputs(kind):
@@ -251,14 +246,9 @@ NULLS = ["mixed", "mapping", "text", "raising"]
 
 
 @pytest.mark.parametrize("kind", some(NULLS, 1))
-def test_forms_raise_no_alarm(kind):
-    assert alarms(null_outputs(kind), 0.0, 10) <= most_alarms(10)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", NULLS)
-def test_forms_raise_no_alarm_over_a_thousand_runs(kind):
-    assert alarms(null_outputs(kind), 0.0, 1000) <= most_alarms(1000)
+@cases(10, 1000)
+def test_forms_raise_no_alarm(kind, count):
+    assert alarms(null_outputs(kind), 0.0, count) <= most_alarms(count)
 
 
 def test_exceptions_are_outputs():
@@ -357,8 +347,8 @@ def test_a_parameter_with_a_default_is_the_mechanisms_own():
         return (x + np.random.laplace(0, 1, size)).round(3)
 
     for mechanism in (laplace, sized, with_rng, only_size):
-        assert 0.8 < found(mechanism, 20_000).epsilon <= 1.1, mechanism.__name__
-    assert 0.8 < found(wi.audit.one_draw(with_rng), 20_000).epsilon <= 1.1
+        assert 0.6 < found(mechanism, 6_000).epsilon <= 1.2, mechanism.__name__
+    assert 0.6 < found(wi.audit.one_draw(with_rng), 6_000).epsilon <= 1.2
     with pytest.raises(InvalidInput, check=about("mechanism")):
         found(lambda x, *, other: 0)
 

@@ -119,25 +119,6 @@ def test_a_published_bug_is_found(name, samples, seed, words):
     assert words in str(audit.event)
 
 
-def test_no_noise_at_all_is_named():
-    audit = wi.audit.two_worlds(lambda value, rng: 100 + value, 1, 0, 200, seed=1)
-    assert audit.refutes(2) and "no randomness: each input has one output" in audit.notes[0]
-
-
-def test_a_seed_that_is_used_again_is_named():
-    def one(value, rng):
-        return value + np.random.default_rng(7).laplace()
-
-    audit = wi.audit.two_worlds(one, 1, 0, 200, seed=1)
-    assert audit.refutes(2) and "no randomness: each input has one output" in audit.notes[0]
-
-    def many(value, size, rng):
-        return value + np.random.default_rng(7).laplace(size=size)
-
-    with pytest.raises(InvalidInput, check=about("mechanism", 50)):
-        wi.audit.two_worlds(many, 1, 0, 400, seed=1)
-
-
 def test_a_cache_of_noise_is_named():
     noise = np.random.default_rng(1).laplace(size=100)
 

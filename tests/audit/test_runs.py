@@ -130,7 +130,7 @@ def test_delta_is_not_a_false_alarm():
         except InvalidInput:
             return 0.0
 
-    assert alarms(audit, 0.0, 150) <= most_alarms(150)
+    assert alarms(audit, 0.0, 60) <= most_alarms(60)
 
 
 def test_constant_scores_say_nothing():
@@ -177,18 +177,18 @@ def null_runs(rate, count, kind):
     return audit
 
 
-@pytest.mark.parametrize("kind", ["smooth", "ties"])
-@pytest.mark.parametrize(("rate", "count"), [(0.5, 12), (0.5, 100), (0.6, 100), (0.57, 200)])
-def test_unfair_coins_and_ties_raise_no_alarm(rate, count, kind):
-    assert alarms(null_runs(rate, count, kind), 0.0, 100) <= most_alarms(100)
+COINS = [(0.5, 12), (0.6, 100), (0.57, 200)]
+MORE_COINS = [(rate, count) for rate in (0.5, 0.52, 0.65) for count in (10, 100, 1000)]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["smooth", "ties"])
-@pytest.mark.parametrize("rate", [0.5, 0.52, 0.55, 0.6, 0.65])
-@pytest.mark.parametrize("count", [10, 30, 100, 1000])
-def test_unfair_coins_and_ties_over_a_thousand_runs(rate, count, kind):
-    assert alarms(null_runs(rate, count, kind), 0.0, 1000) <= most_alarms(1000)
+@pytest.mark.parametrize(
+    ("rate", "canaries", "count"),
+    [(*each, 60) for each in COINS]
+    + [pytest.param(*each, 1000, marks=pytest.mark.soak) for each in COINS + MORE_COINS],
+)
+def test_unfair_coins_and_ties_raise_no_alarm(rate, canaries, count, kind):
+    assert alarms(null_runs(rate, canaries, kind), 0.0, count) <= most_alarms(count)
 
 
 def test_an_audit_that_trusts_the_coins_is_caught(monkeypatch):
@@ -256,7 +256,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("delta", [0.02, 0.3])
 @pytest.mark.parametrize("failing", FAILURES)
-@cases(25, 100)
+@cases(12, 100)
 def test_failures_of_a_run_are_no_false_alarm_of_scores(failing, delta, count):
     """(0, δ): scores tell nothing, but for members whom a failure betrays."""
 
@@ -308,15 +308,10 @@ KINDS = ["smooth", "ties", "heavy", "mostly one value"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scores_raise_no_alarm(kind):
-    assert alarms(null_scores(kind, 60), 0.0, 60) <= most_alarms(60)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [20, 200, 2000])
-def test_scores_raise_no_alarm_over_a_thousand_runs(kind, count):
-    assert alarms(null_scores(kind, count), 0.0, 1000) <= most_alarms(1000)
+@cases(40, 1000)
+def test_scores_raise_no_alarm(kind, count):
+    for size in (60,) if count < 100 else (20, 200, 2000):
+        assert alarms(null_scores(kind, size), 0.0, count) <= most_alarms(count)
 
 
 def test_ranks_that_do_not_pay_are_caught():

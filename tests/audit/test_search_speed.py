@@ -25,21 +25,11 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
         assert (found[1] >= often).all() and len(found[0]) <= distinguishers.CELLS_MOST
 
 
-def linear(first, second):
-    both = [np.concatenate(each) for each in zip(first, second, strict=True)]
-    three = [classifiers.LinearProjection.fit(*rows) for rows in (first, second, both)]
-    return lambda table: np.column_stack([each.decision_function(table) for each in three])
+def linear(*halves):
+    return classifiers.HalfModels(tuple(classifiers.LinearProjection.fit(*half) for half in halves))
 
 
-def additive(first, second):
-    three = classifiers.PiecewiseFeatures.fit(first, second)
-    fresh = np.random.default_rng(1).normal(size=(100, 3))
-    last = three.decision_function(fresh)[:, 2]
-    assert np.allclose(three.last.decision_function(fresh), last, atol=1e-5)
-    return three.decision_function
-
-
-@pytest.mark.parametrize("fit", [linear, additive])
+@pytest.mark.parametrize("fit", [linear, classifiers.PiecewiseFeatures.fit])
 def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
     """Normal coordinates that are shifted: the log odds are a sum of all of them."""
     rng = np.random.default_rng(3)
@@ -48,6 +38,8 @@ def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
         labels = np.repeat([1, 0], 40_000)
         halves.append((rng.normal(size=(80_000, 3)) + np.outer(labels, shift), labels))
     fresh = rng.normal(size=(5_000, 3))
-    near = [np.corrcoef(column, fresh @ shift)[0, 1] for column in fit(*halves)(fresh).T]
+    told = fit(*halves).score_halves(fresh)
+    told = [*told.T, told.mean(axis=1)]
+    near = [np.corrcoef(column, fresh @ shift)[0, 1] for column in told]
     assert near[2] > 0.9  # the linear one is cut off at quartiles
     assert near[2] > min(near)

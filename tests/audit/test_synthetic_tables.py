@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from amounts import cases
+from amounts import cases, some
 from attacked import most_alarms
 from refusals import about
 from whosin.audit.synthetic_data import (
@@ -70,20 +70,16 @@ def test_closest_records_pass_while_rows_leak():
     assert found.closest_passes and found.epsilon > 0.3
 
 
-@pytest.mark.parametrize("kind", list(SCORE_KINDS))
+@pytest.mark.parametrize("kind", some(SCORE_KINDS, 2))
 def test_a_synthesizer_is_audited_as_a_training(kind):
     rng = np.random.default_rng(3)
     rows = population(rng, 200)
     terms = {"score": wi.audit.synthetic_score(kind), "shadows": 0, "seed": 1}
     assert wi.audit.training(lambda rows: copied(rng, rows), rows, **terms).epsilon > 0.5
     assert wi.audit.training(lambda rows: honest(rng, len(rows)), rows, **terms).epsilon < 0.5
-    if kind == "combined":  # the score of a table, where none is given
-        assert (
-            wi.audit.training(lambda rows: copied(rng, rows), rows, shadows=0, seed=1).epsilon > 0.5
-        )
 
 
-@cases(10, 1000)
+@cases(6, 1000)
 def test_false_alarms_stay_within_the_level(count):
     rng, false = np.random.default_rng(), Counter[str]()
     for turn in range(count):
@@ -208,7 +204,7 @@ def test_predicates_of_one_column_fit_one_row_of_each():
     train = read_table([[0.0, "x"], [1.0, "q"], [9.5, "q"], [4.0, "y"]], "train")
     other = read_table([[7.0, "q"], [7.0, "q"], [9.0, "y"], [3.0, "y"]], "holdout")
     hits = Counter[tuple[int, int, int]]()
-    for seed in range(200):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         risk = single_out_by_value(AuditedTables(made, train, other, 10, 0.05, rng))
         hits[risk.hits, risk.control_hits, risk.trials] += 1
@@ -262,7 +258,7 @@ def swap(rows):
 FORMS = ["frame", "parts", "mappings", "records", "polars", "unnamed labels"]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some(FORMS, 3))
 def test_a_synthesizer_may_order_its_columns(form):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(8)

@@ -131,11 +131,7 @@ def test_events_and_accountants_of_dp_accounting():
             {"delta": "1e-5"},
             (1.5, 1e-5, None),
         ),
-        (
-            stand_in("riskcal", get_epsilon=spent_so_far),
-            {"delta": "1e-5"},
-            (1.5, 1e-5, None),
-        ),
+        (stand_in("riskcal", get_epsilon=spent_so_far), {"delta": "1e-5"}, (1.5, 1e-5, None)),
         (
             stand_in("jax_privacy", compute_epsilon=lambda updates, params: updates / 1000),
             {"updates": 500, "parameters": trained("POISSON")},
@@ -155,11 +151,7 @@ def test_shapes_of_other_tools(installed, value, more, expected):
     [
         (object(), {}, "from"),
         (stand_in("tmlt"), {}, "from"),
-        (
-            stand_in("tmlt", remaining_privacy_budget=stand_in("tmlt", epsilon=2)),
-            {},
-            "from",
-        ),
+        (stand_in("tmlt", remaining_privacy_budget=stand_in("tmlt", epsilon=2)), {}, "from"),
         (
             stand_in("opacus", get_epsilon=lambda delta: 1.71, mechanism=lambda: "gdp"),
             {"delta": "1e-6"},
@@ -170,11 +162,7 @@ def test_shapes_of_other_tools(installed, value, more, expected):
         (stand_in("snsql", epsilon=1.0, neighboring="any"), {}, "neighboring"),
         (stand_in("snsql", epsilon=1.0, delta=0.0), {"columns": 1, "max_rows": 2}, "max_rows"),
         (stand_in("tmlt", epsilon=1), {"max_rows": 2}, "max_rows"),
-        (
-            stand_in("pipeline_dp", _total_epsilon=1, _total_delta=0),
-            {"max_rows": 3},
-            "max_rows",
-        ),
+        (stand_in("pipeline_dp", _total_epsilon=1, _total_delta=0), {"max_rows": 3}, "max_rows"),
         (Guarantee("other", "1", Fraction(1)), {"max_rows": 2}, "max_rows"),
         (
             stand_in("jax_privacy", compute_epsilon=lambda updates, params: 1),

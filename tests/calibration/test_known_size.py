@@ -82,7 +82,7 @@ def random_rows(rng: random.Random, people: int) -> list[Row]:
 
 def test_whoever_knows_the_size_is_held_to_the_ratio_of_replacement() -> None:
     rng, reached = random.Random(3), 0
-    for _ in range(150):
+    for _ in range(50):
         people = rng.randint(2, 4)
         rows = random_rows(rng, people)
         epsilon = Fraction(rng.randint(1, 8), 4)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
+from amounts import some
 from documents_shown import section_text
 from refusals import refused
 from web_server import ONE, problem, program, served
@@ -184,8 +185,8 @@ def test_the_page_draws_it_too(tmp_path):
 # An ε with a δ is (ε, δ)-differential privacy.
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
-@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.05])
+@pytest.mark.parametrize("epsilon", some([0.1, 1, 3], 2))
+@pytest.mark.parametrize("delta", some([1e-9, 1e-5, 0.05], 2))
 def test_gaussian_noise_for_an_epsilon_is_the_least(epsilon, delta):
     """δ(ε) of the noise by integrating the definition: at most δ, and not much less."""
     plan = wi.calibrate(wi.Epsilon(epsilon), delta=delta, query="count")
@@ -292,11 +293,15 @@ def test_nobody_can_claim_more_people_than_were_registered(tmp_path):
 
 @pytest.mark.parametrize(
     ("target", "process", "delta"),
-    [
-        (wi.Posterior("0.6"), Process("gaussian", 0.01, 1000), 1e-5),
-        (wi.Detection("0.1", "0.01"), Process("discrete-gaussian", 0.1, 200), 0.0),
-        (wi.Advantage("0.1"), Process("gaussian", 1e-5, 1000), 0.0),
-    ],
+    some(
+        [
+            (wi.Posterior("0.6"), Process("gaussian", 0.01, 1000), 1e-5),
+            (wi.Detection("0.1", "0.01"), Process("discrete-gaussian", 0.1, 200), 0.0),
+            (wi.Advantage("0.1"), Process("gaussian", 1e-5, 1000), 0.0),
+        ],
+        1,
+        several=True,
+    ),
 )
 def test_the_first_guess_changes_nothing_that_is_found(target, process, delta, monkeypatch):
     family = wi.families.Independent("0.05", "0.5")

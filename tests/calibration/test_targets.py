@@ -20,7 +20,7 @@ from checking import fraction
 from refusals import refused
 from whosin import beliefs
 from whosin.calibration import HIPAA_TARGET, TARGET_KINDS, Target, read_plan
-from whosin.errors import ImpossibleTarget, InvalidInput, WhosinError
+from whosin.errors import ImpossibleTarget, InvalidInput
 
 INSTANCES = 1000
 GRID = 24
@@ -150,7 +150,7 @@ def random_profile(rng: random.Random, high: Fraction) -> wi.Profile:
     return wi.Profile(points)
 
 
-@cases(20, INSTANCES)
+@cases(10, INSTANCES)
 @pytest.mark.parametrize("name", sorted(set(TARGET_KINDS) - {"epsilon"}))
 def test_a_ratio_is_the_largest_that_keeps_the_promise(name, count):
     """Met at every prior of the range; one part in a million more is not, somewhere."""
@@ -171,7 +171,7 @@ def test_a_ratio_is_the_largest_that_keeps_the_promise(name, count):
         assert not all(keeps(target, ratio * MORE, p) for p in points)
 
 
-@cases(20, INSTANCES)
+@cases(10, INSTANCES)
 @pytest.mark.parametrize("name", sorted(set(TARGET_KINDS) - {"epsilon"}))
 def test_met_is_the_definition(name, count):
     """`met` says what the definition says on the grid, for ratios around the largest one."""
@@ -206,7 +206,7 @@ def test_an_infinite_ratio_meets_nothing_that_says_something():
 def test_epsilon_is_its_own_ratio():
     """ln of the ratio is ε, and `met` turns at e^ε."""
     rng = random.Random(3)
-    for _ in range(200):
+    for _ in range(60):
         epsilon = rng.uniform(0.01, 20)
         target = wi.Epsilon(epsilon)
         assert math.log(target.ratio(ZERO, ONE)) == pytest.approx(epsilon, rel=1e-12)
@@ -215,17 +215,6 @@ def test_epsilon_is_its_own_ratio():
 
 
 # The laws of THEORY 2.
-
-
-def test_f5_inverts_f4():
-    """γ(g(p, γ), p) = γ, and g(γ(r, p), p) = r, exactly."""
-    rng = random.Random(5)
-    for _ in range(INSTANCES):
-        p = Fraction(rng.randint(1, 99), 100)
-        gamma = 1 + Fraction(rng.randint(0, 500), 100)
-        assert beliefs.gamma(beliefs.largest_ratio(p, gamma), p) == gamma
-        r = 1 + Fraction(rng.randint(0, 900), 100)
-        assert beliefs.largest_ratio(p, beliefs.gamma(r, p)) == r
 
 
 def test_f5_has_its_peak_where_it_should():
@@ -246,7 +235,7 @@ def test_f5_has_its_peak_where_it_should():
 def test_f6_the_ends_of_a_range_decide():
     """The least g over a range is at an end; f7: at prior 1/2 it is 2γ − 1."""
     rng = random.Random(7)
-    for _ in range(300):
+    for _ in range(100):
         low, high = belief_range(rng)
         gamma = 1 + Fraction(rng.randint(1, 300), 100)
         inside = [low + (high - low) * Fraction(i, 50) for i in range(51)]
@@ -255,21 +244,11 @@ def test_f6_the_ends_of_a_range_decide():
         assert beliefs.largest_ratio(Fraction(1, 2), gamma) == 2 * gamma - 1
 
 
-def test_f8_takes_the_largest_prior_to_the_posterior_exactly():
-    """r = q(1−b)/(b(1−q)) leads from b to q, and every smaller prior to less."""
-    rng = random.Random(8)
-    for _ in range(INSTANCES):
-        b, q = sorted(Fraction(x, 1000) for x in rng.sample(range(1, 1000), 2))
-        r = beliefs.ratio_for_posterior(q, b)
-        assert r == q * (1 - b) / (b * (1 - q)) and after(r, b) == q
-        assert after(r, b * Fraction(rng.randint(1, 99), 100)) < q
-
-
 def test_f16_the_largest_gain_is_a_quarter_tanh():
     """Over all priors the gain of e^ε is tanh(ε/4), at 1/(1+e^(ε/2)); on a range at the nearer
     end where that is outside."""
     rng = random.Random(16)
-    for _ in range(300):
+    for _ in range(100):
         epsilon = rng.uniform(0.01, 8)
         r = math.exp(epsilon)
         most, at = beliefs.largest_gain(r, 0, 1)
@@ -283,35 +262,16 @@ def test_f16_the_largest_gain_is_a_quarter_tanh():
         assert low <= at <= high
 
 
-def test_f16_is_not_at_the_ends_in_general():
-    """A range around the peak gains more inside than at either end."""
-    r = Fraction(4)
-    most, at = beliefs.largest_gain(r, 0.1, 0.9)
-    assert (most, at) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert max(beliefs.gain(r, Fraction(1, 10)), beliefs.gain(r, Fraction(9, 10))) < Fraction(1, 3)
-
-
 def test_f17_absence_is_presence_with_beliefs_turned_round():
     """The negative ratio at belief 1 − p moves the belief in absence as F4 says."""
     rng = random.Random(17)
-    for _ in range(300):
+    for _ in range(100):
         low, high = belief_range(rng)
         gamma = 1 + Fraction(rng.randint(1, 300), 100)
         r = beliefs.ratio_for_gamma(gamma, 1 - high, 1 - low)
         for p in priors(wi.Gamma(gamma), low, high):
             out = after(r, 1 - p)  # Pr[¬t|S], where S has the ratio Pr[S|¬t]/Pr[S|t] = r
             assert out <= gamma * (1 - p) and (1 - out) * gamma >= p
-
-
-def test_f18_identifiability_bounds_a_value():
-    """With m values whose joint odds are within e^ε, none has more than 1/(1+(m−1)e^−ε)."""
-    rng = random.Random(18)
-    for _ in range(300):
-        m, spread = rng.randint(2, 8), 1 + Fraction(rng.randint(0, 500), 100)
-        weights = [1 + (spread - 1) * Fraction(rng.randint(0, 100), 100) for _ in range(m)]
-        bound = beliefs.identified(math.log(spread), m)
-        assert float(max(weights) / sum(weights)) <= bound * (1 + 1e-12)
-        assert bound == pytest.approx(float(spread / (spread + m - 1)), rel=1e-12)
 
 
 # What is refused.
@@ -374,12 +334,6 @@ def test_targets_that_need_no_noise_are_refused():
     """A gain that certainty itself does not reach rules nothing out."""
     with refused("target"):
         wi.calibrate(wi.Gain("0.6"), wi.families.Independent("0.45", "0.5"))
-
-
-def test_what_is_not_a_target_is_refused():
-    """A number is not a target."""
-    with refused("target", 1.5, kind=WhosinError):
-        wi.calibrate(1.5)
 
 
 def test_targets_are_values_and_speak():

@@ -59,12 +59,6 @@ def talking(count, size, rng):
 def unreadable(count, rng):
     return rng.bytes(16).hex()
 
-def vectors(count, size, rng):
-    return count + rng.normal(size=(size, 3))
-
-def with_default(count, epsilon=1.0):
-    return round(count + np.random.laplace(0, 1 / epsilon), 3)
-
 def sometimes(count, size, rng):
     if count:
         raise ValueError("no luck")
@@ -126,8 +120,6 @@ def test_the_exact_level_beside_the_bound(run):
     data = json.loads(out)
     assert code == 0 and data["exact"]["epsilon"] == pytest.approx(1)
     assert 0.9 < data["epsilon"] <= data["exact"]["pair"] + 1e-12
-    code, out, _err = run("function attacked_here:response --entities 1 --samples 5000")
-    assert code == 0 and "1.0000 by computation, for these inputs" in out
 
 
 def test_a_channel_file(run, tmp_path):
@@ -135,7 +127,7 @@ def test_a_channel_file(run, tmp_path):
     space = {"kind": "subsets", "entities": ["ann", "bob"]}
     data = {"space": space, "outputs": ["low", "high"], "probabilities": rows}
     (tmp_path / "coin.json").write_text(json.dumps(data), encoding="utf-8")
-    code, out, _err = run("function coin.json --samples 200000")
+    code, out, _err = run("function coin.json --samples 50000")
     assert code == 0 and "ann in or out" in out and "0.8755 by computation, for these inputs" in out
     code, out, _err = run("function coin.json --samples 2000 --with", "['ann']", "--without", "[]")
     assert (code == 0 and "nobody" in out) or "[]" in out
@@ -184,10 +176,6 @@ def test_a_plan_against_a_training(train, tmp_path):
     plan.save(tmp_path / "plan.json")
     code, out, _err = train("training train.py:fit --shadows 2 --against plan.json")
     assert code == 1 and "the plan: to at most 60.0%" in out
-    code, out, _err = train(
-        "training train.py:fit --score train.py:deaf --shadows 0 --against plan.json"
-    )
-    assert code == 4 and "nothing could be learnt" in out
     code, out, err = train("training train.py:fit --at-most 1 --against plan.json")
     assert (code, out) == (2, "") and "--at-most" in err
 
@@ -198,8 +186,6 @@ def test_time_is_looked_at_where_asked(run):
     assert code == 1 and "counts as a part of each output" in out
     code, out, _err = run(f"{line} --at-most 1")
     assert code == 0 and "time" not in out
-    for wrong in ("samples a.csv b.csv --timing", "training train.py:fit --timing"):
-        assert run(wrong)[0] == 2
 
 
 def test_samples_from_files(run, tmp_path):
@@ -290,26 +276,6 @@ def test_wrong_calls(run, line, words):
     assert words in err and err.count("\n") == 1 and "Traceback" not in err
 
 
-@pytest.mark.parametrize("line", ["scores a.csv --with 1", "scores a.csv --rate 0.5"])
-def test_options_of_another_subcommand_are_unknown(run, line):
-    code, out, err = run(line)
-    assert (code, out) == (2, "") and line.split()[2] in err
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("member,score\n1,2\nmaybe,3\n", "line 3"),
-        ("member,score\n1,two\n", "line 2"),
-        ("member,score\n1,0.5\n", "members"),
-    ],
-)
-def test_wrong_tables(run, tmp_path, text, words):
-    (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
-    code, _out, err = run("scores scores.csv")
-    assert code == 2 and words in err
-
-
 def test_private_cells_are_not_quoted(run, tmp_path):
     """Whatever is wrong with a file of scores, no cell of it shows."""
     for text in (
@@ -328,14 +294,6 @@ def test_private_cells_are_not_quoted(run, tmp_path):
             code, out, err = run(f"{form} people.csv")
             assert code == 2 and out == "" and err.count("\n") == 1
             assert "Smith" not in err
-
-
-def test_constant_scores_refute_nothing(run, tmp_path):
-    """A model that knows nothing, members first in the file."""
-    lines = [f"{int(place < 100)},0.5" for place in range(200)]
-    (tmp_path / "runs.csv").write_text("\n".join(["included,score", *lines]), encoding="utf-8")
-    code, out, _err = run("run runs.csv --at-most 0.1")
-    assert code == 4 and "at least 0.0000" in out and "nothing was shown" in out
 
 
 def test_a_rate_and_flags_as_they_come(run, tmp_path):
@@ -366,10 +324,6 @@ def test_a_gate_never_passes_by_accident(run):
     assert run(f"function attacked_here:leaving {gate}")[0] == 3
     code, out, _err = run(f"function attacked_here:unreadable {gate}".replace("20000", "2000"))
     assert code == 4 and "undecided" in out and "nothing could be learnt" in " ".join(out.split())
-    code, out, _err = run(
-        f"function attacked_here:unreadable {gate} --json".replace("20000", "2000")
-    )
-    assert code == 4 and json.loads(out)["blind"] is True
     code, out, _err = run(f"function attacked_here:sometimes {gate}".replace("20000", "2000"))
     assert code == 1 and "raised ValueError" in out
 
@@ -391,16 +345,6 @@ def test_what_the_function_prints_is_not_the_result(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)["epsilon"] > 1
     for words in ("from below", "drawing", TALK):
         assert words in done.stderr
-
-
-def test_few_samples_and_defaults(run):
-    few = "--with 1 --without 0 --samples 100"
-    assert run(f"function attacked_here:vectors {few}")[0] == 0
-    assert run("function attacked_here:vectors --pairs attacked_here:pairs --samples 1000")[0] == 0
-    code, out, _err = run(
-        f"function attacked_here:with_default {few} --json".replace("100", "3000")
-    )
-    assert code == 0 and 0.5 < json.loads(out)["epsilon"] < 1.2
 
 
 @pytest.mark.parametrize("first", ["with", "without"])
@@ -475,17 +419,11 @@ def test_a_training_is_audited(train, tmp_path):
     [
         ("training train.py:fit --with 1", "--with"),
         ("function attacked_here:noisy --shadows 3 --with 1 --without 0", "--shadows"),
-        (
-            "training train.py:fit --rows people.csv --label z",
-            "--label",
-        ),
+        ("training train.py:fit --rows people.csv --label z", "--label"),
         ("training train.py:fit --rows absent.csv", "absent.csv: no such file"),
         ("training train.py:fit --gaussian", "--gaussian"),
         ("training attacked_here:noisy", "--rows"),
-        (
-            "training train.py:fit --kind gold",
-            "kind of canaries",
-        ),
+        ("training train.py:fit --kind gold", "kind of canaries"),
         ("training train.py:fit --canaries 5", "canaries"),
     ],
 )
@@ -532,6 +470,3 @@ def test_a_synthetic_table_is_audited(run, tmp_path):
     assert code == 1 and "singling out" in out and "closest record" in out
     code, out, _err = run("synthetic train.csv holdout.csv made.csv --at-most 9 --json")
     assert code == 4 and json.loads(out)["closest_passes"] is False
-    (tmp_path / "made.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    code, _out, err = run("synthetic train.csv holdout.csv made.csv")
-    assert code == 2 and "made.csv" in err and "train.csv" in err

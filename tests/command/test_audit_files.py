@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from amounts import some
 from whosin.errors import InvalidInput
 
 
@@ -90,7 +91,7 @@ WAYS = [
 LINE = "synthetic train.csv holdout.csv made.csv --at-most 1 --json"
 
 
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", some(WAYS, 3))
 def test_a_synthetic_table_that_leaks_is_seen_however_it_is_written(run, tmp_path, how):
     """Rows used to be split at white space, so that a row was one word: nothing was near it."""
     write(tmp_path, people(leak=True), how)
@@ -103,16 +104,6 @@ def test_an_honest_synthetic_table_is_not_refuted(run, tmp_path):
     code, out, _err = run(LINE)
     assert code == 0 and json.loads(out)["columns"] == {"numbers": 5, "words": 1}
     assert "5 of numbers, 1 of words" in run(LINE.replace(" --json", ""))[1]
-
-
-def test_columns_in_another_order_are_the_same_columns(run, tmp_path):
-    write(tmp_path, people(leak=True), plain)
-    with (tmp_path / "made.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row[::-1] for row in csv.reader(file)]
-    with (tmp_path / "made.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    code, out, _err = run(LINE)
-    assert code == 1 and json.loads(out)["epsilon"] > 2
 
 
 def test_a_word_among_numbers_hides_no_leak():
@@ -153,12 +144,11 @@ def test_one_file_for_two_of_the_tables_is_refused(run, tmp_path):
     assert code == 2 and "holdout" in err
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(("mark", "header"), [(",", True), (";", False), ("\t", True)])
 def test_drawn_outputs_are_read_however_they_are_written(run, tmp_path, mark, header):
     rng = np.random.default_rng(3)
     for name, shift in (("with", 3.0), ("without", 0.0)):
-        drawn = rng.laplace(shift, 1, size=(3000, 2)).round(3)
+        drawn = rng.laplace(shift, 1, size=(1500, 2)).round(3)
         lines = ["one  x,two"] * header + [f"{a},{b}" for a, b in drawn]
         text = "\ufeff" + "\n".join(lines).replace(",", mark)
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
@@ -184,8 +174,7 @@ def scores(rng, flag, mark=",", spaces=""):
     return "\n".join(f"{mark}{spaces}".join(row) for row in rows)
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
-@pytest.mark.parametrize("spaces", ["", " "])
+@pytest.mark.parametrize(("mark", "spaces"), [(",", " "), (";", ""), ("\t", "")])
 def test_scores_are_read_however_they_are_written(run, tmp_path, mark, spaces):
     rng = np.random.default_rng(5)
     for form, flag in (("scores", "member"), ("run", "included")):
@@ -238,7 +227,7 @@ def score(model, rows):
 """
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", [",", ";"])
 def test_rows_of_a_training_are_read_however_they_are_written(run, tmp_path, mark):
     (tmp_path / "train.py").write_text(FIT, encoding="utf-8")
     lines = ["a b,c,label", *(f"x y,{place},{place % 2}" for place in range(200))]

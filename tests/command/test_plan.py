@@ -30,23 +30,10 @@ def test_a_plan_for_people(run):
     """Who is looking, the promise, the cost, the comparison, the fallback, a chart, the reasons."""
     out = words(run(STORY))
     for part in (
-        "Who is looking",
-        "between 5.0% and",
-        "at most 60.0% sure",
-        "ε = 0.4054",
-        "add-remove",
-        "noise of scale 2.467",
-        "If they know more than assumed",
-        "D_I",
-        "D_B",
-        "D_U",
-        "nothing is promised",
-        "No ε at all",
-        "prior belief",
-        "with this plan",
+        *("Who is looking", "between 5.0% and", "at most 60.0% sure", "ε = 0.4054", "add-remove"),
+        *("noise of scale 2.467", "If they know more than assumed", "D_I", "D_B", "D_U"),
+        *("nothing is promised", "No ε at all", "prior belief", "with this plan", "T11", "T12"),
         "with no protection",
-        "T11",
-        "T12",
     ):
         assert part in out, part
 
@@ -207,12 +194,14 @@ def test_an_explanation_for_programs(run):
 
 
 def test_an_explanation_with_a_delta_is_f9(run):
-    """Ratios up to e^ε · 10/9 fail with at most 10 δ."""
+    """Ratios up to e^ε · 10/9 fail with at most 10 δ; an enormous ε promises nothing."""
     data = answer(run("explain --epsilon 1 --delta 1e-6 --json"))
     assert data["failure"] == pytest.approx(1e-5)
     held = data["adversaries"][0]["gamma"]
     assert held == pytest.approx(math.e * 10 / 9)
     assert 1e-6 / (1 - math.e / held) <= data["failure"] * (1 + 1e-9)
+    data = answer(run("explain --epsilon 5000 --json"))
+    assert data["adversaries"][0]["gamma"] == "inf"
 
 
 def test_a_rho_is_explained_at_a_delta_and_by_all_of_its_tests(run):
@@ -265,13 +254,6 @@ def test_accuracy_first_with_a_target_and_with_a_delta(run):
     assert "within ±20" in words(run("plan --within 20"))
 
 
-def test_an_enormous_epsilon_is_explained(run):
-    """It promises nothing, without an error."""
-    data = answer(run("explain --epsilon 5000 --json"))
-    assert data["adversaries"][0]["gamma"] == "inf"
-    assert run("explain --epsilon 5000")[0] == 0
-
-
 # The map.
 
 
@@ -303,9 +285,9 @@ OTHERS = ("explain --epsilon 1 --prior 0.1..0.4", "notions", "plan --rho 0.5 -m 
 def test_drawings_stand_alone(run, tmp_path, line, suffix):
     """Each format is of its kind, and nothing is loaded from elsewhere."""
     path = tmp_path / f"drawing.{suffix}"
-    code, out, _err = run(line, "--save", str(path))
+    found = answer(run(line, "--save", str(path), "--json"))
     data = path.read_bytes()
-    assert code == 0 and out and len(data) > 1000
+    assert found and len(data) > 1000
     if suffix == "png":
         assert data.startswith(b"\x89PNG\r\n\x1a\n")
         return
@@ -321,12 +303,6 @@ def test_drawings_stand_alone(run, tmp_path, line, suffix):
     assert not re.search(r"""import\s*\(?\s*["']https?://""", text)
 
 
-def test_drawing_and_json_go_together(run, tmp_path):
-    """The object on standard output, the drawing in its file."""
-    path = tmp_path / "x.svg"
-    assert answer(run(STORY, "--json", "--save", str(path)))["epsilon"] and path.exists()
-
-
 # Bad input.
 
 
@@ -334,63 +310,36 @@ def test_drawing_and_json_go_together(run, tmp_path):
     ("line", "place"),
     [
         ("plan --posterior 0.6 --prior 0.5..0.05", "--prior"),
-        ("plan --posterior 0.6 --prior -0.1..0.5", "--prior"),
-        ("plan --posterior 0.6 --prior 0.5..1.5", "--prior"),
-        ("plan --posterior 0.6 --prior a..b", "--prior"),
-        ("plan --posterior 0.6 --prior 0..0", "--prior"),
         ("plan --posterior 0.6 --prior 0.05..0.7", "--posterior"),
-        ("plan --posterior 0.5 --prior 0.5", "--posterior"),
-        ("plan --posterior 0.6", "--posterior"),
-        ("plan --posterior 1.2 --prior 0.5", "--posterior"),
         ("plan --hipaa --prior 0.05..0.5", "--hipaa"),
         ("plan --gamma 0.9", "--gamma"),
-        ("plan --gamma 1", "--gamma"),
-        ("plan --gamma x", "--gamma"),
         ("plan --epsilon 0", "--epsilon"),
-        ("plan --epsilon 1000", "--epsilon"),
         ("plan --gain 1", "--gain"),
-        ("plan --gain 0.6 --prior 0.45..0.5", "--gain"),
         ("plan --advantage 0", "--advantage"),
         ("plan --rho 0.1 -m 5", "--rho"),
         ("plan --rho 0.5", "--candidates"),
         ("plan --gamma 2 -m 5", "--candidates"),
-        ("plan --rho 0.5 -m 5 --prior 0.5", "--rho"),
         ("plan", "target"),
         ("plan --gamma 2 --posterior 0.6", "target"),
         ("plan --gamma 2 --delta 1", "--delta"),
-        ("plan --gamma 2 --delta 3", "--delta"),
-        ("plan --gamma 2 --delta=-0.1", "--delta"),
-        ("plan --gamma 2 --delta x", "--delta"),
-        ("plan --advantage 0.1 --delta 0.5", "--delta"),
         ("plan --gamma 2 --linked 3 --delta 1e-6", "--delta"),
-        ("plan --gamma 2 --linked 0", "--linked"),
         ("plan --gamma 2 --linked 2 --prior 0.5", "--linked"),
         ("plan --gamma 2 --query median", "--query"),
-        ("plan --gamma 2 --query coutn", "--query"),
         ("plan --gamma 2 --query sum --lower 2 --upper 1", "--lower"),
         ("plan --gamma 2 --query rows --max-rows-per-group 0", "--max-rows-per-group"),
         ("plan --gamma 2 --query histogram --max-groups 0", "--max-groups"),
         ("plan --gamma 2 --entities 0", "--people"),
-        ("plan --gamma 2 --family independant", "--family"),
         ("plan --gamma 2 --family any", "--gamma"),
-        ("plan --gamma 2 --family at-most-known=3", "--family"),
-        ("plan --gamma 2 --family at-most-known=3:0..1", "--family"),
         ("plan --gamma 2 --family cliques=2 --prior 0.5", "--family"),
         ("plan --gamma 2 --family at-most-known=3:0.1..0.9 --delta 1e-6", "--people"),
         ("plan --gamma 2 --steps 5", "--delta"),
         ("plan --advantage 0.1 --steps 0", "--steps"),
-        ("plan --advantage 0.1 --steps 5 --delta 7", "--delta"),
         ("plan --advantage 0.1 --sample-rate 2", "--sample-rate"),
         ("plan --advantage 0.1 --steps 2 --noise cauchy", "--noise"),
-        ("plan --advantage 0.1 --noise laplace", "--noise"),
         ("plan --gamma 2 --size-known --sample-rate 0.1 --delta 1e-6", "--gamma"),
         ("explain --epsilon 0", "--epsilon"),
-        ("explain --epsilon much", "--epsilon"),
-        ("explain --epsilon inf", "--epsilon"),
         ("explain --epsilon 1 --delta 1", "--delta"),
-        ("explain --epsilon 1 --delta=-1", "--delta"),
         ("explain --epsilon 1 --prior 0.5..0.1", "--prior"),
-        ("explain --epsilon 1 --prior 0.5..1.1", "--prior"),
         ("explain --epsilon 1 --relation swap", "--relation"),
     ],
 )
@@ -400,11 +349,10 @@ def test_bad_input(run, refused_at, tmp_path, line, place):
     path = tmp_path / "never.svg"
     found = refused_at(line, *more, *([path] if more else []))
     assert found == place or not place
-    for json_too in ((), ("--json",)):
-        code, out, err = run(line, *more, *([str(path)] if more else []), *json_too)
-        assert (code, out) == (2, ""), (code, out)
-        assert err.count("\n") == 1 and err.startswith("whosin: "), err
-        assert not list(tmp_path.iterdir())
+    code, out, err = run(line, *more, *([str(path)] if more else []), "--json")
+    assert (code, out) == (2, ""), (code, out)
+    assert err.count("\n") == 1 and err.startswith("whosin: "), err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("line", [STORY, "explain --epsilon 1", "notions"])
@@ -419,13 +367,6 @@ def test_processes_are_drawn_by_what_tests_reach(run, tmp_path):
     path = tmp_path / "x.svg"
     code, _, err = run("plan --advantage 0.1 --steps 5", "--save", str(path))
     assert (code, err) == (0, "") and "after 5 steps" in path.read_text()
-
-
-@pytest.mark.parametrize("command", ["plan", "explain", "notions"])
-def test_help(run, command):
-    """Every command has one."""
-    code, out, _err = run(f"{command} --help")
-    assert code == 0 and "Usage" in out
 
 
 def test_explain_says_whether_it_is_enough(run):

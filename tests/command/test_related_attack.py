@@ -21,12 +21,14 @@ import pytest
 
 import postgres
 import whosin as wi
-from amounts import cases
+from amounts import cases, some
 from whosin.exact import Array
 from whosin.release import contribution_bounds
 
 PRICE = 0.5
 """ε of each sample."""
+CONFIDENCE = 0.9999
+"""Of each lower bound: six of them are looked at whenever the tests are run."""
 PERSON, CELLS = "p9", 400
 ASKED = ("total", "days")
 SCENARIO = """
@@ -109,10 +111,12 @@ def on_server() -> Iterator[Place]:
 
 
 def write(folder: Path, present: bool, put: Place) -> Path:
-    """A database, in which one person has very many rows in every cell, or none in any table."""
+    """A database, in which one person has very many rows in every cell, or none in any table. The
+    others have one visit each: one of several would be chosen once for all cells, whose values were
+    then no independent samples (a shift of 10 at a sensitivity of 30 looks like 0.67 for 0.5)."""
     folder.mkdir(parents=True)
     people = [f"p{number},{slot}" for number in range(3) for slot in range(CELLS)]
-    visits = [f"p{number % 3},{number}" for number in range(7)]
+    visits = [f"p{number},{number}" for number in range(3)]
     if present:
         people += [f"{PERSON},{slot}" for slot in range(CELLS)] * 8
         visits += [f"{PERSON},30"] * 8
@@ -149,12 +153,12 @@ def leaked(
         ]
         pair.append([np.concatenate(each) for each in zip(*found, strict=True)])
     return {
-        name: float(wi.audit.samples(one, other, seed=1, repeats=True).epsilon)
+        name: float(wi.audit.samples(one, other, CONFIDENCE, seed=1, repeats=True).epsilon)
         for name, one, other in zip(ASKED, *pair, strict=True)
     }
 
 
-@pytest.mark.parametrize("place", ["files", "sqlite", "server"])
+@pytest.mark.parametrize("place", some(["files", "sqlite", "server"], 2))
 @cases(1, 12)
 def test_one_person_in_all_tables_stays_below_the_price(
     run: Callable[..., Any],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -71,28 +70,15 @@ def test_the_whole_round(run, hospital):
     written = [each for each in folder.iterdir() if each.suffix in (".html", ".json", ".db")]
     assert {each.stat().st_mode & 0o777 for each in written} == {0o600}
     assert head in page and f"head {head}" in out
-    code, out, _err = run("ledger", "verify", folder / "ledger.db", "hospital", "--head", head)
-    assert code == 0 and "whole" in out
-
-
-def test_a_spent_budget_is_refused_and_nothing_more_is_written(run, hospital):
-    assert run("release", hospital)[0] == 0
-    entries = sqlite3.connect(hospital.parent / "ledger.db")
-    count = entries.execute("select count(*) from whosin_entries").fetchone()
-    second = hospital.parent / "second.html"
+    second = folder / "second.html"
     code, out, err = run("release", hospital, "--again", "--report", second)
-    assert (code, out) == (1, "") and "left" in err
-    assert entries.execute("select count(*) from whosin_entries").fetchone() == count
-    entries.close()
-    assert not (hospital.parent / "second.html").exists()
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_answers_as_files(run, hospital, kind):
-    path = hospital.parent / f"answers.{kind}"
-    assert run("release", hospital, "--save", path)[0] == 0
-    names = sorted(each.name for each in hospital.parent.glob(f"answers-*.{kind}"))
-    assert names[1] == f"answers-2-visits-by-ward.{kind}" and len(names) == 4
+    assert (code, out) == (1, "") and "left" in err and not second.exists()
+    for kind in ("csv", "parquet"):  # shown again, and not paid again
+        assert run("release", hospital, "--save", folder / f"answers.{kind}")[0] == 0
+        names = sorted(each.name for each in folder.glob(f"answers-*.{kind}"))
+        assert names[1] == f"answers-2-visits-by-ward.{kind}" and len(names) == 4
+    code, out, _err = run("ledger", "verify", folder / "ledger.db", "hospital", "--json")
+    assert code == 0 and [each["head"] for each in json.loads(out)["datasets"]] == [head]
 
 
 def test_an_interrupted_release_goes_on_under_its_request(run, hospital, monkeypatch):
@@ -143,29 +129,23 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
     assert (code, out) == (3, "") and "the debit stands" in err and "P17" not in err
 
 
-def misspell(scenario: Path, right: str, wrong: str) -> None:
-    text = scenario.read_text(encoding="utf-8")
-    assert right in text
-    scenario.write_text(text.replace(right, wrong), encoding="utf-8")
+WORTHLESS = [
+    ('"surgery"', '"Surgery"', ["ward: no row has the declared 'Surgery'", "'surgery' ("]),
+    ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "no declared value"]),
+    ('where = "age >= 40"', 'where = "age >= 400"', ["where age >= 400: true of no row"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ('"surgery"', '"Surgery"', ["ward: no row has the declared 'Surgery'", "'surgery' ("]),
-        ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "no declared value"]),
-        ('where = "age >= 40"', 'where = "age >= 400"', ["where age >= 400: true of no row"]),
-    ],
-)
-def test_a_look_at_the_rows_stops_a_release_that_would_be_worthless(
-    run, hospital, right, wrong, said
-):
+def test_a_look_at_the_rows_stops_a_release_that_would_be_worthless(run, hospital):
     """A misspelt category once spent a whole budget."""
-    misspell(hospital, right, wrong)
-    code, out, err = run("release", hospital)
-    assert (code, out) == (1, "") and "before anything was spent" in err
-    assert all(part in err for part in said)
-    assert not hospital.with_name("ledger.db").exists()
+    text = hospital.read_text(encoding="utf-8")
+    for right, wrong, said in WORTHLESS:
+        assert right in text
+        hospital.write_text(text.replace(right, wrong), encoding="utf-8")
+        code, out, err = run("release", hospital)
+        assert (code, out) == (1, "") and "before anything was spent" in err
+        assert all(part in err for part in said)
+        assert not hospital.with_name("ledger.db").exists()
     assert run("release", hospital, "--no-preflight", "--json")[0] == 0
 
 
@@ -200,23 +180,16 @@ def test_the_curators_look_is_marked(run, hospital):
         ({"adversary": {"prior": "0.9..0.1"}}, "adversary.prior"),
         ({"adversary": {"linked": 3, "prior": 0.5}}, "adversary.linked"),
         ({"adversary": {"uninformed": True, "known": 3}}, "adversary.known"),
-        ({"table": {"source": "t.csv"}}, "table.privacy_unit"),
         ({"table": {"source": "t.csv", "privacy_unit": "who", "engine": "duck"}}, "table.engine"),
-        ({"queries": []}, "queries"),
         ({"queries": [{"kind": "cuont"}]}, "queries[0]"),
-        ({"queries": [{"kind": "sum"}]}, "queries[0]"),
         ({"queries": [{"kind": "count", "wher": "x"}]}, "queries[0]"),
         ({"queries": [{"kind": "count", "weight": 0}]}, "queries[0].weight"),
         ({"domains": {"age": {"lower": 5, "uper": 7}}}, "domains.age"),
-        ({"domains": {"age": "9..1"}}, "domains.age"),
-        ({"domains": {"agee": "0..1"}}, "domains.agee"),
         ({"ledger": {"url": 3}}, ""),
         ({"budget": {"split": "fair"}}, "budget.split"),
-        ({"budget": {"noise": "gaussian"}}, "budget.noise"),
         ({"adversary": {"prior": True}}, "adversary.prior"),
         ({"adversary": {"prior": [0.1, True]}}, "adversary.prior"),
         ({"target": {"posterior": True}}, "target.posterior"),
-        ({"queries": [{"kind": "count", "name": "n"}] * 2}, ""),
         (
             {"queries": [{"kind": "count", "where": "who in (select who from t)"}]},
             "queries[0].where",
@@ -239,15 +212,7 @@ def test_a_scenario_says_what_it_lacks(small, part):
     assert f"[{part}]" in str(caught.value).replace("[[", "[").replace("]]", "]")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'{"a": 1}',
-        b"hello",
-        b"\xff\xfe",
-        b"[1]",
-    ],
-)
+@pytest.mark.parametrize("content", [b'{"a": 1}', b"hello", b"\xff\xfe", b"[1]"])
 def test_a_file_that_is_no_plan(refused_at, tmp_path, content):
     (tmp_path / "p.json").write_bytes(content)
     ledger = tmp_path / "l.db"
@@ -266,10 +231,7 @@ def test_a_source_of_several_files(small, source):
     assert found.name == "parts" and len(found.engine.run(found.data)) == 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[table", "x = 1", "\x00"],
-)
+@pytest.mark.parametrize("text", ["[table", "x = 1", "\x00"])
 def test_files_that_are_no_scenario(run, tmp_path, text):
     path = tmp_path / "s.toml"
     path.write_text(text, encoding="utf-8")

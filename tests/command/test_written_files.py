@@ -138,6 +138,7 @@ def _folder(path: Path, _: Path) -> None:
 
 
 OBSTACLES = [_link, _loose_link, _pipe, _folder]
+"""What is refused; another name of a file is refused too, or gets a file of its own."""
 
 
 @contextmanager
@@ -171,6 +172,11 @@ def test_what_is_no_plain_file_is_refused(place: Path, tmp_path: Path, run: Run,
             assert elsewhere.read_text() == "theirs"
         else:
             assert not elsewhere.exists()
+    folder, elsewhere = tmp_path / "named", tmp_path / "twice"
+    folder.mkdir()
+    _hard_link(folder / name, elsewhere)
+    refused = write(place, folder, run) != 0
+    assert elsewhere.read_text() == "theirs" and (folder / name).samefile(elsewhere) == refused
     folder = tmp_path / "free"
     folder.mkdir()
     before = os.umask(0o022)
@@ -181,24 +187,6 @@ def test_what_is_no_plain_file_is_refused(place: Path, tmp_path: Path, run: Run,
     mode = stat.S_IMODE((folder / name).stat().st_mode)
     assert mode == (0o600 if private else 0o644)
     assert not [each for each in folder.iterdir() if each.name.startswith(f".{name}.")]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_another_name_of_a_file_is_not_written_through(
-    place: Path, tmp_path: Path, run: Run, way: str
-) -> None:
-    """It is refused, or the name gets a file of its own."""
-    name, _, write = WAYS[way]
-    elsewhere = tmp_path / "elsewhere"
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    _hard_link(folder / name, elsewhere)
-    code = write(place, folder, run)
-    assert elsewhere.read_text() == "theirs"
-    if code == 0:
-        assert not (folder / name).samefile(elsewhere)
-    else:
-        assert (folder / name).samefile(elsewhere)
 
 
 def test_a_file_beside_is_not_followed_either(tmp_path: Path, run: Run) -> None:

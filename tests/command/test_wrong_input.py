@@ -10,24 +10,13 @@ def noisy(count, size, rng):
 """
 AUDIT = "audit function mine.py:noisy --with 1 --without 0"
 WRONG = [
-    ("plan --posterior 0,6 --prior 0.1", "--posterior"),
     ("plan --posterior 0.6 --prior 0,05..0,5", "--prior"),
-    ("plan --posterior 0.6 --prior 0.1-0.5", "--prior"),
     ("plan --posterior 0.6 --prior 10%-50%", "--prior"),
     ("plan --epsilon 1 --delta 10^-6", "--delta"),
     ("plan --epsilon 1 --delta 2*10**-6", "--delta"),
-    ("plan --posterior half --prior 0.1", "--posterior"),
-    ("plan --epsilon inf", "--epsilon"),
-    ("plan --epsilon 1 --steps 0", "--steps"),
-    ("plan --tpr 0.1", "--fpr"),
     ("plan --profile 0.1", "--profile"),
-    ("explain --epsilon 0", "--epsilon"),
     ("explain --epsilon 1 --prior 2", "--prior"),
-    ("verify", "FILE"),
     ("verify --mechanism geometric --entities 2", "mechanism"),
-    ("distortion", "--epsilon"),
-    ("distortion --epsilon 1 --curve --rows 2", "--curve"),
-    ("distortion --rows 0 --epsilon 1", "--rows"),
     ("distortion --rows 2 --epsilon 1,5", "--epsilon"),
     ("gwas experiment --people 0", "--people"),
     ("rules check p.csv --population p.csv --prior 0.1 --rule suppress=x", "--rule"),
@@ -61,7 +50,7 @@ def test_wrong_input_names_its_option(refused_at, tmp_path, monkeypatch, line, p
     assert found == place or not place
 
 
-@pytest.mark.parametrize("samples", ["1,000", "1_000", "1e3", "1000"])
+@pytest.mark.parametrize("samples", ["1,000", "1e3"])
 def test_numbers_of_samples_may_have_separators(run, tmp_path, monkeypatch, samples):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
@@ -92,9 +81,6 @@ kind = "count"
 @pytest.mark.parametrize(
     ("part", "wrong", "place"),
     [
-        ('"ward"', '"Ward"', "table.privacy_unit"),
-        ("a =", "c =", "domains.c"),
-        ('privacy_unit = "ward"', "", "table.privacy_unit"),
         ('"0.05..0.5"', "0.05..0.5", ""),
         ('"0..50"', "0..50", ""),
         ('"0..50"', "[1, 2", ""),

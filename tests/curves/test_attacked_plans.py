@@ -100,10 +100,7 @@ def belief_kept(
     half = MANY // 2
     cuts = np.unique(np.quantile(with_, np.linspace(0.01, 0.99, 99)))
     kept = []
-    for one, other, says in (
-        (with_, without, np.greater_equal),
-        (without, with_, np.less_equal),
-    ):
+    for one, other, says in ((with_, without, np.greater_equal), (without, with_, np.less_equal)):
         rates = [
             (says(one[:half], c).mean(), says(other[:half], c).mean())
             for c in cuts

@@ -50,7 +50,7 @@ def true_corners(channel: wi.Channel, rows: list[list[F]], relation: str) -> lis
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 def test_no_pair_is_lost_to_rounding(relation):
     rng = random.Random(29)
-    for _ in range(60):
+    for _ in range(20):
         rows = rows_of(rng, 8, rng.randint(2, 6))
         channel = wi.Channel(wi.Subsets(3), rows)
         curve = curves.tradeoff(channel, relation=relation)
@@ -80,7 +80,7 @@ def test_the_curve_in_floats_is_a_bound_and_says_so(relation, monkeypatch):
     monkeypatch.setattr(mechanism_curves, "FIRST_PAIRS", 3)
     monkeypatch.setattr(mechanism_curves, "PAIR_BLOCK_ENTRIES", 20)
     rng = random.Random(30)
-    for _ in range(40):
+    for _ in range(14):
         rows = rows_of(rng, 8, rng.randint(2, 6))
         channel = wi.Channel(wi.Subsets(3), rows)
         curve = curves.tradeoff(channel, relation=relation)

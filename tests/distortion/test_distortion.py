@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from amounts import some
 from distortion_oracle import full_program
 from refusals import refused
 from whosin.distortion import (
@@ -58,14 +59,14 @@ def test_known_optima(rows, p, value, digits):
 
 
 def test_uniform_priors_have_a_closed_form_of_any_size():
-    space = wi.Records(10**6, 4)
+    space = wi.Records(10**5, 4)
     found = best(space, wi.priors.Uniform(), epsilon=1)
     assert (
         found.distortion == pytest.approx(hamming_distortion(space, 1.0), rel=1e-14)
         and found.gap == 0
     )
-    out = found.mechanism.sample(np.zeros(10**6, dtype=int), np.random.default_rng(1))
-    assert abs(np.count_nonzero(out) - hamming_distortion(space, 1.0)) < 5 * math.sqrt(10**6 / 4)
+    out = found.mechanism.sample(np.zeros(10**5, dtype=int), np.random.default_rng(1))
+    assert abs(np.count_nonzero(out) - hamming_distortion(space, 1.0)) < 5 * math.sqrt(10**5 / 4)
 
 
 # By type against the full program.
@@ -94,7 +95,7 @@ def test_types_agree_with_the_full_program(rows, p, epsilon, notion):
     assert found.distortion == pytest.approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 @pytest.mark.parametrize("notion", ["dp", "identifiability"])
 def test_priors_without_symmetry_and_other_distortions(seed, notion):
     rng = np.random.default_rng(seed)
@@ -117,20 +118,8 @@ def test_groups_of_exchangeable_rows_are_found_and_used():
     space = wi.Records(3, 2)
     prior = IID([(0.7, 0.3), (0.6, 0.4), (0.7, 0.3)])
     table = wi.priors.Table([float(p) for p in prior.on_records(space, float)])
-    exact = wi.priors.Table(
-        [
-            math.prod(q)
-            for q in product(
-                *(
-                    (
-                        (Fraction(7, 10), Fraction(3, 10)),
-                        (Fraction(3, 5), Fraction(2, 5)),
-                        (Fraction(7, 10), Fraction(3, 10)),
-                    )
-                )
-            )
-        ]
-    )
+    tenths = [(Fraction(k, 10), Fraction(10 - k, 10)) for k in (7, 6, 7)]
+    exact = wi.priors.Table([math.prod(q) for q in product(*tenths)])
     assert find_structure(space, prior).groups == ((0, 2), (1,))
     assert find_structure(space, exact).groups == ((0, 2), (1,))
     values = [best(space, one, epsilon=0.6).distortion for one in (prior, exact, table)]
@@ -138,20 +127,10 @@ def test_groups_of_exchangeable_rows_are_found_and_used():
     assert values == pytest.approx([full] * 3, abs=1e-7)
 
 
-def test_another_distortion_by_type():
-    cost = [[0, 1, 3], [1, 0, 1], [3, 1, 0]]
-    prior = IID((0.5, 0.3, 0.2))
-    space = wi.Records(2, 3)
-    for notion in ("dp", "identifiability"):
-        expected = full_program(2, 3, prior.on_records(space, float), 1.1, notion, cost)
-        found = best(space, prior, epsilon=1.1, notion=notion, cost=cost)
-        assert found.distortion == pytest.approx(expected, abs=1e-7)
-
-
 # Laws on random priors.
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.integers(2, 5),
     st.floats(0.05, 0.95),
@@ -218,7 +197,7 @@ def test_randomised_response_is_exact(epsilon):
     assert h_inverse(space, hamming_distortion(space, epsilon)) == pytest.approx(epsilon, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some([0, 3, 1, 2, 4, 5], 3))
 def test_t16_t17_on_random_priors(seed):
     """At and above ε̃_X, E_i attains h(ε), is ε-identifiable, and has the least information."""
     rng = np.random.default_rng(seed)
@@ -286,7 +265,7 @@ def blahut_arimoto(p, d, slope, steps=20000):
     return channel, float((p[:, None] * channel * d).sum())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 1))
 def test_rate_distortion_against_blahut_arimoto(seed):
     rng = np.random.default_rng(seed)
     space = wi.Records(3, 2)
@@ -344,24 +323,14 @@ def test_sampling_by_type_draws_from_the_channel():
     rng = np.random.default_rng(3)
     x = (0, 1, 0, 1)
     seen = np.zeros(16)
-    for _ in range(6000):
+    for _ in range(2000):
         seen[space.index(made.sample(x, rng).tolist())] += 1
-    expected = channel.likelihoods[space.index(x)] * 6000
+    expected = channel.likelihoods[space.index(x)] * 2000
     used = expected > 5
     statistic = float((((seen - expected) ** 2)[used] / expected[used]).sum())
     assert statistic < 2.5 * used.sum() + 15
-    wrong = channel.likelihoods[space.index((0, 0, 0, 0))] * 6000 + 1
-    assert float(((seen - wrong) ** 2 / wrong).sum()) > 200
-
-
-def test_large_tables_are_sampled_without_their_worlds():
-    sizes = [float(s) for s in np.random.default_rng(0).dirichlet(np.ones(21))]
-    found = best(wi.Records(20, 2), wi.priors.Exchangeable(sizes), epsilon=1)
-    rng = np.random.default_rng(1)
-    x = np.array([0, 1] * 10)
-    drawn = [found.mechanism.sample(x, rng) for _ in range(50)]
-    assert all(y.shape == (20,) and set(y.tolist()) <= {0, 1} for y in drawn)
-    assert found.gap < 1e-8
+    wrong = channel.likelihoods[space.index((0, 0, 0, 0))] * 2000 + 1
+    assert float(((seen - wrong) ** 2 / wrong).sum()) > 60
 
 
 def test_rows_are_sampled_one_by_one():

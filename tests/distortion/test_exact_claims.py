@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from amounts import some
 from distortion_oracle import full_program
 from whosin.distortion import best, program, row_mechanisms
 from whosin.distortion.closed_forms import check_cost, likeliest_values_mechanism
@@ -78,7 +79,7 @@ def test_exchangeable_rows_of_three_values():
 # T20 and T21.
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(2, 6), st.floats(0.02, 5), st.integers(0, 10**6))
 def test_one_row_has_a_closed_form(values, epsilon, seed):
     """T21, against the linear program."""
@@ -93,7 +94,7 @@ def test_one_row_has_a_closed_form(values, epsilon, seed):
 
 
 @pytest.mark.parametrize("notion", ["dp", "identifiability"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 2))
 def test_independent_rows_are_solved_apart(notion, seed):
     """T20, against the full program, with rows of several kinds and any distortion."""
     rng = np.random.default_rng(seed)
@@ -115,8 +116,10 @@ def test_independent_rows_are_solved_apart(notion, seed):
         assert measured.exact and measured.value <= epsilon
 
 
-@pytest.mark.parametrize(("rows", "p", "epsilon"), [(20, 0.7, 1.0), (16, 0.9, 2.0)])
-def test_twenty_rows_by_type_agree_with_rows_apart(rows, p, epsilon):
+@pytest.mark.parametrize(
+    ("rows", "p", "epsilon"), some([(20, 0.7, 1.0), (16, 0.9, 2.0)], 1, several=True)
+)
+def test_many_rows_by_type_agree_with_rows_apart(rows, p, epsilon):
     space, prior = wi.Records(rows, 2), IID((p, 1 - p))
     by_type = linear(space, prior).at(epsilon)
     apart = best(space, prior, epsilon=epsilon)
@@ -125,11 +128,11 @@ def test_twenty_rows_by_type_agree_with_rows_apart(rows, p, epsilon):
     assert float(by_type.distortion) == pytest.approx(apart.distortion, abs=1e-9)
 
 
-def test_a_million_rows():
-    space = wi.Records(10**6, 3)
+def test_as_many_rows_as_one_likes():
+    space = wi.Records(10**5, 3)
     found = best(space, IID(("0.5", "0.3", "0.2")), epsilon=1)
-    assert found.distortion == pytest.approx(10**6 * 1.24545941 / 3, rel=1e-8)
-    drawn = found.mechanism.sample(np.zeros(10**6, dtype=int), np.random.default_rng(1))
+    assert found.distortion == pytest.approx(10**5 * 1.24545941 / 3, rel=1e-8)
+    drawn = found.mechanism.sample(np.zeros(10**5, dtype=int), np.random.default_rng(1))
     assert set(np.unique(drawn)) == {0, 1}
 
 
@@ -180,7 +183,7 @@ def test_hundreds_of_households():
 # Certificates.
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(1, 4), st.floats(0.1, 2.5), st.integers(0, 10**6), st.booleans())
 def test_keeping_is_decided_exactly(rows, epsilon, seed, private):
     """Against every pair of worlds, from the definition; and one unit more is refused."""
@@ -232,7 +235,7 @@ def test_one_unit_too_much_is_refused():
         assert not solver.certificate.keeps(wrong, 1.0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 2), st.sampled_from(["dp", "identifiability"]))
 def test_any_multipliers_give_a_bound(seed, epsilon, notion):
     """Below the optimum whatever they are; and close to it for the solver's."""
@@ -272,7 +275,11 @@ def test_the_bound_is_the_definition_in_rationals():
 
 @pytest.mark.parametrize(
     ("rows", "notion", "epsilon"),
-    [(20, "dp", 1.0), (20, "identifiability", 0.5), (30, "identifiability", 0.5)],
+    some(
+        [(20, "dp", 1.0), (20, "identifiability", 0.5), (30, "identifiability", 0.5)],
+        1,
+        several=True,
+    ),
 )
 def test_large_exchangeable_priors(rows, notion, epsilon):
     """Programs whose optimum is no closed form: repaired, checked in whole numbers, certified."""
@@ -342,7 +349,7 @@ def test_bits_are_revealed_until_a_draw_is_certain(monkeypatch):
     table = (Fraction(1, 3), Fraction(2, 7), Fraction(1), Fraction(0))
     table = (*table[:2], 1 - sum(table[:2]), Fraction(0))
     rng = np.random.default_rng(4)
-    size = 30000
+    size = 10_000
     seen = np.bincount(
         row_mechanisms.draw_choices([table], np.zeros(size, dtype=int), rng), minlength=4
     )
@@ -356,12 +363,12 @@ def test_bits_are_revealed_until_a_draw_is_certain(monkeypatch):
 
 def test_whole_numbers_are_uniform():
     rng = np.random.default_rng(5)
-    seen = np.bincount([row_mechanisms.draw_below(5, rng) for _ in range(20000)], minlength=5)
-    assert len(seen) == 5 and float(((seen - 4000) ** 2 / 4000).sum()) < 18.5
+    seen = np.bincount([row_mechanisms.draw_below(5, rng) for _ in range(5000)], minlength=5)
+    assert len(seen) == 5 and float(((seen - 1000) ** 2 / 1000).sum()) < 18.5
     huge = 10**40 + 1
     assert all(0 <= row_mechanisms.draw_below(huge, rng) < huge for _ in range(100))
-    places = [row_mechanisms.drawn_index([1, 1, 4], rng) for _ in range(8000)]
-    assert set(places) == {0, 2} and abs(places.count(0) - 2000) < 200
+    places = [row_mechanisms.drawn_index([1, 1, 4], rng) for _ in range(2000)]
+    assert set(places) == {0, 2} and abs(places.count(0) - 500) < 100
 
 
 def test_ctrl_c_stops_a_program():

@@ -55,7 +55,7 @@ def assert_just_above(level: float, spread: Fraction) -> None:
 
 
 def test_semantic_levels_are_the_least_floats_not_below_the_truth():
-    for n, prior, channel, table, measured in cases(1, 150):
+    for n, prior, channel, table, measured in cases(1, 40):
         plain = SemanticPrivacy().measure(measured)
         assert plain.exact
         assert_just_above(plain.value, largest_spread(None, channel, n, 0))
@@ -67,7 +67,7 @@ def test_semantic_levels_are_the_least_floats_not_below_the_truth():
 def test_mutual_information_is_rounded_up():
     with localcontext() as context:
         context.prec = 60
-        for _n, prior, channel, table, measured in cases(2, 150):
+        for _n, prior, channel, table, measured in cases(2, 40):
             truth = Decimal(0)
             outputs = len(next(iter(channel.values())))
             totals = [sum(prior[x] * channel[x][y] for x in prior) for y in range(outputs)]
@@ -85,7 +85,7 @@ def test_mutual_information_of_large_tables_is_bounded_from_above(monkeypatch):
     """The sum in floats plus its rounding is above the one in balls, by next to nothing."""
     from whosin.notions import mutual_information
 
-    for _n, _prior, _channel, table, measured in cases(3, 100):
+    for _n, _prior, _channel, table, measured in cases(3, 30):
         exact = MutualInformation(table).measure(measured).value
         with monkeypatch.context() as patch:
             patch.setattr(mutual_information, "MAX_BALL_ENTRIES", 0)
@@ -94,7 +94,7 @@ def test_mutual_information_of_large_tables_is_bounded_from_above(monkeypatch):
 
 
 def test_the_other_levels_on_records_are_exact_fractions():
-    for n, prior, channel, table, measured in cases(4, 100):
+    for n, prior, channel, table, measured in cases(4, 30):
         m = measured.space.values
         for notion, truth in (
             (BayesianDifferentialPrivacy(table), records.bayesian_ratio(prior, channel, n)),
@@ -113,7 +113,7 @@ def test_ties_beyond_the_budget_are_enlarged(monkeypatch):
     from whosin.notions import certificates
 
     monkeypatch.setattr(certificates, "MAX_RECOMPUTED_ENTRIES", 1)
-    for n, prior, channel, table, measured in cases(5, 40):
+    for n, prior, channel, table, measured in cases(5, 16):
         for notion in (SemanticPrivacy(), BayesianSemanticPrivacy(table)):
             plain = isinstance(notion, SemanticPrivacy)
             spread = largest_spread(None if plain else prior, channel, n, 0)

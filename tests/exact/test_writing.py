@@ -105,41 +105,8 @@ def test_what_nobody_types_has_no_decimal():
     assert exact.typed_decimal(-0.25) == Fraction(-1, 4)
 
 
-def test_a_quarter_of_a_logarithm():
-    """(√k − 1)/(√k + 1) is a rational for squares, and is never below the truth for others."""
-    assert exact.quarter_tanh_up(math.inf) == 1
-    for a, b in ((1, 1), (2, 1), (3, 2), (10**20, 7)):
-        level = exact.quarter_tanh_up(Fraction(a * a, b * b))
-        assert level == exact.round_up(Fraction(a - b, a + b))
-    for ratio in (Fraction(2), Fraction(3, 2), 1 + TINY, Fraction(10**40 + 1), Fraction(5, 1)):
-        level = Fraction(exact.quarter_tanh_up(ratio))
-        below = Fraction(math.nextafter(float(level), 0))
-        # level = (√k − 1)/(√k + 1) means √k = (1 + level)/(1 − level), where level < 1.
-        assert level == 1 or ((1 + level) / (1 - level)) ** 2 >= ratio
-        assert ((1 + below) / (1 - below)) ** 2 < ratio
-
-
 def test_rationals_of_other_libraries_are_read_whole():
     assert exact.rational(SimpleNamespace(p=3, q=7)) == Fraction(3, 7)
     for half in (SimpleNamespace(p=3), SimpleNamespace(q=7)):
         with refused("number", kind=ValueError):
             exact.rational(half)
-
-
-def test_powers_that_are_spelled():
-    assert exact.rational("1e300") == Fraction(10**300)
-    assert exact.rational("1e-300") == Fraction(1, 10**300)
-    for text in ("1e301", "1e-301", "1e0301", "1e1000", "9" * 302):
-        with refused("number", kind=ValueError):
-            exact.rational(text)
-    assert exact.rational("1e0299") == Fraction(10**299)
-
-
-def test_a_power_of_e_has_a_short_denominator():
-    for exponent in (Fraction(1, 3), Fraction(-7), Fraction(40), Fraction(1, 10**6)):
-        low = exact.exp_down(exponent)
-        high = exact.exp_up(exponent)
-        assert low <= high and (high - low) / high <= Fraction(1, 2**60)
-        odd = low.numerator >> (low.numerator & -low.numerator).bit_length() - 1
-        assert odd.bit_length() <= exact.SMALL_BALL_BITS + 1
-        assert low.denominator & (low.denominator - 1) == 0

@@ -245,10 +245,7 @@ class TooSlow(BaseException):
     """A reader computed longer than `SECONDS`."""
 
 
-TIMERS = (
-    (signal.SIGPROF, signal.ITIMER_PROF, SECONDS),
-    (signal.SIGALRM, signal.ITIMER_REAL, WALL),
-)
+TIMERS = ((signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, WALL))
 
 
 def _alarm(*_: object) -> None:

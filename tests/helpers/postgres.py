@@ -1,7 +1,9 @@
-"""A PostgreSQL server of the tests' own: never as root, in a folder of its own, gone afterwards."""
+"""A PostgreSQL server of the tests' own, one for each process of theirs: never as root, in a folder
+of its own, gone at the end."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -10,10 +12,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 PASSWORD = "only-for-tests"
 
@@ -64,9 +69,11 @@ class Server:
         options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
         subprocess.run(command, check=True, cwd=self.folder, timeout=900, **options)
 
-    def start(self, *settings: str) -> None:
-        """Start it, and wait until it answers; it listens on a socket in its folder only."""
-        options = ["listen_addresses=''", f"unix_socket_directories='{self.folder}'", *settings]
+    def start(self) -> None:
+        """Start it, and wait until it answers; it listens on a socket in its folder only. What it
+        writes survives its own crash, not the machine's."""
+        options = ["listen_addresses=''", f"unix_socket_directories='{self.folder}'"]
+        options += ["fsync=off", "full_page_writes=off", "shared_buffers=16MB"]
         words = " ".join(f"-c {option}" for option in options)
         log = str(self.folder / "log")
         self.run("pg_ctl", "-D", self._data, "-l", log, "-o", words, "-w", "start")
@@ -79,29 +86,48 @@ class Server:
     def _data(self) -> str:
         return str(self.folder / "data")
 
+    def clear(self) -> None:
+        """Drop what tests have left; its database is empty then."""
+        with psycopg.connect(self.url.replace("/postgres?", "/template1?"), autocommit=True) as own:
+            databases = "SELECT datname FROM pg_database WHERE NOT datistemplate"
+            for (name,) in own.execute(databases).fetchall():
+                own.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
+            own.execute("CREATE DATABASE postgres")
+            roles = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> 'whosin'"
+            for (name,) in own.execute(roles).fetchall():
+                own.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """A fresh server."""
+    """The server of this process, with nothing in it; whoever stops it starts it again."""
+    running = _started()
+    running.clear()
+    yield running
+
+
+@cache
+def _started() -> Server:
     folder = Path(tempfile.mkdtemp(prefix="whosin-postgres-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = Server(folder, f"postgresql://whosin:{PASSWORD}@/postgres?host={folder}")
-    try:
-        secret = folder / "password"
-        secret.write_text(PASSWORD)
-        if os.getuid() == 0:
-            user = _user()
-            assert user is not None
-            for path in (folder, secret):
-                shutil.chown(path, user, _group(user))
-        options = ("-U", "whosin", "-A", "scram-sha-256", "--pwfile", str(secret))
-        made.run("initdb", "-D", made._data, *options, "-E", "UTF8", "--locale=C", "--no-sync")
-        made.start()
-        try:
-            yield made
-        finally:
-            made.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    if os.getuid() == 0:
+        user = _user()
+        assert user is not None
+        for path in (folder, secret):
+            shutil.chown(path, user, _group(user))
+    options = ("-U", "whosin", "-A", "scram-sha-256", "--pwfile", str(secret))
+    made.run("initdb", "-D", made._data, *options, "-E", "UTF8", "--locale=C", "--no-sync")
+    made.start()
+    atexit.register(_stop, made, os.getpid())
+    return made
+
+
+def _stop(running: Server, owner: int) -> None:
+    if os.getpid() == owner:  # and not a fork of it
+        running.stop()
 
 
 def _user() -> str | None:

@@ -46,9 +46,7 @@ def priors(draw: st.DrawFn, n: int) -> wi.priors.Prior:
             st.just(wi.priors.Uniform()),
             st.lists(probabilities, min_size=n, max_size=n).map(wi.priors.Independent),
             st.builds(
-                wi.priors.FixedSize,
-                st.lists(inside, min_size=n, max_size=n),
-                st.integers(0, n),
+                wi.priors.FixedSize, st.lists(inside, min_size=n, max_size=n), st.integers(0, n)
             ),
             distributions(n + 1).map(wi.priors.Exchangeable),
             distributions(2**n).map(wi.priors.Table),

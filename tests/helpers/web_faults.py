@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,15 @@ def failing_plan(words: str) -> None:
         raise ValueError(words)
 
     analysis_routes.make_page_plan = fail  # type: ignore[assignment,attr-defined]
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and theirs."""
+    own: list[int] = []
+    with suppress(OSError):  # it may end meanwhile
+        for file in Path(f"/proc/{pid}/task").glob("*/children"):
+            own += map(int, file.read_text().split())
+    return [*own, *(each for child in own for each in descendants(child))]
 
 
 def appears(file: Path, seconds: float = 300) -> bool:

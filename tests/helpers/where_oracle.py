@@ -97,6 +97,14 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b if b else NAN,
+}
+
+
 def compared(sign: str, a: Any, b: Any) -> bool | None:
     """Two values that are alike, or one of them a text."""
     if a is None or b is None:
@@ -187,7 +195,20 @@ class Drawn:
 
     def number(self, depth: int = 1) -> tuple[str, Meaning]:
         name = self.random.choice(
-            ["i", "f", "d", "s", "cast(s as int)", "1", "x", "/", "+", "abs", "%", "case", "hour"]
+            [
+                "i",
+                "f",
+                "d",
+                "s",
+                "cast(s as int)",
+                "1",
+                "x",
+                *["sign"] * 3,
+                "abs",
+                "%",
+                "case",
+                "hour",
+            ]
         )
         if depth and name == "%":
             (a, f), (b, g) = self.number(0), self.number(0)
@@ -197,15 +218,13 @@ class Drawn:
         if depth and name == "hour":
             part = self.random.choice(["hour", "minute", "second"])
             return f"{part}(at)", lambda r: getattr(r["at"], part, None)
-        if depth and name in ("/", "+", "abs"):
-            (a, f), (b, g) = self.number(0), self.number(0)
-            if name == "abs":
-                return f"abs({a})", lambda r: _apply(lambda x, _: abs(x), f(r), 0.0)
-            if name == "/":
-                return f"({a} / {b})", lambda r: _apply(
-                    lambda x, y: x / y if y else NAN, f(r), g(r)
-                )
-            return f"({a} + {b})", lambda r: _apply(lambda x, y: x + y, f(r), g(r))
+        if depth and name == "abs":
+            a, f = self.number(0)
+            return f"abs({a})", lambda r: _apply(lambda x, _: abs(x), f(r), 0.0)
+        if depth and name == "sign":
+            (a, f), (b, g) = self.number(depth - 1), self.number(0)
+            sign = self.random.choice(list(ARITHMETIC))
+            return f"({a} {sign} {b})", lambda r: _apply(ARITHMETIC[sign], f(r), g(r))
         if name == "cast(s as int)":
             return name, lambda r: _rounded(r["s"])
         if name in ("i", "f", "d", "s"):
@@ -228,9 +247,14 @@ class Drawn:
                 compared(">=", f(r), g(r)), compared("<=", f(r), h(r))
             )
         if kind == 1:
-            return f"{a} not in ({b}, {c})", lambda r: both(
-                compared("<>", f(r), g(r)), compared("<>", f(r), h(r))
-            )
+            more, last = self.random.choice([("", True), (", null", None)])
+
+            def outside(r: Row) -> Any:
+                return both(both(compared("<>", f(r), g(r)), compared("<>", f(r), h(r))), last)
+
+            if self.random.random() < 0.5:
+                return f"{a} in ({b}, {c}{more})", lambda r: opposite(outside(r))
+            return f"{a} not in ({b}, {c}{more})", outside
         sign = self.sign()
         return f"{a} {sign} {b}", lambda r: compared(sign, f(r), g(r))
 
@@ -342,6 +366,8 @@ class Drawn:
                 ("b", lambda r: r["b"]),
                 ("b = false", lambda r: opposite(r["b"])),
                 ("b is not true", lambda r: r["b"] is not True),
+                ("b is false", lambda r: r["b"] is False),
+                ("b = (null)", lambda r: None),
                 ("s is null", lambda r: r["s"] is None),
                 ("f is not null", lambda r: _there(r["f"]) is not None),
                 ("i = null", lambda r: None),

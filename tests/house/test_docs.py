@@ -11,17 +11,17 @@ from __future__ import annotations
 import doctest
 import importlib
 import os
-import pkgutil
 import re
 import shlex
 import time
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
 import whosin
 from whosin.app.cli.main import main
-from whosin.audit import recorded_samples
+from whosin.audit import sampling
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -66,7 +66,7 @@ def test_page(page, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "COLUMNS", "100")
     # Time that this thread works, so that no other process changes what an audit of time sees.
-    monkeypatch.setattr(recorded_samples, "clock", time.thread_time_ns)
+    monkeypatch.setattr(sampling, "clock", time.thread_time_ns)
     scope: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
@@ -85,14 +85,32 @@ def test_page(page, tmp_path, monkeypatch, capsys) -> None:
             assert not problems, "".join(problems)
 
 
-def modules() -> list[str]:
-    found = pkgutil.walk_packages(whosin.__path__, "whosin.")
-    return ["whosin", *(module.name for module in found)]
+@pytest.mark.parametrize(
+    ("page", "language", "words"),
+    [
+        ("training.md", "console", "sklearn"),
+        ("training.md", "py", "import torch"),
+        ("synthesizer.md", "console", "def fit"),
+        ("synthesizer.md", "pycon", "synthetic"),
+    ],
+)
+def test_an_audit_takes_fewer_than_15_lines_of_code(page, language, words):
+    """The program and the command, without what they print."""
+    text = (ROOT / "docs" / "howto" / page).read_text("utf-8")
+    lines = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[0].splitlines()
+    if language == "pycon":
+        lines = [line[4:] for line in lines if line.startswith((">>> ", "... "))]
+    if language == "console":
+        commands = [at for at, line in enumerate(lines) if line.startswith("$ ")]
+        assert lines[0].startswith("$ cat ") and len(commands) == 2
+        lines = lines[1 : commands[1] + 1]
+    assert any(words in line for line in lines)
+    assert 3 < len(list(filter(str.strip, lines))) < 15
 
 
 def test_docstrings():
     failed = []
-    for name in modules():
+    for name in ["whosin", *(each.name for each in walk_packages(whosin.__path__, "whosin."))]:
         module = importlib.import_module(name)
         if not module.__doc__ or doctest.testmod(module, optionflags=FLAGS).failed:
             failed.append(name)

@@ -1,10 +1,11 @@
-"""The core works alone, and whatever needs more says so in one sentence before it starts."""
+"""The wheel is whole, the core works alone, and what needs more says so in one sentence at once."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -119,6 +120,15 @@ def sentence(extra):
     return rf"[\w ]+ needs? {install}"
 
 
+def test_the_wheel_carries_the_page_and_its_types(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "whosin/py.typed" in names
+    for folder in ("app/web/static", "report/templates"):
+        for path in (ROOT / "src" / "whosin" / folder).iterdir():
+            assert f"whosin/{folder}/{path.name}" in names
+    assert not [name for name in names if name.startswith("tests") or "__pycache__" in name]
+
+
 @pytest.fixture(scope="module")
 def alone(wheel, tmp_path_factory):
     """What the core alone says to all of this."""
@@ -133,10 +143,10 @@ def alone(wheel, tmp_path_factory):
     return dict(zip([*CORE, REFUSED, *EXTRA], done, strict=True)), said, set(modules)
 
 
-@pytest.mark.parametrize("line", CORE)
-def test_the_core_works_alone(alone, line):
-    code, out, err, _ = alone[0][line]
-    assert (code, err) == (0, "") and out
+def test_the_core_works_alone(alone):
+    for line in CORE:
+        code, out, err, _ = alone[0][line]
+        assert (code, err) == (0, "") and out, line
 
 
 def test_the_core_refuses_by_itself(alone):
@@ -144,12 +154,12 @@ def test_the_core_refuses_by_itself(alone):
     assert (code, out) == (1, "") and "whosin[" not in err
 
 
-@pytest.mark.parametrize("line", EXTRA)
-def test_a_command_without_its_extra_says_so_and_makes_nothing(alone, line):
-    code, out, err, files = alone[0][line]
-    assert (code, out) == (3, "")
-    assert re.fullmatch(f"whosin: {sentence(EXTRA[line])}\n", err)
-    assert files == alone[0][CORE[-1]][-1]
+def test_a_command_without_its_extra_says_so_and_makes_nothing(alone):
+    for line, extra in EXTRA.items():
+        code, out, err, files = alone[0][line]
+        assert (code, out) == (3, ""), line
+        assert re.fullmatch(f"whosin: {sentence(extra)}\n", err)
+        assert files == alone[0][CORE[-1]][-1]
 
 
 def test_the_library_says_the_same_sentence(alone):
@@ -219,7 +229,8 @@ with running(Settings(here, "ledger.db", here / "users.json")) as url:
     said = [[each.status_code, each.json()] for each in (
         client.request(method, path, **given) for method, path, given in json.loads(sys.argv[1])
     )]
-print(json.dumps(said))
+    files = [client.get(path).text for path in ("/", "/static/app.js")]
+print(json.dumps([said, files]))
 """
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO = PLAN | {
@@ -245,12 +256,13 @@ PAGE = [
 ]
 
 
-def test_the_page_says_the_same_sentence(wheel, tmp_path):
+def test_the_page_works_in_the_wheel_and_says_the_same_sentence(wheel, tmp_path):
     home, folder = environment(wheel, tmp_path / "home", ["web"], "httpx"), tmp_path / "work"
     folder.mkdir()
     (folder / "x.csv").write_text("age\n4\n")
     asked = json.dumps([each[:3] for each in PAGE])
-    said = python(home, ASK, asked, folder=folder)
+    said, (page, script) = python(home, ASK, asked, folder=folder)
+    assert "How sure can anyone be" in page and "import" in script
     for (status, body), (_, path, _, extra) in zip(said, PAGE, strict=True):
         if extra is None:
             assert status == 200, (path, body)

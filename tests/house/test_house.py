@@ -1,4 +1,5 @@
-"""The shape of the source tree: how it is cut into modules, and what its names are like."""
+"""The shape of the source tree: its modules, their names, which imports which (ARCHITECTURE.md),
+and that each number of a theorem is explained."""
 
 from __future__ import annotations
 
@@ -9,12 +10,37 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 
 import pytest
 
 import whosin
+from whosin.references import THEOREMS
 
 ROOT = Path(whosin.__file__).parent
+DOCS = ROOT.parents[1] / "docs"
+MAP = (ROOT.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+ROOMS = re.findall(r"^- \*\*`(\w+)`\*\*: ", MAP, re.MULTILINE)
+"""The rooms in the order of ARCHITECTURE's map."""
+ENGINE = {"spaces", "priors", "families", "mechanisms", "notions", "theorems"}
+FORBIDDEN = {
+    "families": {"mechanisms"},
+    "mechanisms": {"families", "priors"},
+    "noise": ENGINE | {"beliefs"},
+    "marginals": {"noise"},
+    "ledger": {"noise"},
+    "release": ENGINE - {"families"},
+    "audit": ENGINE | {"noise", "calibration", "release"},
+}
+"""Rooms that know nothing of each other, though they could by their order."""
+SHARED_NAMES = {
+    "Independent": ["families", "priors"],
+    "FixedSize": ["families", "priors"],
+    "Count": ["release", "spaces"],
+    "Sum": ["release", "spaces"],
+    "Histogram": ["release", "spaces"],
+}
+"""Classes of two rooms with one name: families and priors, statistics and queries."""
 PREPOSITIONS = frozenset(
     ["of", "on", "at", "in", "as", "by", "with", "without", "from", "to", "beside", "within"]
 )
@@ -58,15 +84,47 @@ def line_counts() -> dict[str, int]:
     return {name: text.count("\n") for name, (_, _, text) in modules().items()}
 
 
-def imported(tree: ast.Module, *, everywhere: bool) -> set[str]:
-    nodes = ast.walk(tree) if everywhere else tree.body
+@cache
+def imported(name: str, *, everywhere: bool) -> set[str]:
+    tree = modules()[name][1]
     found = set()
-    for node in nodes:
+    for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("whosin"):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found.add(full if full in modules() else str(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in modules()}
     return found
+
+
+def room_of(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def test_the_map_has_every_room_and_module_with_its_line():
+    assert set(ROOMS) == {room_of(name) for name in modules()} - {""}
+    lines = {
+        f"whosin.{room}.{name}": " ".join(said.split())
+        for room, listed in re.findall(r"^- \*\*`(\w+)`\*\*: ((?:.*\n)(?: .*\n)*)", MAP, re.M)
+        for name, said in re.findall(r"^  - `([\w.]+)`: ((?:.*\n)(?:    .*\n)*)", listed, re.M)
+    }
+    stated = {
+        name: " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
+        for name, (path, tree, _) in modules().items()
+        if name.count(".") > 1 and path.name != "__init__.py"
+    }
+    assert lines == stated
+
+
+def test_rooms_import_only_rooms_above_them():
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in modules():
+        found[room_of(name)] |= set(map(room_of, imported(name, everywhere=True)))
+    for number, room in enumerate(ROOMS):
+        others = found[room] - {room, ""}
+        assert others <= set(ROOMS[:number]), room
+        assert not others & FORBIDDEN.get(room, set()), room
 
 
 def top_level_functions() -> list[tuple[str, str]]:
@@ -87,8 +145,8 @@ def test_a_module_is_a_concept():
 
 def test_no_small_module_serves_one_sibling_alone():
     users = defaultdict(set)
-    for name, (_, tree, _) in modules().items():
-        for each in imported(tree, everywhere=True):
+    for name in modules():
+        for each in imported(name, everywhere=True):
             users[each].add(name)
     lines = line_counts()
     alone = set()
@@ -111,13 +169,33 @@ def test_module_names_are_used_once():
     assert len({name for name, count in names.items() if count > 1} - {"base"}) <= 10
 
 
+def test_no_class_has_the_name_of_another():
+    rooms = defaultdict(list)
+    for name, (_, tree, _) in sorted(modules().items()):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                rooms[node.name].append(room_of(name))
+    assert {name: found for name, found in rooms.items() if len(found) > 1} == SHARED_NAMES
+
+
+@pytest.mark.parametrize(
+    "room", sorted({path.parent.name for path in ROOT.glob("*/__init__.py")} - {"app"})
+)
+def test_no_function_hides_a_module(room):
+    """`from whosin.audit import scores` is the function, and no module can be meant."""
+    public = import_module(f"whosin.{room}")
+    names = {path.stem for path in (ROOT / room).iterdir()} - {"__init__"}
+    shown = names & {*getattr(public, "__all__", ()), *vars(public)}
+    assert all(isinstance(getattr(public, name), ModuleType) for name in shown)
+
+
 def test_few_lines_are_imports():
     lines = [line for _, _, text in modules().values() for line in text.splitlines()]
     assert sum(line.startswith(("import ", "from ")) for line in lines) <= 0.06 * len(lines)
 
 
 def test_no_module_imports_itself_through_others():
-    graph = {name: imported(tree, everywhere=False) for name, (_, tree, _) in modules().items()}
+    graph = {name: imported(name, everywhere=False) for name in modules()}
     above: set[str] = set()
     while fitting := {name for name, needs in graph.items() if needs & set(graph) <= above} - above:
         above |= fitting
@@ -200,3 +278,26 @@ def test_pointers_in_the_source_lead_somewhere():
         if dotted.split(".")[0] in rooms and not resolves(dotted)
     }
     assert lost == set()
+
+
+def number_entries() -> dict[str, str]:
+    """The text of each number: of facts and theorems on their page, of errata on theirs."""
+    facts, errata = (DOCS / name for name in ("theory/numbers.md", "errata.md"))
+    return dict(
+        re.findall(r"^- \*\*([TF]\d+)\*\* (.+)$", facts.read_text("utf-8"), re.MULTILINE)
+        + re.findall(r"^## (E\d+): (.+)$", errata.read_text("utf-8"), re.MULTILINE)
+    )
+
+
+def test_the_documentation_explains_every_number_that_the_code_mentions():
+    mentioned = {
+        (number, name)
+        for name, (_, _, text) in modules().items()
+        for number in re.findall(r"\b[TFE]\d{1,2}\b", text)
+    }
+    assert len({number for number, _ in mentioned}) > 40
+    explained = number_entries()
+    assert {each for each in mentioned if each[0] not in explained} == set()
+    for number, theorem in THEOREMS.items():
+        assert explained[number].startswith(f"{theorem.statement} [{theorem.source}].")
+    assert [name for name, (_, _, text) in modules().items() if "THEORY" in text] == []

@@ -91,26 +91,23 @@ def test_dots_and_brackets_in_strings_and_comments_do_not_count():
 
 def test_strings_without_an_end_take_no_time():
     begun = time.process_time()
-    for text in ('x = """' + '\\"""' * 200_000, "x = '" * 200_000, '""" ' * 200_001):
+    for text in ('x = """' + '\\"""' * 50_000, "x = '" * 50_000, '""" ' * 50_001):
         with pytest.raises(InvalidInput):
             parse_toml(text, "scenario")
-    assert time.process_time() - begun < 20
+    assert time.process_time() - begun < 6
 
 
 def test_many_keys_take_no_time():
-    text = json.dumps({str(number): number for number in range(200_000)})
+    text = json.dumps({str(number): number for number in range(60_000)})
     begun = time.process_time()
-    assert len(parse_json(text, "file")) == 200_000
-    assert time.process_time() - begun < 20
+    assert len(parse_json(text, "file")) == 60_000
+    assert time.process_time() - begun < 6
 
 
-def test_whole_numbers_up_to_the_limit_are_read():
+def test_numbers_and_depth_up_to_the_limit_are_read():
     digits = "9" * 300
     assert parse_json(f"[{digits}]", "file") == [int(digits)]
     assert parse_toml(f"x = {digits}", "scenario") == {"x": int(digits)}
-
-
-def test_depth_up_to_the_limit_is_read():
     text = "[" * MAX_NESTING_DEPTH + "]" * MAX_NESTING_DEPTH
     assert json.dumps(parse_json(text, "file")) == text
     with pytest.raises(InvalidInput):
@@ -148,7 +145,4 @@ def test_half_a_letter_is_refused(text):
     """JSON can escape it, and no file or answer can hold it."""
     with refused("file"):
         parse_json(text, "file")
-
-
-def test_a_letter_in_two_escapes_is_whole():
     assert parse_json(r'["\ud83d\ude00"]', "file") == ["\U0001f600"]

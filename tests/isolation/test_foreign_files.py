@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
+from amounts import cases
 from file_readers import FIRST
 from isolation_tasks import crash
 from refusals import refused
@@ -125,25 +126,26 @@ def _survivors(worker_pool: WorkerPool, folder: Path, count: int) -> dict[str, i
     return ends
 
 
-def test_what_passes_the_check_does_not_crash_a_scan(worker_pool, tmp_path):
-    ends = _survivors(worker_pool, tmp_path, 24)
-    assert ends["refused"] > 1 and ends["scanned"] > 1
+@cases(12, 2000)
+def test_what_passes_the_check_does_not_crash_a_scan(worker_pool, tmp_path, count):
+    ends = _survivors(worker_pool, tmp_path, count)
+    assert ends["refused"] > 1 and ends["scanned"] and sum(ends.values()) == count
 
 
-@pytest.mark.soak
-def test_two_thousand_damaged_arrow_files(worker_pool, tmp_path):
-    assert sum(_survivors(worker_pool, tmp_path, 2000).values()) == 2000
+def far_offsets(whole: bytes) -> bytes:
+    """Offsets of a text column that point far behind its letters: a reader follows them."""
+    right, wrong = (
+        b"".join(n.to_bytes(4, "little") for n in (0, 2, third, 6)) for third in (4, 2_000_000_000)
+    )
+    assert right in whole
+    return whole.replace(right, wrong, 1)
 
 
 def test_a_table_of_a_damaged_file_is_refused(tmp_path):
     whole = arrow(tmp_path / "whole.arrow")
     assert set(wi.Table(tmp_path / "whole.arrow", "patient").columns) >= {"patient", "age"}
-    # Offsets of a text column that point far behind its letters: a reader follows them.
     damaged = tmp_path / "damaged.arrow"
-    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 2, 4, 6))
-    assert offsets in whole
-    far = b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6))
-    damaged.write_bytes(whole.replace(offsets, far, 1))
+    damaged.write_bytes(far_offsets(whole))
     for source in (damaged, str(damaged)):
         with refused("table"):
             wi.Table(source, "patient")
@@ -164,12 +166,10 @@ def test_a_text_that_is_not_utf8_is_no_damage(tmp_path):
 def test_a_damaged_upload_is_not_kept(tmp_path, worker_pool):
     settings = served(tmp_path / "data", 50)
     whole = arrow(tmp_path / "whole.arrow")
-    offsets = b"".join(n.to_bytes(4, "little") for n in (0, 2, 4, 6))
-    far = b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6))
     with running(settings) as url, program(url) as client:
         for name, content, status in (
             ("whole.arrow", whole, 201),
-            ("damaged.arrow", whole.replace(offsets, far, 1), 422),
+            ("damaged.arrow", far_offsets(whole), 422),
             ("cut.arrow", whole[: len(whole) // 2], 422),
         ):
             answer = client.post("/api/files", params={"name": name}, content=content)
@@ -205,7 +205,7 @@ def test_damaged_vcf_files(tmp_path, capfd):
     snps, counts, groups, left_out = count_vcf(file, _phenotypes(tmp_path))
     assert (len(snps), counts.shape, left_out) == (6, (6, 9), 2)
     assert groups.cases.sum() + groups.controls.sum() == PEOPLE
-    _mutants_of_vcf(tmp_path, 5)
+    _mutants_of_vcf(tmp_path, 2)
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -266,15 +266,9 @@ def _many_of_vcf(worker_pool: WorkerPool, folder: Path, count: int) -> Counter[s
 
 
 @pytest.mark.soak
-def test_many_damaged_vcf_files_in_one_process(worker_pool, tmp_path):
-    ends = _many_of_vcf(worker_pool, tmp_path, 100)
-    assert ends.total() == 100 and ends["refused"] > 5 and ends["read"] > 5
-
-
-@pytest.mark.soak
 def test_ten_thousand_damaged_vcf_files(worker_pool, tmp_path, capsys):
     ends = _many_of_vcf(worker_pool, tmp_path, DAMAGED_VCF)
     with capsys.disabled():
         print(f"\nVCF: {dict(ends)}")
-    assert ends.total() == DAMAGED_VCF
+    assert ends.total() == DAMAGED_VCF and ends["refused"] > 500 and ends["read"] > 500
     _mutants_of_vcf(tmp_path, 100)

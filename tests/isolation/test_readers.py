@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from amounts import some
 from file_readers import (
     BLOCKS,
     CHAIN,
@@ -93,7 +94,7 @@ def attack_verify(folder: Path, count: int, start: int = 0) -> Tally:
 
 
 def test_verify_takes_whatever_a_file_holds(tmp_path):
-    attack_verify(tmp_path, 40).require_sound()
+    attack_verify(tmp_path, 16).require_sound()
 
 
 NUMBER = re.compile(rb'"[0-9./]+"|[0-9]+(\.[0-9]+)?(e-?[0-9]+)?')
@@ -134,7 +135,7 @@ def test_verify_refuses_numbers_that_no_float_holds(text, tmp_path):
     assert tally.refused == 3
 
 
-@pytest.mark.parametrize("count", [300, 1000])
+@pytest.mark.parametrize("count", some([300, 1000], 1))
 def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
     """So many releases have more outputs together than a float can count."""
     path = tmp_path / "chain.json"

@@ -29,16 +29,12 @@ def achieved(
     workload: Workload, spending: BudgetAllocation, relation: str = "add-remove", rows: int = 1
 ) -> np.ndarray:
     """The variances that the parts of a budget of 1 give, from the noise itself."""
-    if spending.noise == "gaussian":
-        noise = [
-            float(each.squared_l2_sensitivity(workload.sizes, relation, rows)) / (2 * part)
-            for each, part in zip(spending.measurements, spending.parts, strict=True)
-        ]
-    else:
-        noise = [
-            2 * (each.l1_sensitivity(workload.sizes, relation, rows) / part) ** 2
-            for each, part in zip(spending.measurements, spending.parts, strict=True)
-        ]
+    noise, asked = [], (workload.sizes, relation, rows)
+    for each, part in zip(spending.measurements, spending.parts, strict=True):
+        if spending.noise == "gaussian":
+            noise.append(float(each.squared_l2_sensitivity(*asked)) / (2 * part))
+        else:
+            noise.append(2 * (each.l1_sensitivity(*asked) / part) ** 2)
     return cell_variances(workload, spending.measurements, noise)
 
 

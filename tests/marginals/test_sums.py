@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from amounts import cases
 from marginals_oracle import dense
 from refusals import refused
 from whosin.exact import Array
@@ -71,17 +72,25 @@ def random_workload(rng: np.random.Generator) -> Workload:
     return Workload(sizes, tuple(each for each, _ in asked), (), tuple(each for _, each in asked))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_sums_are_those_of_generalised_least_squares(seed: int) -> None:
-    """Ten workloads a seed: values, the variance of every sum, and the mean of a table."""
-    rng = np.random.default_rng(seed)
-    for _ in range(10):
+def random_measurements(rng: np.random.Generator, workload: Workload) -> list[Measurement]:
+    """Residuals alone, as Gaussian noise has them; or all tables, and some with differences."""
+    if rng.random() < 0.5:
+        return [Measurement(part, part) for part in workload.residuals]
+    result = [Measurement(each) for each in dict.fromkeys(workload.sets)]
+    for _ in range(int(rng.integers(0, 4))):
+        attributes = tuple(at for at in range(len(workload.sizes)) if rng.random() < 0.6)
+        chosen = tuple(each for each in attributes if rng.random() < 0.5)
+        result.append(Measurement(attributes, chosen))
+    return result
+
+
+@cases(100, 1000)
+def test_tables_and_sums_are_those_of_generalised_least_squares(count: int) -> None:
+    """F20: values, the variance of every cell and sum, and the mean of a table."""
+    rng = np.random.default_rng(5)
+    for _ in range(count):
         workload = random_workload(rng)
-        sizes = workload.sizes
-        if rng.random() < 0.5:
-            measured = [Measurement(part, part) for part in workload.residuals]
-        else:
-            measured = [Measurement(each) for each in dict.fromkeys(workload.sets)]
+        sizes, measured = workload.sizes, random_measurements(rng, workload)
         variances = rng.uniform(0.2, 5, len(measured)).tolist()
         rows = [dense(sizes, each.attributes, each.differences) for each in measured]
         truth = rng.integers(0, 50, prod(sizes)).astype(float)
@@ -118,10 +127,10 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     def mean(given: BudgetAllocation) -> float:
         told = [each.l1_sensitivity(asked.sizes, relation) for each in given.measurements]
         squared = [
-            float(each.squared_l2_sensitivity(asked.sizes, relation)) for each in given.measurements
+            each.squared_l2_sensitivity(asked.sizes, relation) for each in given.measurements
         ]
         variances = [
-            square / (2 * part) if noise == "gaussian" else 2 * (one / part) ** 2
+            float(square) / (2 * part) if noise == "gaussian" else 2 * (one / part) ** 2
             for one, square, part in zip(told, squared, given.parts, strict=True)
         ]
         return float(cell_variances(asked, given.measurements, variances).mean())
@@ -130,9 +139,10 @@ def test_the_budget_goes_where_sums_need_it(noise: str, relation: str) -> None:
     assert mean(spending) < 0.97 * mean(other)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_intervals_of_sums_cover(noise: str) -> None:
-    """Each sum of a kind, and all sums of a table at once."""
+@pytest.mark.parametrize(("noise", "copies"), [("laplace", 99), ("gaussian", 199), ("laplace", 39)])
+def test_intervals_cover(noise: str, copies: int) -> None:
+    """Over 1,000 releases with copies of their own: each sum of a kind and each cell, and all of a
+    table at once, never fewer than promised but for six standard deviations."""
     cumulative = Sums(6, tuple((0, end) for end in range(1, 7)))
     pairs = Sums(6, ((0, 2), (2, 4), (4, 6), (1, 3)), (5, 3, 1, 0, 2, 4))
     workload = Workload(
@@ -150,7 +160,7 @@ def test_intervals_of_sums_cover(noise: str) -> None:
     inside = [np.zeros(workload.asked(number)) for number in range(3)]
     together = np.zeros(3)
     for _ in range(rounds):
-        found = interval_radii(workload, spending.measurements, variances, draw, copies=99)
+        found = interval_radii(workload, spending.measurements, variances, draw, copies=copies)
         values = [
             draw(number, (each_round, *each.shape(workload.sizes)))
             for number, each in enumerate(spending.measurements)
@@ -167,7 +177,8 @@ def test_intervals_of_sums_cover(noise: str) -> None:
     for number in range(3):
         assert (inside[number] / releases >= 0.95 - slack).all()
         assert inside[number].mean() / releases <= 0.985
-    assert (together / releases >= 0.95 - slack).all() and (together / releases <= 0.99).all()
+    assert (together / releases >= 0.95 - slack).all()
+    assert copies < 99 or (together / releases <= 0.99).all()
     assert np.shape(found[0].cell) == (6,) and (np.diff(found[0].table) != 0).all()
 
 
@@ -179,19 +190,19 @@ def test_too_few_copies_promise_nothing() -> None:
     assert np.isinf(found[0].cell).all() and np.isinf(found[0].table).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "field"),
-    [
-        (lambda: Sums(3, ()), "spans"),
-        (lambda: Sums(3, ((1, 1),)), "spans"),
-        (lambda: Sums(3, ((0, 4),)), "spans"),
-        (lambda: Sums(3, ((0, 1),), (0, 0, 1)), "order"),
-        (lambda: Workload((3,), ((0,),), (), ((Sums(4, ((0, 1),)),),)), "sums"),
-        (lambda: Workload((3,), ((0,),), (), ((Sums(3, ((0, 3),)),),)), "sums"),
-        (lambda: Workload((3, 2), ((0, 1),), (), ((None,),)), "sums"),
-        (lambda: Workload((3, 2), ((0,), (0,)), (), ((None,), (None,))), "sets"),
-    ],
-)
-def test_refusals(make: Callable[[], object], field: str) -> None:
-    with refused(field):
-        make()
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: Sums(3, ()), "spans"),
+    (lambda: Sums(3, ((1, 1),)), "spans"),
+    (lambda: Sums(3, ((0, 4),)), "spans"),
+    (lambda: Sums(3, ((0, 1),), (0, 0, 1)), "order"),
+    (lambda: Workload((3,), ((0,),), (), ((Sums(4, ((0, 1),)),),)), "sums"),
+    (lambda: Workload((3,), ((0,),), (), ((Sums(3, ((0, 3),)),),)), "sums"),
+    (lambda: Workload((3, 2), ((0, 1),), (), ((None,),)), "sums"),
+    (lambda: Workload((3, 2), ((0,), (0,)), (), ((None,), (None,))), "sets"),
+]
+
+
+def test_refusals() -> None:
+    for make, field in REFUSED:
+        with refused(field):
+            make()

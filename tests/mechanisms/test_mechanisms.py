@@ -18,7 +18,7 @@ from checking import random_priors
 from refusals import refused
 from whosin import families, mechanisms, statistics
 from whosin.errors import NoPureLevel, Unsupported, WhosinError
-from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
+from whosin.notions import DifferentialPrivacy, PositiveMembership
 
 HALF = Fraction(1, 2)
 
@@ -176,7 +176,7 @@ def test_gaussian_has_no_pure_level():
 def test_exponential_mechanism_is_private():
     """Scores of sensitivity 1 give ε-DP; monotone scores do so without the 2."""
     rng = random.Random(4)
-    for _ in range(30):
+    for _ in range(12):
         n, outputs = rng.randint(1, 4), ["a", "b", "c"]
         liked = {o: set(rng.sample(range(n), rng.randint(0, n))) for o in outputs}
 
@@ -216,64 +216,13 @@ def test_randomized_response(space):
     assert epsilon(channel, relation=relation) == pytest.approx(math.log(ratio), abs=1e-12)
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_k_max_closed_form(k):
-    """E1: against D_N γ = (2^k − 1)/(2^k − 2), attained from n = 2k on; below, γ = 1."""
-    for n in [*range(k, 10), 60]:
-        expected = Fraction(2**k - 1, 2**k - 2) if n >= 2 * k else 1
-        level = PositiveMembership(families.Uninformed()).measure(mechanisms.KMax(k), wi.Subsets(n))
-        assert level.value == expected
-
-
-def test_k_max_has_no_negative_membership_privacy():
-    """E1: some output rules the largest entities out."""
-    for n in (4, 9, 200):
-        notion = NegativeMembership(families.Uninformed())
-        level = notion.measure(mechanisms.KMax(2), wi.Subsets(n))
-        assert level.value == math.inf
-        assert level.witness.posterior == 0
-
-
-def test_k_max_as_published_is_refuted():
-    """E1: output c_1 happens only when T = {1}: the posterior is 1 and no γ works."""
-    for n in (3, 6, 200):
-        channel = mechanisms.KMaxAsPublished(2).channel(wi.Subsets(n))
-        level = PositiveMembership(families.Uninformed()).measure(channel)
-        assert level.value == math.inf
-        assert level.witness.posterior == 1
-        assert level.witness.output == "c1" and level.witness.entity == 0
-
-
-def test_k_max_rows():
-    """The draws of the definition, world by world."""
-    n, k = 5, 2
-    for kind, lowest in ((mechanisms.KMax, k), (mechanisms.KMaxAsPublished, 1)):
-        rows = exact_rows(kind(k).channel(wi.Subsets(n)))
-        for world, row in zip(oracle.worlds(n), rows, strict=True):
-            top = max(world, default=-1) + 1
-            if kind is mechanisms.KMaxAsPublished and not world:
-                top = n
-            start = min(max(top, lowest), n - k + 1)
-            drawn = range(start, start + k)
-            assert row == [Fraction(rank in drawn, k) for rank in range(1, n + 1)]
-
-
-@pytest.mark.parametrize("m", [3, 4, 5])
-def test_except_first(m):
-    """T9: with m candidates it is (1/(m−1), m)-DI and violates every ε-BDP."""
-    space = wi.Subsets(m)
-    level = wi.notions.DifferentialIdentifiability(m).measure(mechanisms.ExceptFirst(), space)
-    assert level.value == Fraction(1, m - 1)
-    assert epsilon(mechanisms.ExceptFirst(), space, "replace") == math.inf
-
-
 # Combinators against brute force.
 
 
 def test_mixture():
     """Rows are weighted sums; equal outputs are one, different ones stay apart."""
     rng = random.Random(5)
-    for _ in range(100):
+    for _ in range(25):
         n, weight = rng.randint(1, 3), Fraction(rng.randint(0, 5), 5)
         first, one = random_channel(rng, n, 2)
         second, two = random_channel(rng, n, 3)
@@ -314,7 +263,7 @@ def test_spreading_kinds_in_another_order():
 def test_post_processed():
     """A table, a mapping and a function, against the product of the matrices."""
     rng = random.Random(6)
-    for _ in range(100):
+    for _ in range(25):
         n = rng.randint(1, 3)
         truth, channel = random_channel(rng, n, 3)
         stage = [oracle.random_distribution(rng, 2) for _ in range(3)]
@@ -335,7 +284,7 @@ def test_post_processed():
 def test_sampled():
     """Keeping each entity with probability β, against all samples; also on a quotient."""
     rng = random.Random(7)
-    for _ in range(50):
+    for _ in range(16):
         n, beta = rng.randint(1, 4), Fraction(rng.randint(1, 6), 6)
         truth, channel = random_channel(rng, n)
         sampled = mechanisms.Sampled(channel, beta).channel()
@@ -363,7 +312,7 @@ def test_sampled_laplace_matches_the_closed_form():
 def test_composed():
     """The joint channel is the product of the parts, world by world."""
     rng = random.Random(8)
-    for _ in range(100):
+    for _ in range(25):
         n = rng.randint(1, 3)
         (first, one), (second, two) = random_channel(rng, n, 2), random_channel(rng, n, 3)
         joint = mechanisms.Composed([one, two]).channel()
@@ -429,12 +378,6 @@ def test_load_exact_strings_and_decimals(tmp_path):
     assert wi.Channel.load(write(tmp_path, near)).exact is None
 
 
-def test_load_records(tmp_path):
-    """A channel file about records."""
-    data = {"space": {"kind": "records", "rows": 1, "values": 3}, "probabilities": [[1, 0]] * 3}
-    assert wi.Channel.load(write(tmp_path, data)).space == wi.Records(1, 3)
-
-
 @pytest.mark.parametrize(
     ("content", "field"),
     [
@@ -442,13 +385,10 @@ def test_load_records(tmp_path):
         ("[]", "channel file"),
         ({"space": SUBSETS}, "probabilities"),
         ({"space": SUBSETS, "probabilities": [[1], [1]], "output": []}, "key of the channel file"),
-        (
-            {"space": {"kind": "set"}, "probabilities": []},
-            "space kind",
-        ),
+        ({"space": {"kind": "set"}, "probabilities": []}, "space kind"),
         ({"space": {**SUBSETS, "size": 2}, "probabilities": []}, "key of the space"),
         ({"space": {"kind": "subsets"}, "probabilities": []}, "entities"),
-        ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "rows and values"),
+        ({"space": {"kind": "records", "rows": 1}, "probabilities": []}, "values"),
         ({"space": SUBSETS, "probabilities": 3}, "probabilities"),
         ({"space": SUBSETS, "probabilities": [[1], [None]]}, "probability in row 1, column 0"),
         ({"space": SUBSETS, "probabilities": [[1], [True]]}, "probability in row 1, column 0"),
@@ -461,14 +401,6 @@ def test_load_refuses_bad_files(tmp_path, content, field):
     """One line that names the field, what is accepted and what came."""
     with refused(field):
         wi.Channel.load(write(tmp_path, content))
-
-
-def test_load_refuses_bytes(tmp_path):
-    """Not text at all."""
-    path = tmp_path / "channel.json"
-    path.write_bytes(b"\xff\xfe\x00")
-    with refused("channel file"):
-        wi.Channel.load(path)
 
 
 BAD_TABLES = [
@@ -537,10 +469,7 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Geometric("count"), "scale or alpha"),
         (lambda: mechanisms.Geometric("count", 1, HALF), "scale or alpha"),
         (lambda: mechanisms.Geometric("count", alpha=1), "alpha"),
-        (
-            lambda: mechanisms.Geometric("count", alpha=2),
-            "alpha",
-        ),
+        (lambda: mechanisms.Geometric("count", alpha=2), "alpha"),
         (
             lambda: mechanisms.Geometric(statistics.Sum(["1/2"]), 1).channel(wi.Subsets(1)),
             "statistic",
@@ -559,10 +488,7 @@ def test_records_rows_are_named_by_their_values():
         (lambda: mechanisms.Mixture([mechanisms.KMax(2)], [HALF]), "weights"),
         (lambda: mechanisms.Composed([]), "parts"),
         (lambda: mechanisms.ExceptFirst().channel(wi.Subsets(1)), "entities"),
-        (
-            lambda: mechanisms.PostProcessed(mechanisms.KMax(2), {}).channel(wi.Subsets(2)),
-            "map",
-        ),
+        (lambda: mechanisms.PostProcessed(mechanisms.KMax(2), {}).channel(wi.Subsets(2)), "map"),
         (
             lambda: mechanisms.PostProcessed(mechanisms.KMax(2), [[1]]).channel(wi.Subsets(2)),
             "number of rows",

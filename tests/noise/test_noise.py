@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import whosin as wi
+from amounts import cases, some
 from refusals import refused
 from sources import Scripted, Seeded
 from whosin.errors import InvalidInput, Unsupported
@@ -125,7 +126,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize(("law", "parameter"), LAWS)
+@pytest.mark.parametrize(("law", "parameter"), some(LAWS, 5, several=True))
 def test_every_word_is_decided_rightly_or_straddles(law, parameter):
     """All 2^16 words: one that is decided lies within its outcome's interval; one that is not has a
     threshold in its cell, or at its border."""
@@ -162,7 +163,7 @@ def test_every_word_is_decided_rightly_or_straddles(law, parameter):
         assert undecided <= len(cdf)
 
 
-@pytest.mark.parametrize(("law", "parameter"), [*LAWS[:3], *LAWS[4:7]])
+@pytest.mark.parametrize(("law", "parameter"), some([*LAWS[:3], *LAWS[4:7]], 3, several=True))
 def test_straddling_words_go_on_to_any_depth(law, parameter):
     """The bits of a threshold itself, fed word by word, stay undecided; one unit beside them at any
     depth decides, on the right side."""
@@ -190,7 +191,7 @@ def test_straddling_words_go_on_to_any_depth(law, parameter):
 
 
 @given(st.fractions("0.01", 200, max_denominator=1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_thresholds_enclose_the_law_of_any_scale(scale):
     """The balls of the table hold cumulative sums made in decimals, and are narrow."""
     sampler = additive.DiscreteLaplace(scale)
@@ -206,14 +207,6 @@ def test_thresholds_enclose_the_law_of_any_scale(scale):
                 assert abs(ball - arb(f"{true:f}")) < arb("1e-50")
 
 
-def test_the_bits_of_a_word_are_the_high_ones_first():
-    """A coin of 3/8 from words of 4 and 8 bits: exactly 3/8 of all words."""
-    table = Inversion(lambda _: [arb(3) / 8], np.array([1, 0]), 8, 16)
-    assert np.count_nonzero(table.guide[:96] == 1) == 96
-    assert table.guide[96] == table.undecided
-    assert np.count_nonzero(table.guide[97:] == 0) == 159
-
-
 # ---- splits, by algebra in balls
 
 
@@ -223,7 +216,7 @@ def probabilities(thresholds: list[arb]) -> list[arb]:
     ]
 
 
-@pytest.mark.parametrize("scale", ["129", "1000", "5000.5", "1e6"])
+@pytest.mark.parametrize("scale", some(["129", "1000", "5000.5", "1e6"], 2))
 def test_laplace_digits_multiply_to_the_law(scale):
     sampler = additive.DiscreteLaplace(Fraction(scale))
     assert sampler.digits
@@ -246,7 +239,7 @@ def test_laplace_digits_multiply_to_the_law(scale):
             assert abs(chance - true) < true * arb(2) ** -100
 
 
-@pytest.mark.parametrize("sigma", ["129", "1000", "33333.25"])
+@pytest.mark.parametrize("sigma", some(["129", "1000", "33333.25"], 2))
 def test_gaussian_blocks_and_thinning_multiply_to_the_law(sigma):
     sampler = additive.DiscreteGaussian(Fraction(sigma) ** 2)
     bits, square = sampler.low_bits, Fraction(sigma) ** 2
@@ -302,7 +295,7 @@ def test_short_tables_give_the_same_law(monkeypatch):
     """With tables of one scale the tails are drawn all the time."""
     monkeypatch.setattr(additive, "TAIL_SCALES", 1)
     monkeypatch.setattr(additive, "TAIL_WIDTHS", 1)
-    long = additive.DiscreteLaplace(Fraction(5)).draw(Seeded(1), 10**6)
+    long = additive.DiscreteLaplace(Fraction(5)).draw(Seeded(1), 3 * 10**5)
     assert fit(long, laplace_pmf(5, 200)) > 1e-4
     assert fit(long, laplace_pmf(5.1, 200)) < 1e-9
     wide = additive.DiscreteGaussian(Fraction(16)).draw(Seeded(2), 20_000)
@@ -342,92 +335,82 @@ def test_laplace_noise_stays_below_two_to_the_62(sign):
     sampler = additive.DiscreteLaplace(Fraction(2**52))
     limit, tail = 2**62 >> sampler.low_bits, sampler.last + 1
     named = tail if sign > 0 else -1 - tail
-    for last, fits in ((limit - 1, True), (limit, False)):
-        sampler.top = Told(named, last - tail, 0)
-        if fits:
-            (drawn,) = sampler._top(Seeded(1), 1).tolist()
-            assert drawn == (last if sign > 0 else -1 - last)
-            continue
-        with refused("scale", kind=Unsupported):
-            sampler._top(Seeded(1), 1)
+    sampler.top = Told(named, limit - 1 - tail, 0)
+    (drawn,) = sampler._top(Seeded(1), 1).tolist()
+    assert drawn == (limit - 1 if sign > 0 else -limit)
+    sampler.top = Told(named, limit - tail, 0)
+    with refused("scale", kind=Unsupported):
+        sampler._top(Seeded(1), 1)
 
 
 def test_gaussian_noise_stays_below_two_to_the_62(monkeypatch):
     sampler = additive.DiscreteGaussian(Fraction(2**100))
     limit = (2**62 >> sampler.low_bits) - sampler.last - 1
     monkeypatch.setattr(additive, "is_below", lambda *_: True)
-    for beyond, fits in ((limit - 1, True), (limit, False)):
-        monkeypatch.setattr(additive, "geometric", lambda *_, beyond=beyond, **__: beyond)
-        if fits:
-            assert sampler._beyond(Seeded(1)) == beyond
-            continue
-        with refused("sigma", kind=Unsupported):
-            sampler._beyond(Seeded(1))
+    monkeypatch.setattr(additive, "geometric", lambda *_, **__: limit - 1)
+    assert sampler._beyond(Seeded(1)) == limit - 1
+    monkeypatch.setattr(additive, "geometric", lambda *_, **__: limit)
+    with refused("sigma", kind=Unsupported):
+        sampler._beyond(Seeded(1))
 
 
 # ---- goodness of fit
 
 
-def test_laplace_fits_at_ten_million_draws():
-    """From the system's randomness: a true sampler fails this once in a thousand million runs."""
-    draws = noise.discrete_laplace(10, 10**7)
+DRAWN = {
+    "laplace": (noise.discrete_laplace, laplace_pmf, 40),
+    "gaussian": (noise.discrete_gaussian, gaussian_pmf, 20),
+}
+
+
+@cases(10**6, 10**7)
+@pytest.mark.parametrize("law", DRAWN)
+def test_draws_of_the_system_s_randomness_fit(law, count):
+    """A true sampler fails this once in a thousand million runs."""
+    draw, pmf, widths = DRAWN[law]
+    draws = draw(10, count)
     assert draws.dtype == np.int64
-    assert fit(draws, laplace_pmf(10, 400)) > 1e-9
-    assert fit(draws, laplace_pmf(10.1, 400)) < 1e-30
-    assert np.abs(draws).max() > 130  # e^-13 is 2·10^-6
+    assert fit(draws, pmf(10, 10 * widths)) > 1e-9
+    assert fit(draws, pmf(10.5 if count < 10**7 else 10.1, 10 * widths)) < 1e-30
+    assert np.abs(draws).max() > (100 if law == "laplace" else 43)  # beyond the tables' middle
 
 
-def test_gaussian_fits_at_ten_million_draws():
-    draws = noise.discrete_gaussian(10, 10**7)
-    assert draws.dtype == np.int64
-    assert fit(draws, gaussian_pmf(10, 200)) > 1e-9
-    assert fit(draws, gaussian_pmf(10.1, 200)) < 1e-30
-    assert np.abs(draws).max() > 47
+@pytest.mark.parametrize("law", DRAWN)
+@pytest.mark.parametrize("scale", some([0.3, 1, 100, 150, 3000], 3))
+def test_draws_fit(law, scale):
+    draw, pmf, widths = DRAWN[law]
+    draws, reach = draw(scale, 10**6, source=Seeded(3)), int(widths * scale / 2) + 5
+    assert fit(draws, pmf(scale, reach)) > 1e-4
+    assert fit(draws, pmf(scale * 1.05, reach)) < 1e-9
 
 
-@pytest.mark.parametrize("scale", [0.3, 1, 100, 150, 3000])
-def test_laplace_fits(scale):
-    draws = noise.discrete_laplace(scale, 10**6, source=Seeded(3))
-    reach = int(20 * scale) + 5
-    assert fit(draws, laplace_pmf(scale, reach)) > 1e-4
-    assert fit(draws, laplace_pmf(scale * 1.05, reach)) < 1e-9
-    one_sided = noise.geometric(scale, 10**6, source=Seeded(4))
-    assert one_sided.min() == 0
-    pmf = -np.expm1(-1 / scale) * np.exp(-np.arange(reach + 1) / scale)
-    assert fit(one_sided, np.concatenate([np.zeros(reach), pmf])) > 1e-4
+@pytest.mark.parametrize("scale", some([0.3, 1, 100, 150, 3000], 2))
+def test_geometric_draws_fit(scale):
+    draws, reach = noise.geometric(scale, 10**6, source=Seeded(4)), int(20 * scale) + 5
+    assert draws.min() == 0
+    for wrong, fits in ((1, True), (1.05, False)):
+        pmf = -np.expm1(-1 / scale / wrong) * np.exp(-np.arange(reach + 1) / scale / wrong)
+        chance = fit(draws, np.concatenate([np.zeros(reach), pmf]))
+        assert chance > 1e-4 if fits else chance < 1e-9
 
 
-@pytest.mark.parametrize("sigma", [0.4, 1, 100, 150, 3000])
-def test_gaussian_fits(sigma):
-    draws = noise.discrete_gaussian(sigma, 10**6, source=Seeded(5))
-    reach = int(10 * sigma) + 5
-    assert fit(draws, gaussian_pmf(sigma, reach)) > 1e-4
-    assert fit(draws, gaussian_pmf(sigma * 1.05, reach)) < 1e-9
-
-
-@pytest.mark.parametrize("scale", [1e9, 1e12, 2**52])
-def test_large_scales(scale):
+@pytest.mark.parametrize("law", DRAWN)
+@pytest.mark.parametrize("scale", some([1e9, 1e12, 2**52], 1))
+def test_large_scales(scale, law):
     """Indistinguishable from the continuous law; low bits are fair."""
-    draws = noise.discrete_laplace(scale, 200_000, source=Seeded(6))
-    assert stats.kstest(draws / scale, "laplace").pvalue > 1e-4
-    assert stats.kstest(draws / scale * 1.05, "laplace").pvalue < 1e-6
-    wide = noise.discrete_gaussian(scale, 200_000, source=Seeded(7))
-    assert stats.kstest(wide / scale, "norm").pvalue > 1e-4
-    assert stats.kstest(wide / scale * 1.05, "norm").pvalue < 1e-6
-    for found in (draws, wide):
-        for shift in (0, 7):
-            counts = np.bincount((found >> shift) & 1023, minlength=1024)
-            assert stats.chisquare(counts).pvalue > 1e-4
+    draws = DRAWN[law][0](scale, 100_000, source=Seeded(6))
+    continuous = {"laplace": "laplace", "gaussian": "norm"}[law]
+    assert stats.kstest(draws / scale, continuous).pvalue > 1e-4
+    assert stats.kstest(draws / scale * 1.05, continuous).pvalue < 1e-6
+    for shift in (0, 7):
+        counts = np.bincount((draws >> shift) & 1023, minlength=1024)
+        assert stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_tiny_scales():
+def test_tiny_scales_and_a_variance_instead_of_a_width():
+    for draw in (noise.discrete_laplace, noise.discrete_gaussian, noise.geometric):
+        assert not draw("1e-299", 1000).any()
     assert not noise.discrete_laplace("1e-3", 1000).any()
-    assert not noise.discrete_laplace("1e-299", 1000).any()
-    assert not noise.discrete_gaussian("1e-299", 1000).any()
-    assert not noise.geometric(1e-300, 1000).any()
-
-
-def test_variance_instead_of_width():
     draws = noise.discrete_gaussian(None, 10**6, variance=2, source=Seeded(8))
     assert fit(draws, gaussian_pmf(2**0.5, 30)) > 1e-4
 
@@ -437,12 +420,15 @@ def test_variance_instead_of_width():
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_agreement_with_opendp(law):
-    import opendp.prelude as dp
+    from opendp.domains import atom_domain, vector_domain  # the prelude takes seconds
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    metric = dp.l1_distance(T=int) if law == "laplace" else dp.l2_distance(T=float)
-    make = dp.m.make_laplace if law == "laplace" else dp.m.make_gaussian
-    theirs = make(dp.vector_domain(dp.atom_domain(T=int)), metric, scale=5.0)([0] * 30_000)
+    enable_features("contrib")
+    metric = l1_distance(T="i32") if law == "laplace" else l2_distance(T="f64")
+    make = make_laplace if law == "laplace" else make_gaussian
+    theirs = make(vector_domain(atom_domain(T="i32")), metric, scale=5.0)([0] * 30_000)
     ours = getattr(noise, f"discrete_{law}")
 
     def same(scale: float) -> float:
@@ -589,12 +575,12 @@ def test_the_grid_accounts_for_its_rounding(value, change, step):
     assert change == 0 or 0 <= high - low <= grid.sensitivity(change)
 
 
-@pytest.mark.parametrize(("step", "unit"), [(2**53 + 1, 3), (3, 2**53 + 1), (2**53, 2**53)])
-def test_grid_points_are_rounded_once(step, unit):
+@pytest.mark.parametrize("step", [3, 7, 2**53, 2**53 + 1])
+def test_grid_points_are_rounded_once(step):
     """Neither factor may have been rounded before they are multiplied."""
-    points = wi.noise.Grid(step).values([unit, -unit]).tolist()
-    assert points == [float(step * unit), float(-step * unit)]
-    assert wi.noise.Grid(Fraction(1, step)).values([unit]).tolist() == [unit / step]
+    units = [sign * (2**53 + more) for more in (-(2**53) + 3, *range(40)) for sign in (1, -1)]
+    for exact in (Fraction(step), Fraction(1, step)):
+        assert noise.Grid(exact).values(units).tolist() == [float(unit * exact) for unit in units]
 
 
 def test_the_grid_s_sensitivity_is_attained():
@@ -640,8 +626,9 @@ def test_other_rooms_never_pass_a_source():
     """A source can only be given by keyword, and nobody outside `noise` does."""
     root = Path(wi.__file__).parent
     for path in root.rglob("*.py"):
-        if path.parent.name != "noise":
-            assert sourced_calls(path.read_text(encoding="utf-8")) == [], path
+        text = path.read_text(encoding="utf-8")
+        if path.parent.name != "noise" and ("source=" in text or "**" in text):
+            assert sourced_calls(text) == [], path
     assert sourced_calls("wi.noise.uniform(3, source=mine)") and sourced_calls("geometric(1, **a)")
 
 
@@ -676,7 +663,7 @@ def test_threads_share_the_samplers():
         return fit(draws, laplace_pmf(float(scale), 100))
 
     with ThreadPoolExecutor(8) as pool:
-        assert min(pool.map(work, range(40))) > 1e-5
+        assert min(pool.map(work, range(16))) > 1e-5
 
 
 # ---- shapes and bad input
@@ -747,7 +734,8 @@ def test_bad_sizes(size):
         (lambda: wi.noise.Grid(0), "step"),
         (lambda: wi.noise.Grid(-1), "step"),
         (lambda: wi.noise.Grid("nan"), "step"),
-        (lambda: wi.noise.Grid(1).units([float("nan")]), "values"),
+        (lambda: wi.noise.Grid(1).units([1.0, float("nan")]), "values"),
+        (lambda: wi.noise.Grid(1).units([math.inf, 1.0]), "values"),
         (lambda: wi.noise.Grid(1).units(["a"]), "values"),
         (lambda: wi.noise.Grid(1).sensitivity(0), "sensitivity"),
         (lambda: wi.noise.Grid(1).add_laplace([1.5], 1, 1), "units"),
@@ -763,18 +751,6 @@ def test_bad_input(call, field):
     assert caught.value.field.startswith(field)
 
 
-@pytest.mark.parametrize("step", [Fraction(3), Fraction(7), Fraction(1, 3), Fraction(1, 7)])
-def test_grid_points_beyond_the_integers_of_floats_are_rounded_once(step):
-    units = [sign * (2**53 + more) for more in range(1, 40) for sign in (1, -1)]
-    points = noise.Grid(step).values(units)
-    assert points.tolist() == [float(unit * step) for unit in units]
-
-
-def test_the_range_of_codes_is_said():
-    with refused("codes"):
-        noise.randomized_response([0, 2], [[1], [1]])
-
-
 def test_units_of_values_near_a_boundary_are_exact():
     """Half-way between two grid points a rounding of a float could go either way."""
     rng = random.Random(8)
@@ -785,12 +761,6 @@ def test_units_of_values_near_a_boundary_are_exact():
             values += [border, math.nextafter(border, math.inf), math.nextafter(border, -math.inf)]
         truth = [math.floor(Fraction(value) / step + Fraction(1, 2)) for value in values]
         assert wi.noise.Grid(step).units(values).tolist() == truth
-
-
-def test_one_value_that_is_no_number_is_refused():
-    for wrong in ([1.0, math.nan], [math.inf, 1.0]):
-        with refused("values"):
-            wi.noise.Grid(1).units(wrong)
 
 
 def test_exact_exponents_are_those_that_floats_stand_for(monkeypatch):

@@ -64,7 +64,7 @@ def test_gumbel_selections_keep_their_rho(k: int, monotonic: bool) -> None:
     width, worst = (4 if k == 1 else 3), 0.0
     for one, other in pairs(width, (0, 1) if monotonic else (-1, 0, 1)):
         first, second = gumbel_chances(one, k), gumbel_chances(other, k)
-        for order in (2, 3, 8):
+        for order in (2, 8):
             worst = max(worst, renyi(first, second, order) / order / rho)
             worst = max(worst, renyi(second, first, order) / order / rho)
     assert 0.9 * (1 if k == 1 else 0.8) < worst <= 1, "and no much smaller ρ would do"

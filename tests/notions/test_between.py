@@ -124,7 +124,7 @@ def test_a_root_between_centres_is_found():
 
 def test_laplace_noise_against_a_dense_search():
     rng, beyond = random.Random(2), 0
-    for number in range(50):
+    for number in range(16):
         n, m = (3, 4) if number % 2 else rng.choice([(2, 3), (3, 2), (2, 4), (3, 3)])
         weights = [0, *rng.choices([0, 1, 2, 5, 10, 20], k=m - 1)]
         scale, default = rng.choice([1, 2, 5]), rng.randrange(m)
@@ -148,12 +148,15 @@ def test_laplace_noise_against_a_dense_search():
 def test_geometric_noise_at_every_whole_output(spelled):
     """Between centres only whole outputs count: exactly, by going through all of them."""
     rng, beyond = random.Random(5), 0
-    for _ in range(25):
-        n, m = rng.choice([(2, 3), (3, 2), (2, 4), (3, 4)])
+    for number in range(8):
+        n, m = rng.choice([(2, 3), (3, 2), (2, 4), (3, 4)]) if number else (3, 4)
         weights = [0, *rng.choices([0, 2, 3, 7, 9], k=m - 1)]
         prior, default = correlated(rng, n, m, 0), rng.randrange(m)
         if (n, m) == (3, 4):
             (prior, weights), default = like_the_limit(rng), 0
+        if not number:  # worst between its centres
+            weights = WEIGHTS
+            prior |= {x: Fraction(LIMIT.get(x, 0), 10000) for x in prior}
         centres = sums(n, weights)
         found = BayesianSemanticPrivacy(priors.Table(prior), default).measure(
             Geometric(wi.statistics.Sum(weights), **spelled), wi.Records(n, m)
@@ -179,14 +182,6 @@ def test_geometric_noise_at_every_whole_output(spelled):
             )
         beyond += found.witness.output not in centres.values()
     assert beyond, beyond
-
-
-def test_the_worst_prior_for_geometric_noise_is_between_its_centres():
-    prior = {x: Fraction(p, 10000) for x, p in LIMIT.items()}
-    found = BayesianSemanticPrivacy(priors.Table(prior)).measure(
-        Geometric(wi.statistics.Sum(WEIGHTS), scale=1), wi.Records(3, 4)
-    )
-    assert found.exact and found.witness.output == 14 and found.value > 0.78
 
 
 def test_several_dimensions_say_bound():

@@ -22,13 +22,8 @@ from refusals import refused
 from whosin.calibration import PlannedQuery, Process, calibrate, calibrate_process
 from whosin.calibration import failure as calibration_failure
 from whosin.calibration.accounting import _loss_distribution
-from whosin.calibration.failure import (
-    failure_bound,
-    gaussian_plan,
-    gaussian_profile,
-    log_normal,
-)
-from whosin.errors import InvalidInput, Unsupported, WhosinError
+from whosin.calibration.failure import failure_bound, gaussian_plan, gaussian_profile, log_normal
+from whosin.errors import InvalidInput, Unsupported
 from whosin.families import AtMostKnown, Cliques, FixedSize, Independent, OneOf
 from whosin.spaces.quotients import binomial
 
@@ -41,22 +36,6 @@ def hockey_stick(top, bottom, growth: Fraction) -> Fraction:
 
 
 # (a) The Gaussian profile.
-
-
-def test_gaussian_profile_against_integration():
-    """δ(ε) = ∫ max(0, φ(x − 1/σ) − e^ε φ(x)) dx, by quadrature."""
-    from scipy.integrate import quad
-    from scipy.stats import norm
-
-    for sigma, epsilon in product((0.5, 1.0, 3.0, 12.0), (0.0, 0.1, 0.5, 1.0, 2.0)):
-        start = sigma * epsilon + 1 / (2 * sigma)  # where the integrand turns positive
-
-        def excess(x: float, sigma: float = sigma, epsilon: float = epsilon) -> float:
-            return norm.pdf(x - 1 / sigma) - math.exp(epsilon) * norm.pdf(x)
-
-        area, error = quad(excess, start, start + 40, epsabs=1e-14, epsrel=1e-10, limit=200)
-        found = gaussian_profile(sigma)(np.array([epsilon]))[0]
-        assert found == pytest.approx(area, rel=1e-7, abs=max(1e-13, 10 * error))
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 8.0])
@@ -101,7 +80,7 @@ def random_g(rng: random.Random) -> Fraction:
 def test_f9_covers_random_mechanisms_under_random_independent_priors():
     """The true failure probability is at most F9 of the exact profile, add-remove."""
     rng, near = random.Random(91), 0.0
-    for _ in range(150):
+    for _ in range(50):
         n = rng.randint(1, 3)
         channel = oracle.random_channel(rng, n, rng.randint(2, 5), rng.choice([0, 0.2]))
         pairs = [(channel[a], channel[b]) for a, b in oracle.added(n)]
@@ -121,7 +100,7 @@ def test_f9_covers_random_mechanisms_under_random_independent_priors():
 def test_f9_covers_fixed_sizes():
     """The same for replace, by the coupling of Lemma 4.9."""
     rng = random.Random(92)
-    for _ in range(120):
+    for _ in range(40):
         n = rng.randint(2, 3)
         channel = oracle.random_channel(rng, n, rng.randint(2, 5), rng.choice([0, 0.2]))
         pairs = [(channel[a], channel[b]) for a, b in oracle.swapped(n)]
@@ -456,7 +435,7 @@ def test_profiles_of_counts_against_enumeration(n, k, scale):
 def test_failures_of_counts_are_covered_inside_the_family_too():
     """Tail probabilities are not largest at vertices, but F9 of the profile covers them."""
     rng, beaten = random.Random(19), 0
-    for _ in range(60):
+    for _ in range(24):
         n, k = rng.randint(3, 6), rng.randint(0, 1)
         low, high = sorted(Fraction(x, 20) for x in rng.sample(range(2, 19), 2))
         g = 1 + Fraction(rng.randint(20, 300), 100)
@@ -567,12 +546,6 @@ def test_without_a_delta_uncertainty_about_others_buys_nothing(scale):
         worst = max(r / ((r - 1) * float(low) + 1), (r - 1) * float(high) + 1)
         assert float(level.value) == pytest.approx(worst, rel=1e-9)
         assert float(level.witness.ratio) == pytest.approx(r, rel=1e-9)
-
-
-def test_errors_are_whosin_errors():
-    """So that the command can show them in one line."""
-    with pytest.raises(WhosinError):
-        failure_bound(gaussian_profile(1.0), 1.0)
 
 
 def test_the_normal_distribution_far_out_is_that_of_balls():

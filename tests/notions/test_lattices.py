@@ -72,7 +72,7 @@ def compare(rng: random.Random, channel: wi.Channel, n: int) -> None:
             assert dp.measure(channel).value == dp.measure(full).value
 
 
-SIZES = [(1, 2, 2, 3), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
+SIZES = [(1, 2, 3), pytest.param((1, 1, 2, 2, 2, 3, 3, 4, 4, MOST), marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=len)
@@ -83,26 +83,6 @@ def test_random_channels_on_a_statistic(name, sizes):
     for n in sizes:
         space = wi.Subsets(n)
         compare(rng, random_on(rng, STATISTICS[name](rng, n), space), n)
-
-
-@pytest.mark.parametrize("name", [name for name in STATISTICS if "fractions" not in name])
-def test_geometric_noise_on_a_statistic(name):
-    """Exact geometric noise around the statistic's values."""
-    rng = random.Random(name)
-    for n in (1, 2, 3, 4) if name == "count" else (1, 2, 3):
-        alpha = Fraction(rng.randint(1, 5), 6)
-        mechanism = wi.mechanisms.Geometric(STATISTICS[name](rng, n), alpha=alpha)
-        compare(rng, mechanism.channel(wi.Subsets(n)), n)
-
-
-@pytest.mark.parametrize("most", [4, pytest.param(MOST, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("mechanism", [wi.mechanisms.KMax, wi.mechanisms.KMaxAsPublished])
-def test_k_max_on_the_ladder(mechanism, most):
-    """k-Max lives on the ladder of maxima, whatever the family."""
-    rng = random.Random(3)
-    for n in range(2, most + 1):
-        for k in range(2, n + 1):
-            compare(rng, mechanism(k).channel(wi.Subsets(n)), n)
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -221,8 +201,8 @@ def test_large_count_under_sampling(laplace_300):
 
 
 def test_large_ladder():
-    """k-Max over 200 people, against families that reduce to the maximum."""
-    channel = wi.mechanisms.KMax(3).channel(wi.Subsets(200))
+    """k-Max over 80 people, against families that reduce to the maximum."""
+    channel = wi.mechanisms.KMax(3).channel(wi.Subsets(80))
     assert PositiveMembership(wi.families.Uninformed()).measure(channel).value == Fraction(7, 6)
     assert PositiveMembership(wi.families.Independent()).measure(channel).value == math.inf
     assert PositiveMembership(wi.families.FixedSize()).measure(channel).value == math.inf

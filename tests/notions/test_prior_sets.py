@@ -49,7 +49,7 @@ def random_set(rng: random.Random, n: int, m: int) -> tuple[Any, list[list[oracl
     return made, rows if by_row else rows * n
 
 
-@cases(120, 3000)
+@cases(90, 3000)
 def test_identifiability_is_the_largest_of_any_corner(count):
     """Exactly: the ratio is that of brute force, and the witness is a member that attains it."""
     rng, kinds = random.Random(21), set()
@@ -76,7 +76,7 @@ def is_member(made: Any, n: int, place: int, row: tuple[Fraction, ...]) -> bool:
     return sum(row) == 1 and all(a <= p <= b for a, p, b in zip(low, row, high, strict=True))
 
 
-@cases(150, 2000)
+@cases(50, 2000)
 def test_no_member_of_a_set_is_worse(count):
     """Mixtures of corners, which no list of corners has."""
     rng = random.Random(22)

@@ -19,7 +19,8 @@ from whosin import beliefs, families
 from whosin.mechanisms import Mixture, PostProcessed
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
-few = settings(max_examples=int(os.environ.get("WHOSIN_EXAMPLES", "20")))
+EXAMPLES = int(os.environ.get("WHOSIN_EXAMPLES", "8"))
+few, many = settings(max_examples=EXAMPLES), settings(max_examples=3 * EXAMPLES)
 NOTIONS = (PositiveMembership, NegativeMembership)
 data = st.data()
 
@@ -189,7 +190,7 @@ def test_negative_membership_is_positive_membership_of_absence(data):
         assert negative.value == PositiveMembership(mirror).measure(mirrored).value
 
 
-@few
+@many
 @given(ours.beliefs, ours.ratios)
 def test_gamma_and_largest_ratio_are_inverse(prior, number):
     """F4 and F5 undo each other exactly, in both orders."""
@@ -197,7 +198,7 @@ def test_gamma_and_largest_ratio_are_inverse(prior, number):
     assert beliefs.largest_ratio(prior, beliefs.gamma(number, prior)) == number
 
 
-@few
+@many
 @given(ours.beliefs, ours.ratios)
 def test_gamma_is_the_smallest_that_holds(prior, ratio):
     """F2 and F4: both inequalities hold at γ(r, p), one of them with equality."""
@@ -206,7 +207,7 @@ def test_gamma_is_the_smallest_that_holds(prior, ratio):
     assert after == level * prior or 1 - after == (1 - prior) / level
 
 
-@few
+@many
 @given(ours.probabilities, ours.probabilities, ours.ratios, ours.ratios)
 def test_posteriors_are_monotone(p, q, r, s):
     """F1 rises with the ratio and with the prior, and r = 1 teaches nothing."""
@@ -219,7 +220,7 @@ def test_posteriors_are_monotone(p, q, r, s):
     assert beliefs.posterior(math.inf, p) == (1 if p else 0)
 
 
-@few
+@many
 @given(ours.intervals(), ours.ratios, ours.probabilities)
 def test_the_worst_belief_is_at_an_end(interval, ratio, share):
     """F6: no belief in [a, b] does more than the end found, and the belief named is close to it."""

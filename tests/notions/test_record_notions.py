@@ -30,12 +30,12 @@ SIZES = [(1, 2), (1, 3), (2, 2), (2, 2), (2, 3), (2, 3), (3, 2), (3, 2), (3, 2),
 
 
 class Amount:
-    """One of how many random cases is tried: of four in `make test`, each in `make soak`."""
+    """One of how many random cases is tried: of ten in `make test`, each in `make soak`."""
 
     of = 1
 
 
-@pytest.fixture(params=[4, pytest.param(1, marks=pytest.mark.soak)], autouse=True)
+@pytest.fixture(params=[10, pytest.param(1, marks=pytest.mark.soak)], autouse=True)
 def amount(request, monkeypatch):
     monkeypatch.setattr(Amount, "of", request.param)
 
@@ -82,17 +82,6 @@ def test_bayesian_differential_privacy():
         floats = notion.measure(engine(channel, n, m, exact=False))
         assert float(floats.value) == pytest.approx(records.log(truth), abs=1e-12)
     assert 100 < infinite * Amount.of < 900
-
-
-def test_bayesian_level_of_a_list_is_the_largest():
-    """A family of priors given as a list leaks as its worst member."""
-    for rng, n, m, prior, channel in instances(2, 100):
-        other = records.random_prior(rng, n, m, 0)
-        both = BayesianDifferentialPrivacy([table(prior), table(other)])
-        truth = max(records.bayesian_ratio(each, channel, n) for each in (prior, other))
-        level = both.measure(engine(channel, n, m))
-        assert float(level.value) == pytest.approx(records.log(truth), abs=1e-12)
-        assert level.witness.ratio == truth
 
 
 def beliefs(rng: random.Random, points: list) -> dict:
@@ -165,18 +154,6 @@ def default_beside(prior: dict, n: int, default: int, row: int) -> tuple[bool, b
     return both, missing
 
 
-def test_bayesian_semantic_privacy_contains_semantic_privacy():
-    """T19: with a full-support prior S = all other rows is one of the sets, so BSP is at least SP;
-    and a prior that fixes nothing else than independence leaves them equal or above."""
-    for rng, n, m, prior, channel in instances(5, 300, zeros=(0,)):
-        default = rng.randrange(m)
-        measured = engine(channel, n, m)
-        plain = SemanticPrivacy(default).measure(measured).value
-        assert BayesianSemanticPrivacy(table(prior), default).measure(measured).value >= (
-            plain - 1e-12
-        )
-
-
 def test_identifiability():
     """Wang14 Definition 2: max ln Pr[x|y]/Pr[x'|y] over neighbours and outputs that can occur."""
     for _rng, n, m, prior, channel in instances(6):
@@ -227,33 +204,6 @@ def test_infinite_levels_are_results():
     assert found.value == math.inf and found.witness.ratio == math.inf
 
 
-def test_a_silent_mechanism_leaks_nothing():
-    """Every level of a constant channel is 0, except identifiability: that is ε_X."""
-    for _rng, n, m, prior, _channel in instances(8, 50):
-        silent = wi.Channel(wi.Records(n, m), [[Fraction(1, 3), Fraction(2, 3)]] * m**n)
-        assert BayesianDifferentialPrivacy(table(prior)).measure(silent).value == 0
-        if any(p for x, p in prior.items() if 0 in x):
-            assert BayesianSemanticPrivacy(table(prior)).measure(silent).value == 0
-        assert SemanticPrivacy().measure(silent).value == 0
-        assert MutualInformation(table(prior)).measure(silent).value == pytest.approx(0, abs=1e-15)
-        one = {x: [Fraction(1)] for x in prior}
-        truth = records.log(records.identifiability(prior, one, n, m))
-        found = Identifiability(table(prior)).measure(silent).value
-        assert float(found) == pytest.approx(truth, abs=1e-12)
-
-
-def test_independent_rows_bring_back_differential_privacy():
-    """With independent rows of full support Bayesian DP is DP (replace): what is not known is
-    averaged the same way on both sides."""
-    for rng, n, m, _prior, channel in instances(9, 300):
-        rows = [records.random_distribution(rng, m, 0) for _ in range(n)]
-        measured = engine(channel, n, m)
-        bayes = BayesianDifferentialPrivacy(priors.Independent(rows)).measure(measured)
-        plain = DifferentialPrivacy("replace").measure(measured)
-        assert bayes.witness.ratio == plain.witness.ratio == records.replace_ratio(channel, n, m)
-        assert float(bayes.value) == float(plain.value)
-
-
 def test_t14_membership_from_bayesian_privacy():
     """T14: Pr[x_i|y] ≤ e^ε p and its mirror for every prior of D_*, and the least such e^ε as p
     falls to 0 is the measured one."""
@@ -268,70 +218,6 @@ def test_t14_membership_from_bayesian_privacy():
             levels.append(records.positive_pair(p, after))
             assert levels[-1] <= r
         assert float(levels[0]) == pytest.approx(float(r), rel=1e-6)
-
-
-def test_t14_no_pair_does_better():
-    """And any (i, S, x_S, y) at random stays below the level."""
-    for rng, n, m, prior, channel in instances(11, 300):
-        level = BayesianDifferentialPrivacy(table(prior)).measure(engine(channel, n, m))
-        if level.value == math.inf:
-            continue
-        rows = tuple(sorted(rng.sample(range(n), rng.randint(1, n))))
-        given = records.conditionals(prior, channel, rows)
-        place, key = rng.randrange(len(rows)), rng.choice(list(given))
-        p = Fraction(rng.randint(1, 9), 10)
-        for value in range(m):
-            other = records.replaced(key, place, value)
-            if other not in given:
-                continue
-            for one, two in zip(given[key], given[other], strict=True):
-                if one or two:
-                    after = one * p / (one * p + two * (1 - p))
-                    assert records.positive_pair(p, after) <= level.witness.ratio
-
-
-def test_t15_semantic_from_differential_privacy():
-    """T15 on measured levels: ε-DP ⇒ tanh(ε/2)-SP and tanh(ε/4)-SP ⇒ ε-DP; the same for Bayesian
-    DP and Bayesian SP when the default is always possible."""
-    for rng, n, m, prior, channel in instances(12, 500):
-        measured, default = engine(channel, n, m), rng.randrange(m)
-        pairs = [(DifferentialPrivacy("replace"), SemanticPrivacy(default))]
-        if all(prior.values()):
-            pairs.append(
-                (
-                    BayesianDifferentialPrivacy(table(prior)),
-                    BayesianSemanticPrivacy(table(prior), default),
-                )
-            )
-        for private, semantic in pairs:
-            epsilon = float(private.measure(measured).value)
-            level = float(semantic.measure(measured).value)
-            assert level <= papers.semantic_from_dp(epsilon) + 1e-12
-            if level < 1:
-                assert epsilon <= papers.dp_from_semantic(level) + 1e-9
-                assert level <= papers.semantic_from_dp_as_published(epsilon) + 1e-12
-            if level < 0.5:
-                published = papers.dp_from_semantic_as_published(level)
-                assert papers.dp_from_semantic(level) <= published + 1e-9
-                assert epsilon <= published + 1e-9
-
-
-def test_t15_is_tight():
-    """Both constants are attained: three values with ratios e^ε, 1, e^−ε to the default give
-    tanh(ε/2); two values, one of them the default, give tanh(ε/4)."""
-    for epsilon in (0.1, 0.5, 1.0, 2.0):
-        e = math.exp(-epsilon)
-        rows = [[0.5 * e, 1 - 0.5 * e], [0.5, 0.5], [0.5 * e * e, 1 - 0.5 * e * e]]
-        level = SemanticPrivacy(0).measure(wi.Channel(wi.Records(1, 3), rows))
-        assert level.value == pytest.approx(math.tanh(epsilon / 2), abs=1e-12)
-        assert level.value == pytest.approx(papers.semantic_from_dp(epsilon), abs=1e-12)
-        rows = [[0.5, 0.5], [0.5 * e, 1 - 0.5 * e]]
-        measured = wi.Channel(wi.Records(1, 2), rows)
-        found = float(DifferentialPrivacy("replace").measure(measured).value)
-        assert found == pytest.approx(epsilon, abs=1e-12)
-        level = SemanticPrivacy(0).measure(measured)
-        assert level.value == pytest.approx(math.tanh(epsilon / 4), abs=1e-12)
-        assert papers.dp_from_semantic(level.value) == pytest.approx(epsilon, abs=1e-9)
 
 
 def test_outputs_that_never_come_with_the_default():
@@ -355,20 +241,6 @@ def test_t15_needs_the_default_to_be_possible():
     assert BayesianSemanticPrivacy(some, 0).measure(channel).value == 1
     assert BayesianSemanticPrivacy(prior, 1).measure(channel).value == 1
     assert BayesianDifferentialPrivacy(prior).measure(channel).value == math.inf
-
-
-def test_t19():
-    """ε-Bayesian DP ⇒ ε-DP with full support; ε-DP ⇒ (ε+ε_X)-identifiability and back."""
-    for _rng, n, m, prior, channel in instances(13, 500, zeros=(0,)):
-        measured = engine(channel, n, m)
-        plain = float(DifferentialPrivacy("replace").measure(measured).value)
-        bayes = float(BayesianDifferentialPrivacy(table(prior)).measure(measured).value)
-        assert plain <= bayes + 1e-12
-        one = {x: [Fraction(1)] for x in prior}
-        of_prior = records.log(records.identifiability(prior, one, n, m))
-        found = float(Identifiability(table(prior)).measure(measured).value)
-        assert found <= plain + of_prior + 1e-12
-        assert plain <= found + of_prior + 1e-12
 
 
 def test_e3_constants():

@@ -44,7 +44,7 @@ def cases(rng: random.Random, n: int) -> list[tuple[priors.Prior, dict]]:
     return listed
 
 
-def instances(seed: int, count: int = 40, least: int = 1):
+def instances(seed: int, count: int = 16, least: int = 1):
     rng = random.Random(seed)
     for _ in range(count):
         n = rng.randint(least, 4)
@@ -98,23 +98,6 @@ def moved(prior: priors.Prior, space: wi.Subsets, t: int, wanted: Fraction) -> p
     )
 
 
-def test_scaling_keeps_conditionals_and_sets_the_belief():
-    """Li13 Definition 3.3 and Lemma 3.4: t-scaling moves Pr[t] and nothing else."""
-    for rng, n, space in instances(4):
-        for prior, truth in cases(rng, n):
-            for t in range(n):
-                if not 0 < prior.belief(space, t) < 1:
-                    continue
-                wanted = Fraction(rng.randint(1, 99), 100)
-                scaled = moved(prior, space, t, wanted)
-                assert scaled.belief(space, t) == wanted
-                after = dict(zip(oracle.worlds(n), scaled.probabilities(space), strict=True))
-                assert sum(after.values()) == 1
-                for inside in (True, False):
-                    before = conditional(truth, n, t, inside)
-                    assert conditional(after, n, t, inside) == before
-
-
 def test_tables_by_names():
     """Worlds may be written as sets of names, as numbers, or as a list in world order."""
     space = wi.Subsets(["ann", "bob"])
@@ -151,10 +134,7 @@ def test_large_priors_stay_cheap():
         (lambda: priors.Exchangeable([0, 1]).check(wi.Subsets(2)), "sizes"),
         (lambda: priors.Table([HALF]), "probabilities"),
         (lambda: priors.Table([2, -1]), "probabilities"),
-        (
-            lambda: priors.Table([HALF, HALF]).check(wi.Subsets(2)),
-            "probabilities",
-        ),
+        (lambda: priors.Table([HALF, HALF]).check(wi.Subsets(2)), "probabilities"),
         (lambda: priors.Table({4: 1}).check(wi.Subsets(2)), "world"),
         (lambda: priors.Table({("zoe",): 1}).check(wi.Subsets(2)), "entity"),
     ],
@@ -172,22 +152,14 @@ def test_wrong_priors(make, field):
         (lambda: families.Independent(0, 0), "low and high"),
         (lambda: families.FixedSize(-1, 1), "low"),
         (lambda: families.FixedSize(1, 1), "low and high"),
-        (
-            lambda: families.OneOf(1),
-            "m",
-        ),
+        (lambda: families.OneOf(1), "m"),
         (lambda: families.OneOf(2.0), "m"),  # type: ignore[arg-type]
         (lambda: families.OneOf(3).check(wi.Subsets(2)), "m"),
         (lambda: families.FixedProbability(0), "beta"),
         (lambda: families.FixedProbability(1), "beta"),
         (lambda: families.FixedProbability(2), "beta"),
-        (
-            lambda: families.Cliques(0),
-            "k",
-        ),
+        (lambda: families.Cliques(0), "k"),
         (lambda: families.Cliques(True), "k"),
-        (lambda: families.AtMostKnown(-1, THIRD, HALF), "k"),
-        (lambda: families.AtMostKnown(1), "low and high"),
         (lambda: families.Explicit([]), "priors"),
         (lambda: families.Explicit([HALF]), "priors"),  # type: ignore[list-item]
         (lambda: families.Explicit(priors.Table([1, 0])).check(wi.Subsets(2)), "probabilities"),
@@ -403,7 +375,7 @@ def test_denied_scalability_has_a_counterexample(direction):
     for family in flagged(rng, n):
         if getattr(family, direction):
             continue
-        members = (member(rng, family, n) for _ in range(200))
+        members = (member(rng, family, n) for _ in range(100))
         assert any(
             not family.contains(moved(prior, space, t, NEAR[direction]), space)
             for prior in members

@@ -20,7 +20,7 @@ from whosin.exact import flint_rational, rational
 from whosin.notions import BayesianDifferentialPrivacy, NegativeMembership, PositiveMembership
 
 HALF = Fraction(1, 2)
-INSTANCES = 60
+INSTANCES = 24
 
 
 def matrix(rng: random.Random, m: int, zeros: float) -> list:
@@ -87,26 +87,6 @@ def test_marginals_of_a_chain():
             share = sum(p for x, p in truth.items() if x[j] == v)
             assert found[j, v] == pytest.approx(float(share), abs=1e-14)
             assert (found[j, v] > 0) == (share > 0)
-
-
-def test_special_cases_agree():
-    """A chain that forgets is independent rows; a network of a line is a chain; a table of either
-    is the same prior."""
-    rng = random.Random(3)
-    for _ in range(50):
-        n, m = rng.randint(2, 4), 2
-        space = wi.Records(n, m)
-        one, step = records.random_distribution(rng, m), matrix(rng, m, 0.2)
-        line = [((), {(): one})]
-        line += [((row - 1,), {(v,): step[v] for v in range(m)}) for row in range(1, n)]
-        for first, second in (
-            (priors.MarkovChain(one, [one] * m), priors.Independent(one)),
-            (priors.MarkovChain(one, step), priors.Network(line)),
-        ):
-            left, right = (prior.on_records(space, flint_rational) for prior in (first, second))
-            assert list(left) == list(right)
-            table = priors.Table(map(rational, left))
-            assert list(table.on_records(space, flint_rational)) == list(left)
 
 
 def random_block(rng: random.Random, members: tuple) -> tuple:
@@ -180,7 +160,7 @@ def test_blocks_against_enumeration():
 def test_cliques_are_blocks():
     """Blocks.cliques: every group together with probability p, or not at all."""
     rng = random.Random(5)
-    for _ in range(50):
+    for _ in range(20):
         n, p = rng.randint(1, 5), Fraction(rng.randint(0, 6), 6)
         groups = [members for members, _table in random_blocks(rng, n)]
         whole = {frozenset(): Fraction(1)}
@@ -239,22 +219,6 @@ def test_levels_of_blocks():
                 assert exact.value == truth
 
 
-def test_levels_of_blocks_under_laplace_noise():
-    """The same with e^(−1/scale) in place of a rational, to 1e-12."""
-    rng = random.Random(7)
-    for _ in range(40):
-        n, scale = rng.randint(1, 4), Fraction(rng.randint(1, 6), 2)
-        listed = random_blocks(rng, n)
-        notion = PositiveMembership(families.Explicit([priors.Blocks(listed)]))
-        level = notion.measure(wi.mechanisms.Laplace(statistics.Count(), scale), wi.Subsets(n))
-        base = Fraction(2.718281828459045 ** float(-1 / scale))
-        truth = max(
-            oracle.positive(records.blocks(listed), column, n)
-            for column in columns(noisy(len, n, base))
-        )
-        assert float(level.value) == pytest.approx(float(truth), rel=1e-12)
-
-
 def test_households_of_different_kinds():
     """A person alone and a couple that comes together, all with belief 1/2: the couple
     leaks more, and hiding it behind the single would understate the level."""
@@ -266,19 +230,19 @@ def test_households_of_different_kinds():
 
 
 def test_many_households():
-    """Two hundred households of three, of two kinds: seconds, and the level is that of the
+    """Sixty households of three, of two kinds: seconds, and the level is that of the
     distribution of the count, one household after the other."""
     began = time.process_time()
     joint = {(0, 1, 2): 0.3, (0, 1): 0.1, (2,): 0.1, (): 0.5}
     alone = dict.fromkeys(records.subsets(range(3)), 0.125)
     listed, scale = [], 2
-    for house in range(200):
+    for house in range(60):
         table = joint if house % 2 else alone
         members = tuple(range(3 * house, 3 * house + 3))
         listed.append((members, {tuple(members[i] for i in s): p for s, p in table.items()}))
     family = families.Explicit([priors.Blocks(listed)])
     level = PositiveMembership(family).measure(
-        wi.mechanisms.Laplace(statistics.Count(), scale), wi.Subsets(600)
+        wi.mechanisms.Laplace(statistics.Count(), scale), wi.Subsets(180)
     )
     assert time.process_time() - began < 60
 
@@ -288,11 +252,11 @@ def test_many_households():
             longer[len(present) : len(present) + len(counts)] += p * counts
         return longer
 
-    noise = np.exp(-np.abs(np.subtract.outer(np.arange(1201), np.arange(1201))) / scale)
+    noise = np.exp(-np.abs(np.subtract.outer(np.arange(181), np.arange(181))) / scale)
     worst = 1.0
     for own, other in ((joint, alone), (alone, joint)):
         rest = np.ones(1)
-        for table in [own] * 199 + [other] * 200:
+        for table in [own] * 29 + [other] * 30:
             rest = added(rest, table)
         for person in range(3):
             inside = {s: p for s, p in own.items() if person in s}

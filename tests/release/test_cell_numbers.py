@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import some
-from spark_session import require_spark
+from spark_session import shared_spark
 from whosin.errors import InvalidInput
 from whosin.release import Count, DuckDB, Spark, Table, Values
 from whosin.release.groups import GroupGrid
@@ -119,11 +118,8 @@ def test_ten_thousand_values_and_a_million_rows(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Spark]:
-    require_spark()
-    small = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}
-    with Spark("local[2]", settings=small) as engine:
-        yield engine
+def spark() -> Spark:
+    return shared_spark()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

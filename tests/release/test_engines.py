@@ -44,9 +44,8 @@ def size(engine: Any, source: object) -> tuple[int, int]:
     return first["rows"], first["people"]
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "lz4"])
-def test_arrow_files_can_be_scanned_again(engine: DuckDB, tmp_path: Path, compression: str) -> None:
-    for name in ("a.arrow", "b.feather"):
+def test_arrow_files_can_be_scanned_again(engine: DuckDB, tmp_path: Path) -> None:
+    for name, compression in (("a.arrow", "uncompressed"), ("b.feather", "lz4")):
         feather.write_feather(FRAME, tmp_path / name, compression=compression)
     assert size(engine, tmp_path / "a.arrow") == (5, 3)
     assert size(engine, tmp_path) == (10, 3)
@@ -125,13 +124,8 @@ def test_csv_lines_never_raise_nor_change_the_columns(engine: DuckDB, tmp_path: 
     data = engine.open(tmp_path / "a.csv")
     assert data.columns == ("person", "name")
     clean = data.filter(data["person"].isin(["1", "2", "3", "4", "6"]))
-    assert sorted(tuple(row.values()) for row in engine.run(clean).to_pylist()) == [
-        ("1", "a"),
-        ("2", None),
-        ("3", "b"),
-        ("4", '"x'),
-        ("6", None),
-    ]
+    found = {row["person"]: row["name"] for row in engine.run(clean).to_pylist()}
+    assert found == {"1": "a", "2": None, "3": "b", "4": '"x', "6": None}
     (tmp_path / "b.csv").write_bytes(b"other,name\n")
     with refused("table"):
         engine.open(tmp_path)
@@ -163,9 +157,8 @@ def test_spill_folders_are_removed(tmp_path: Path) -> None:
     gc.collect()
     assert not list(tmp_path.iterdir())
     script = f"from whosin.release import DuckDB; kept = DuckDB(spill={str(tmp_path)!r})"
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, check=True
-    )
+    python = [sys.executable, "-W", "error", "-c", script]
+    run = subprocess.run(python, capture_output=True, check=True)
     assert run.stderr == b"" and not list(tmp_path.iterdir())
 
 
@@ -198,13 +191,13 @@ def test_a_table_larger_than_the_memory(tmp_path: Path) -> None:
 
 
 def test_progress_grows(tmp_path: Path, engine: DuckDB) -> None:
-    data = engine._new().view("SELECT range AS id FROM range(6000000)")
+    data = engine._new().view("SELECT range AS id FROM range(2000000)")
     told: list[float] = []
     engine.run(data.aggregate(n=data["id"].nunique()), told.append)
     assert told and all(0 <= share <= 1 for share in told)
 
 
-@pytest.mark.parametrize("delay", [0.1, 0.3, 0.7, 1.1])
+@pytest.mark.parametrize("delay", [0.1, 0.6])
 def test_interruption_is_an_interruption(engine: DuckDB, delay: float) -> None:
     """Whenever it comes: DuckDB itself misses some."""
     data = engine._new().view("SELECT range AS id FROM range(1000000000000)")
@@ -235,16 +228,15 @@ def test_a_broken_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_synthetic_tables_stream(tmp_path: Path) -> None:
-    path = tmp_path / "people.parquet"
+def test_synthetic_tables_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whosin.release.engines.duckdb.BATCH_ROWS", 100_000)
+    path, rows = tmp_path / "people.parquet", "SELECT range AS person, 'w0' AS ward"
     with duckdb.connect() as connection:
-        connection.execute(
-            f"COPY (SELECT range AS person, 'w0' AS ward FROM range(2500000)) TO '{path}'"
-        )
+        connection.execute(f"COPY ({rows} FROM range(250000)) TO '{path}'")
     plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.1", "0.5"))
     with DuckDB(memory="200MB", spill=tmp_path) as engine:
         table = Table(path, "person", {"ward": ["w0", "w1"]}, engine=engine)
         query = Synthetic(columns=["ward"], path=str(tmp_path / "out.parquet"))
         answer = Session(table, plan, tmp_path / "ledger.db", share=1).ask(query)
-    assert answer.rows[0][1] == 2_500_000
-    assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 2_500_000
+    found = pq.ParquetFile(tmp_path / "out.parquet").metadata
+    assert answer.rows[0][1] == found.num_rows == 250_000 and found.num_row_groups == 3

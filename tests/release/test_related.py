@@ -32,7 +32,7 @@ from whosin.release.contribution_bounds import ContributionBounds
 
 
 @pytest.mark.parametrize("table", [None, "visits"])
-@cases(3, 200)
+@cases(2, 200)
 def test_features_are_those_of_the_definitions(table: str | None, count: int) -> None:
     rng = np.random.default_rng(20)
     for _ in range(count):
@@ -144,7 +144,7 @@ def test_what_a_person_has_one_of_leaves_one_row_a_person() -> None:
     assert not wards_alone.restrict_table(opened(1)).of_people
 
 
-@cases(2, 100)
+@cases(1, 100)
 def test_one_person_in_all_tables_moves_an_answer_by_its_bound(count: int) -> None:
     """Neighbours: one person's rows changed everywhere; the exact answers stay within what is
     priced."""

@@ -113,7 +113,7 @@ def test_a_shape_on_the_rows_of_a_condition_is_the_whole_question(query) -> None
         found = table.engine.run(scan)
         assert found.schema == whole.schema
         assert sorted(map(str, found.to_pylist())) == sorted(map(str, whole.to_pylist()))
-    assert len(table.shapes) == 1
+    assert len(table._kept) == 1 + 4
 
 
 def test_answers_that_were_drawn_before_a_failure_are_stored_and_kept(data, ledger) -> None:

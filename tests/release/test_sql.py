@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import tomllib
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -23,18 +21,8 @@ from amounts import cases
 from command import answer, refused
 from engine_rows import exact
 from whosin.app.cli.main import main
-from whosin.documents import toml_text
-from whosin.errors import InvalidInput, UnknownName
-from whosin.release import (
-    Dates,
-    DuckDB,
-    FurtherTable,
-    LookupTable,
-    Range,
-    Session,
-    Table,
-    Values,
-)
+from whosin.errors import InvalidInput
+from whosin.release import Dates, DuckDB, FurtherTable, LookupTable, Range, Session, Table, Values
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.cost import Share, noisy_parts
 from whosin.release.queries import QUERIES, Deviation, Mean, Sum, Variance
@@ -70,18 +58,17 @@ def frame(seed: int, size: int = 400) -> pd.DataFrame:
     return data
 
 
-def table(data: pd.DataFrame, **options: Any) -> Table:
+def table(data: pd.DataFrame, unit: str = "patient") -> Table:
     """Every row counts, so that nothing is left to chance."""
-    bounds: dict[str, Any] = {"max_rows_per_group": len(data), "max_groups": 1000}
-    rows = bounds if options.get("privacy_unit", "") != "row" else {}
-    return Table(
-        pa.Table.from_pandas(data, preserve_index=False),
-        options.get("privacy_unit", "patient"),
-        DOMAINS,
-        name="visits",
-        engine=ENGINE,
-        **rows,
-    )
+    rows = pa.Table.from_pandas(data, preserve_index=False)
+    if unit == "row":
+        return Table(rows, unit, DOMAINS, name="visits", engine=ENGINE)
+    return open_table(rows, DOMAINS, len(data), 1000)
+
+
+def open_table(rows: pa.Table, domains: Any, most: int, groups: int, **more: Any) -> Table:
+    bounds = {"max_rows_per_group": most, "max_groups": groups}
+    return Table(rows, "patient", domains, name="visits", engine=ENGINE, **bounds, **more)
 
 
 @cache
@@ -138,7 +125,7 @@ AGGREGATES = {
 }
 
 
-@cases(2, 200)
+@cases(1, 200)
 def test_every_form_agrees_with_pandas(count: int) -> None:
     for seed in range(count):
         check_forms(seed)
@@ -180,41 +167,22 @@ def _label(value: Any) -> str:
 
 def _answers(query: Any, opened: Table) -> dict[str, float]:
     """What a query answers without noise, by the labels of its cells."""
-    cells = query.cells(opened)
-    sums = [np.asarray(each, float) for each in exact(query, opened)]
-    parts = query.parts(opened)
-    unit = [float(part.unit) for part in parts]
-    values = {part.name: total * each for part, total, each in zip(parts, sums, unit, strict=True)}
+    sums = [np.asarray(each) for each in exact(query, opened)]
+    bounds = query.bounds(opened)
+    noisy = noisy_parts(query.parts(opened), Share(PLAN, Fraction(1)), bounds, False)
     with np.errstate(invalid="ignore", divide="ignore"):
-        if query.kind == "mean":
-            domain = opened.range(query.column)
-            low, high = (float(end * domain.unit) for end in domain.units)
-            above, below = values["above"], values["below"]
-            result = low + (high - low) * above / (above + below)
-            result = result * float(Fraction(query.factor)) + float(Fraction(query.offset))
-        elif query.kind in ("variance", "deviation"):
-            domain = opened.range(query.column)
-            low, high = (float(end) for end in domain.bounds)
-            centre = (domain.units[0] + domain.units[1]) // 2 * float(domain.unit)
-            mean = values["sum"] / values["rows"] + centre - (low + high) / 2
-            result = values["squares"] / values["rows"] - mean**2
-            result = result * float(Fraction(query.factor)) ** 2
-            result = np.sqrt(result) if query.kind == "deviation" else result
-        else:
-            result = next(iter(values.values()))
-    labels = [""]
-    for domain in cells.domains:
-        labels = [f"{a}/{b}".strip("/") for a in labels for b in domain.labels]
+        result = query.finish(opened, sums, noisy)[0]
+    labels = ["/".join(map(str, each)) for each in query.cells(opened).labels()]
     return dict(zip(labels, result.tolist(), strict=True))
 
 
-@cases(2, 40)
+@cases(1, 40)
 def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
     """With next to no noise: between the order statistics beside the one that is asked for."""
     asked = {"MEDIAN(days)": 0.5, "QUANTILE_CONT(days, 0.9)": 0.9, "QUANTILE_DISC(age, 0.25)": 0.25}
     for seed in range(count):
         data = frame(seed, 300)
-        opened = table(data, privacy_unit="row")
+        opened = table(data, unit="row")
         plan = wi.calibrate(wi.Epsilon(600))
         session = Session(opened, plan, tmp_path / f"{seed}.db", share="1/4")
         for sql, share in asked.items():
@@ -230,7 +198,7 @@ def test_quantiles_agree_with_pandas(tmp_path: Path, count: int) -> None:
 
 
 def test_rows_that_are_people() -> None:
-    opened = table(frame(3), privacy_unit="row")
+    opened = table(frame(3), unit="row")
     (query,) = parse_queries("SELECT COUNT(*) FROM visits", opened)
     assert query.kind == "count" and exact(query, opened) == [[400]]
     with pytest.raises(InvalidInput, match="COUNT"):
@@ -290,6 +258,8 @@ def test_what_a_select_becomes(sql: str, keys: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
+        ("SELECT AVG(dayz) FROM visits", "'days'"),
+        ("SELECT COUNT(*) FROM visits WHERE dayz > 3", "'days'"),
         ("SELECT MAX(days) FROM visits", "QUANTILE_CONT(days, 0.99)"),
         ("SELECT MIN(days) FROM visits", "QUANTILE_CONT(days, 0.01)"),
         ("SELECT * FROM visits", "nobody's rows"),
@@ -362,33 +332,17 @@ def test_what_cannot_be_asked_is_refused_by_name(sql: str, words: str) -> None:
 def clinic() -> Table:
     """Visits with a table of the same people, in which some are missing, and a public one."""
     visits = pa.table(
-        {
-            "patient": [1, 1, 2, 3, 3, None],
-            "ward": list("ABABAA"),
-            "days": [1, 2, 3, 4, 5, 6],
-        }
+        {"patient": [1, 1, 2, 3, 3, None], "ward": list("ABABAA"), "days": [1, 2, 3, 4, 5, 6]}
     )
-    patients = pa.table(
-        {
-            "patient": [1, 2, 9, None],
-            "sex": ["f", "m", "f", "m"],
-            "age": [70, None, 30, 1],
-            "days": [100, 200, 300, 400],
-        }
-    )
+    patients = pa.table({"patient": [1, 2, 9, None], "sex": list("fmfm"), "age": [70, None, 30, 1]})
+    patients = patients.append_column("days", [[100, 200, 300, 400]])
     wards = pa.table({"ward": ["A", "B"], "region": ["north", "south"]})
     domains = {
         "ward": ["A", "B"], "days": (0, 30), "sex": ["f", "m"], "age": (0, 100),
         "patients.days": (0, 500), "region": ["north", "south"],
     }  # fmt: skip
     further = [FurtherTable("patients", patients), LookupTable("wards", wards, "ward")]
-    bounds: dict[str, Any] = {
-        "max_rows_per_group": 9,
-        "max_groups": 9,
-        "name": "visits",
-        "engine": ENGINE,
-    }
-    return Table(visits, "patient", domains, tables=further, **bounds)
+    return open_table(visits, domains, 9, 9, tables=further)
 
 
 USING = "JOIN patients USING (patient)"
@@ -481,7 +435,7 @@ OF_JOINS = {
 }
 
 
-@cases(2, 100)
+@cases(1, 100)
 def test_every_join_agrees_with_pandas(count: int) -> None:
     """Of random tables with missing and doubled people, decimals and moments of another zone."""
     for seed in range(count):
@@ -546,31 +500,11 @@ def _two_tables(visits: pd.DataFrame, patients: pd.DataFrame) -> Table:
     nobody = {"patient": None, "sex": "f", "fee": Decimal(1), "since": None, "days": 1}
     people = pa.Table.from_pylist([*rows.to_dict("records"), nobody], pa.schema(fields))
     wards = pa.table({"ward": ["A", "B"], "region": ["north", "south"]})
-    return Table(
-        pa.Table.from_pandas(visits, preserve_index=False),
-        "patient",
-        {
-            "ward": ["A", "B"],
-            "region": ["north", "south"],
-            "days": (0, 30),
-            "fee": (0, 20),
-            "patients.days": (0, 30),
-        },
-        max_rows_per_group=10_000,
-        max_groups=9,
-        name="visits",
-        engine=ENGINE,
-        tables=[
-            FurtherTable("patients", people, max_rows=1000),
-            LookupTable("wards", wards, "ward"),
-        ],
-    )
-
-
-def test_unknown_columns_are_named() -> None:
-    for sql in ("SELECT AVG(dayz) FROM visits", "SELECT COUNT(*) FROM visits WHERE dayz > 3"):
-        with pytest.raises(UnknownName, match="days"):
-            parse_queries(sql, small())
+    domains = {"ward": ["A", "B"], "region": ["north", "south"], "days": (0, 30)}
+    domains |= {"fee": (0, 20), "patients.days": (0, 30)}
+    further = [FurtherTable("patients", people, max_rows=1000), LookupTable("wards", wards, "ward")]
+    rows = pa.Table.from_pandas(visits, preserve_index=False)
+    return open_table(rows, domains, 10_000, 9, tables=further)
 
 
 def test_a_session_takes_sql(tmp_path: Path) -> None:
@@ -622,19 +556,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     priced = answer(run(sql, "--dry-run", "--json"))
     assert priced["estimates"] == same["estimates"] and len(same["estimates"]) == 1
     refused(run("SELECT MAX(days) FROM visits"), "QUANTILE_CONT")
-    for condition in (
-        "hour(days) > 3",
-        "substr(ward, days, 1) = 'A'",
-        "CASE WHEN ward = 'A' THEN 1 END",
-        "COALESCE(ward, TRUE) = 'A'",
-        "date_trunc('minute', days) > '2024-01-01'",
-        "strftime(days, '%Y') = '2024'",
-    ):
-        asked = f"SELECT COUNT(*) FROM visits WHERE {condition}"
-        codes = [run(asked, *more)[0] for more in ((), ("--dry-run",), ("--explain",))]
-        assert codes == [2, 2, 2], condition
-        filtered = f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits"
-        assert run(filtered, "--explain")[0] == 2, condition
+    for more in ((), ("--dry-run",), ("--explain",)):
+        assert run("SELECT COUNT(*) FROM visits WHERE hour(days) > 3", *more)[0] == 2
+        assert run("SELECT COUNT(*) FILTER (WHERE days) FROM visits", *more)[0] == 2
+        assert run("SELECT SUM(days + 0.0000000001) FROM visits", *more)[0] == 2
+        assert run("SELECT AVG(age) FROM visits", *more)[0] == 2
     refused(run(sql, "--share", "2"), "--share must be above 0 and at most 1, not 2")
     assert not (tmp_path / "ledger.db").exists()
     options = ("--share", "1/2", "--request", "r1", "--json")
@@ -646,41 +572,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     refused(run(sql), "left", code=1)  # not all of it is
 
 
-def test_what_a_release_refuses_is_refused_by_every_way_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And what it takes is taken: each way has the same translation and the same check."""
-    (tmp_path / "visits.csv").write_text("patient,ward,days,age\n1,A,3,40\n2,B,4,50\n")
-    file = tmp_path / "visits.toml"
-    file.write_text(SCENARIO)
-    for sql, code in {
-        "SELECT AVG(days * 2) FROM visits": 0,
-        "SELECT STDDEV_POP(days) FROM visits WHERE COALESCE(days, 0) % 2 = 0": 0,
-        "SELECT ward, SUM(days + 1) FROM visits GROUP BY ALL": 0,
-        "SELECT STDDEV(days) FROM visits": 2,
-        "SELECT AVG(days * age) FROM visits": 2,
-        "SELECT AVG(age) FROM visits": 2,
-        "SELECT SUM(days + 0.0000000001) FROM visits": 2,
-        "SELECT COUNT(*) FROM visits WHERE substr(ward, -1) = 'A'": 2,
-    }.items():
-        ways = (("--explain",), ("--dry-run",), ("--share", "1/50"))
-        codes = [main(["sql", str(file), sql, *way]) for way in ways]
-        capsys.readouterr()
-        assert codes == [code] * 3, sql
-
-
-@cases(20, 2000)
+@cases(8, 2000)
 def test_a_linear_function_of_a_column_is_what_is_asked(count: int) -> None:
     """Its sum moves by what a row can add, in units of which it is a whole number; the others are
     what comes after the noise."""
     chance, opened = random.Random(1), small()
     domain = opened.range("days")
-    noisy = noisy_parts(
-        Mean(column="days").parts(opened),
-        Share(PLAN, Fraction(1)),
-        ContributionBounds(1, 1),
-        False,
-    )
+    parts = Mean(column="days").parts(opened)
+    noisy = noisy_parts(parts, Share(PLAN, Fraction(1)), ContributionBounds(1, 1), False)
     for _ in range(count):
         factor = Fraction(chance.randint(1, 99) * chance.choice([-1, 1]), chance.randint(1, 99))
         offset = Fraction(chance.randint(-99, 99), chance.randint(1, 30))
@@ -702,28 +601,9 @@ def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
     asked = Variance(column="days", by="ward", factor=-3), Deviation(column="days", by="ward")
     variance, deviation = (query.estimate_cost(opened, share) for query in asked)
     assert variance.spend.costs == deviation.spend.costs
-    sums = [
-        np.array([-40, 300, 2]),
-        np.array([90, 50, -3]),
-        np.array([9, 4, 0]) * 10**6,
-    ]
+    sums = [np.array(each) for each in ([-40, 300, 2], [90, 50, -3], [9 * 10**6, 4 * 10**6, 0])]
     squares = asked[0].finish(opened, sums, variance.parts)
     roots = asked[1].finish(opened, sums, deviation.parts)
     for square, root in zip(squares, roots, strict=True):
         assert square.tolist() == pytest.approx((9 * root**2).tolist())
     assert (roots[1] <= roots[0]).all() and (roots[0] <= roots[2]).all()
-
-
-def test_toml_is_written_as_it_is_read() -> None:
-    data = {
-        "title": 'a "quoted"\n\x7f\\ text',
-        "table": {
-            "max_rows_per_group": 3,
-            "views": True,
-            "odd key.": [1, 2.5, "x"],
-            "day": date(2024, 1, 2),
-        },
-        "domains": {"a": {"lower": 0, "parents": {"x y": ["b"]}}, "b": []},
-        "queries": [{"kind": "count"}, {"kind": "mean", "column": "ü"}],
-    }
-    assert tomllib.loads(toml_text(data)) == data

@@ -81,36 +81,28 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(
     assert debits(place) == 1
 
 
-def _file(path: Path) -> None:
-    path.write_text("theirs")
+OBSTACLES = {
+    "file": lambda path: path.write_text("theirs"),
+    "folder": Path.mkdir,
+    "link": lambda path: path.symlink_to(path.with_name("nowhere")),
+    "pipe": os.mkfifo,
+}
 
 
-def _folder(path: Path) -> None:
-    path.mkdir()
-
-
-def _link(path: Path) -> None:
-    path.symlink_to(path.with_name("nowhere"))
-
-
-def _pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize("obstacle", [_file, _folder, _link, _pipe])
+@pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("method", ["responses", "marginals"])
 def test_a_place_that_is_taken_is_noticed_before_the_debit(
-    place: Path, obstacle: Any, method: str
+    place: Path, obstacle: str, method: str
 ) -> None:
     target = place / "out" / "s.parquet"
-    obstacle(target)
+    OBSTACLES[obstacle](target)
     kind = stat.S_IFMT(target.lstat().st_mode)
     query = release.Synthetic(columns=["ward"], path=str(target), method=method)
     asked = session(place, "R")
     with pytest.raises(InvalidInput) as refused:
         asked.ask(query)
     assert refused.value.field == "path" and debits(place) == 0
-    if obstacle is not _file:  # a file may be this very request's: a price does not ask
+    if obstacle != "file":  # a file may be this very request's: a price does not ask
         with pytest.raises(InvalidInput):
             asked.dry_run(query)
     assert stat.S_IFMT(target.lstat().st_mode) == kind
@@ -190,4 +182,4 @@ def test_a_draft_of_a_process_that_lives_is_left_alone(place: Path) -> None:
         remove_unlocked([draft])
         assert draft.exists()
         files.discard_draft(path, written.digest)
-        assert not draft.exists() and draft not in files._LOCKED_FOLDERS
+        assert not draft.exists() and draft not in files.LOCKED_DRAFTS

@@ -14,7 +14,7 @@ import pytest
 
 from whosin.release import scan
 from whosin.release.engines.spark_workers import tally_batches
-from whosin.release.scan import PackedRows, make_row_counter
+from whosin.release.scan import make_row_counter, pack_bits
 
 SHAPES = [
     ((3, 2, 5), ((0, 1), (2,))),
@@ -23,9 +23,10 @@ SHAPES = [
 ]
 
 
-def packed(layout: PackedRows, places: np.ndarray) -> list[np.ndarray]:
-    columns = [np.zeros(len(places), np.int64) for _ in range(layout.bits[-1][0] + 1)]
-    for each, (number, start) in enumerate(layout.bits):
+def packed(sizes: tuple[int, ...], places: np.ndarray) -> list[np.ndarray]:
+    bits = pack_bits(sizes)
+    columns = [np.zeros(len(places), np.int64) for _ in range(bits[-1][0] + 1)]
+    for each, (number, start) in enumerate(bits):
         columns[number] += places[:, each] << start
     return columns
 
@@ -50,8 +51,7 @@ def test_cells_are_those_of_a_plain_loop(
     rng = np.random.default_rng(5)
     places = np.stack([rng.integers(0, size, 200) for size in sizes], axis=1)
     places[0], places[1] = 0, np.array(sizes) - 1
-    layout = PackedRows.of(sizes, blocks)
-    found = make_row_counter(layout)(batches(packed(layout, places), 0, 3, 3, 150))
+    found = make_row_counter(sizes, blocks)(batches(packed(sizes, places), 0, 3, 3, 150))
     start = 0
     for block in blocks:
         shape = [sizes[each] for each in block]
@@ -66,12 +66,10 @@ def test_workers_need_none_of_our_packages(tmp_path: Path) -> None:
     """A worker unpickles what it is sent in a Python without whosin."""
     from pyspark import cloudpickle
 
-    layout = PackedRows.of((3, 4), ((0,), (0, 1)))
-    columns = packed(layout, np.array([[2, 3], [0, 1], [2, 3]]))
+    count = make_row_counter((3, 4), ((0,), (0, 1)))
+    columns = packed((3, 4), np.array([[2, 3], [0, 1], [2, 3]]))
     sent = tmp_path / "sent"
-    sent.write_bytes(
-        cloudpickle.dumps((tally_batches(make_row_counter(layout)), batches(columns, 2)))
-    )
+    sent.write_bytes(cloudpickle.dumps((tally_batches(count), batches(columns, 2))))
     program = (
         "import sys, pickle; sys.modules['whosin'] = None\n"
         f"work, batches = pickle.load(open({str(sent)!r}, 'rb'))\n"

@@ -150,10 +150,7 @@ def test_p_tables_that_make_no_sense_are_refused(tmp_path, text, field):
         (lambda: rules.FromTable([[1]]), "matrix"),
         (lambda: rules.FromTable(3), "matrix"),
         (lambda: rules.FromTable([[1], ["1/2"]]), "sum of row 1 of matrix"),
-        (
-            lambda: rules.FromTable([[1], [1]]).channel(wi.Subsets(2)),
-            "rows of matrix",
-        ),
+        (lambda: rules.FromTable([[1], [1]]).channel(wi.Subsets(2)), "rows of matrix"),
         (lambda: rules.Exact().channel(wi.Records(2, 2)), "space"),
         (lambda: rules.Exact().channel(), "space"),
     ],
@@ -184,8 +181,7 @@ def noisy(count: int, output: int, alpha: Fraction) -> Fraction:
 
 
 @pytest.mark.parametrize(
-    "rule",
-    [rules.Suppress(3), rules.Suppress(9, "hidden"), rules.Round(5), rules.RandomRound(3)],
+    "rule", [rules.Suppress(3), rules.Suppress(9, "hidden"), rules.Round(5), rules.RandomRound(3)]
 )
 def test_a_rule_on_a_noisy_count_against_a_long_sum(rule):
     """Noisy counts far out taken together: each output that is told apart has the probability that
@@ -244,8 +240,8 @@ def test_levels_of_rules_by_hand():
     assert level.value == (ratio + 1) / 2 and level.witness.output == 10
 
 
-def test_a_rule_works_on_thousands_of_people_and_draws():
-    channel = rules.Suppress(5).channel(wi.Subsets(2000))
+def test_a_rule_works_on_many_people_and_draws():
+    channel = rules.Suppress(5).channel(wi.Subsets(1000))
     draw = channel.sampler()
     rng = np.random.default_rng(7)
     assert set(draw(range(7), 5, rng)) == {7} and set(draw([3, 9], 5, rng)) == {"suppressed"}

@@ -84,7 +84,7 @@ def test_e1_as_published_an_output_gives_someone_away(n, k):
     assert (case.entity, case.output, case.prior, case.posterior) == (0, "c1", HALF, 1)
 
 
-@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize("n", [30, 100])
 def test_e1_as_published_is_refuted_on_large_universes(n):
     case = UNINFORMED.measure(KMaxAsPublished(3), wi.Subsets(n)).witness
     assert (case.entity, case.output, case.posterior) == (0, "c1", 1)
@@ -107,7 +107,7 @@ def test_e1_repaired_the_claim_holds_and_is_attained(n, k):
     assert UNINFORMED.measure(KMax(k), wi.Subsets(n)).value == claimed(k)
 
 
-@pytest.mark.parametrize(("n", "k"), [(8, 4), (9, 4), (40, 2), (40, 5), (300, 3)])
+@pytest.mark.parametrize(("n", "k"), [(8, 4), (9, 4), (40, 2), (40, 5), (100, 3)])
 def test_e1_repaired_on_larger_universes(n, k):
     assert UNINFORMED.measure(KMax(k), wi.Subsets(n)).value == claimed(k)
 
@@ -162,7 +162,7 @@ def test_e2_literally_two_candidates_do_not_give_bounded_dp(n):
     assert DifferentialPrivacy("replace").measure(finite).value == math.inf
 
 
-@cases(120, 1000)
+@cases(40, 1000)
 def test_e2_the_other_reading_equals_bounded_dp_and_the_literal_one_falls_short(count):
     """On random channels ρ/(1−ρ) is the BDP ratio; literally it is often less, never more."""
     rng, short = random.Random(2), 0
@@ -196,13 +196,6 @@ def test_e5_the_sentence_means_bounded_dp(n):
     for direction in ("positive", "negative", "both"):
         notion = DifferentialPrivacy("add-remove", direction)
         assert notion.measure(engine(channel, n)).value == math.inf
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_e5_the_neighbours_say_so(n):
-    """UDP never compares datasets of the same size, BDP compares no others."""
-    assert all(len(a) == len(b) + 1 for a, b in oracle.added(n))
-    assert all(len(a) == len(b) and len(a - b) == 1 for a, b in oracle.swapped(n))
 
 
 # E7: the proof of Theorem 3.11 in A.1.
@@ -244,7 +237,7 @@ def test_e7_the_printed_weights_are_wrong():
     assert found > printed  # so the printed identity would even understate the belief
 
 
-@cases(120, 1000)
+@cases(40, 1000)
 def test_e7_the_right_weights_are_p_times_the_chance_of_the_output(count):
     """On random priors and mechanisms the posterior is the average with weights p Pr[A1∈S] and
     (1−p) Pr[A2∈S]; with p and 1−p it mostly is not. The theorem's conclusion always holds."""

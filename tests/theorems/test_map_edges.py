@@ -395,7 +395,7 @@ def test_lines_about_rows(line):
     (start, before), (end, after) = (ROWS[name] for name in line)
     full, alone, binary = CONDITIONS.get(line, (False, False, False))
     rng = random.Random(str(line))
-    for number in range(40):
+    for number in range(20):
         case = random_records(rng, full, alone or number % 3 == 0, binary)
         if line == ("semantic privacy", "Bayesian SP") and not default_possible(case):
             continue

@@ -24,7 +24,7 @@ import oracle
 import whosin as wi
 from refusals import refused
 from whosin import beliefs, theorems
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import WhosinError
 from whosin.exact import Number
 from whosin.notions import (
     NOTION_KINDS,
@@ -47,7 +47,7 @@ class Amount:
     cases = 1000
 
 
-@pytest.fixture(params=[120, pytest.param(1000, marks=pytest.mark.soak)], autouse=True)
+@pytest.fixture(params=[40, pytest.param(1000, marks=pytest.mark.soak)], autouse=True)
 def amount(request, monkeypatch):
     monkeypatch.setattr(Amount, "cases", request.param)
 
@@ -191,17 +191,6 @@ def only(t: int, prior: dict, channel: dict, positive: bool) -> Fraction | float
     return worst
 
 
-def test_t1_worst_belief_is_the_limit_and_comes_close_to_it():
-    """`worst_belief` over all beliefs is r, at a belief whose γ is within one in a million."""
-    rng = random.Random(104)
-    for _ in range(Amount.cases):
-        ratio = Fraction(rng.randint(1, 999), rng.randint(1, 99))
-        worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
-        assert worst.gamma == max(ratio, 1)
-        assert beliefs.gamma(ratio, worst.prior) >= worst.gamma * (1 - beliefs.CLOSE_TO_CERTAIN)
-        assert worst.attained == (ratio <= 1)
-
-
 def test_t1_needs_scaling_to_be_an_equivalence():
     """Under the uniform prior alone a ratio of 3 is 2-PMP: γ = (r + 1)/2 (F7)."""
     channel = {frozenset(): [Fraction(1, 4), Fraction(3, 4)]}
@@ -277,39 +266,6 @@ def test_t5_bounded_dp_is_membership_privacy_against_fixed_sizes():
 # T6 and T7: from single additions to swaps and groups.
 
 
-def test_t6_a_swap_is_a_removal_and_an_addition():
-    """ε-UDP gives 2ε-BDP: the ratio between swapped worlds is at most the square."""
-    for _rng, n, channel in instances(6):
-        pairs = oracle.added(n)
-        both = oracle.largest(channel, pairs + oracle.reverse(pairs))
-        assert oracle.largest(channel, oracle.swapped(n)) <= both**2
-        epsilon = DifferentialPrivacy().measure(engine(channel, n)).value
-        bounded = DifferentialPrivacy("replace").measure(engine(channel, n)).value
-        assert bounded <= carried(epsilon, UDP, BDP) * (1 + 1e-12)
-
-
-def test_t6_the_factor_two_is_attained():
-    """{a} and {b} on two sides of everything else: UDP ratio 2, BDP ratio 4."""
-    shares = {frozenset({0}): Fraction(2, 5), frozenset({1}): Fraction(1, 10)}
-    middle = [Fraction(1, 5)] * 5
-    channel = {
-        w: [shares[w], shares[frozenset({0, 1}) - w], *[Fraction(1, 6)] * 3] if w in shares else []
-        for w in oracle.worlds(2)
-    }
-    channel = {w: row or middle for w, row in channel.items()}
-    pairs = oracle.added(2)
-    assert oracle.largest(channel, pairs + oracle.reverse(pairs)) == 2
-    assert oracle.largest(channel, oracle.swapped(2)) == 4
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_t6_has_no_converse(n):
-    """Publishing |T| is 0-BDP and ε-UDP for no ε."""
-    channel = {w: [Fraction(len(w) == k) for k in range(n + 1)] for w in oracle.worlds(n)}
-    assert oracle.largest(channel, oracle.swapped(n)) == 1
-    assert oracle.largest(channel, oracle.added(n)) == math.inf
-
-
 def partition(rng: random.Random, n: int, k: int) -> list[list[int]]:
     """The entities in random groups of at most k."""
     people, groups = rng.sample(range(n), n), []
@@ -342,30 +298,6 @@ def test_t7_groups_of_k_pay_k_times():
         epsilon = DifferentialPrivacy("add-remove", "positive").measure(engine(channel, n)).value
         against = PositiveMembership(wi.families.Cliques(k))
         assert level <= carried(epsilon, SIGNED["positive"], against) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_t7_is_attained_by_a_noisy_count(k):
-    """A Laplace count of k linked people has exactly e^(kε); so has, in rationals and from the
-    definition, geometric noise cut off at 0 and n, with e^ε = 2."""
-    epsilon, n = Fraction(1, 2), 4
-    against = PositiveMembership(wi.families.Cliques(k))
-    noisy = wi.mechanisms.Laplace(wi.statistics.Count(), 1 / epsilon)
-    level = float(against.measure(noisy, wi.Subsets(n)).value)
-    assert close(level, carried(float(epsilon), SIGNED["positive"], against))
-    noisy = {w: clamped(len(w), n) for w in oracle.worlds(n)}
-    assert oracle.largest(noisy, oracle.added(n)) == 2
-    everyone = cliques([list(range(k))], [tiny(Fraction(2**k))])
-    everyone = {w | frozenset(range(k, n)): mass for w, mass in everyone.items()}
-    assert reaches(only(0, everyone, noisy, positive=True), Fraction(2**k))
-
-
-def clamped(count: int, n: int) -> list[Fraction]:
-    """A count with noise ∝ 2^−|x|, cut off at 0 and n."""
-    inside = [Fraction(1, 3) * Fraction(1, 2) ** abs(o - count) for o in range(n + 1)]
-    for end in (0, n):
-        inside[end] *= 2
-    return inside
 
 
 # T8 and T9: differential identifiability.
@@ -415,12 +347,12 @@ def scarcely_more(map_):
     ids=["first branch", "second branch", "another constant", "scarcely more"],
 )
 def test_t8_can_fail(forth):
-    assert disagreements_t8(forth, theorems.identifiability_from_one_of, 200) > 5
+    assert disagreements_t8(forth, theorems.identifiability_from_one_of, 100) > 3
 
 
 def test_t8_inverse_can_fail():
     back = scarcely_more(theorems.identifiability_from_one_of)
-    assert disagreements_t8(theorems.one_of_from_identifiability, back, 200) == 200
+    assert disagreements_t8(theorems.one_of_from_identifiability, back, 60) == 60
 
 
 def test_t8_maps_stay_within_range_in_floats():
@@ -429,18 +361,6 @@ def test_t8_maps_stay_within_range_in_floats():
         rho = theorems.identifiability_from_one_of(1.0, m)
         assert theorems.one_of_from_identifiability(rho, m) == pytest.approx(1, rel=1e-12)
         assert theorems.one_of_from_identifiability(1 / m, m) == pytest.approx(1, rel=1e-12)
-
-
-def test_t9_two_candidates_are_bounded_dp():
-    """(ρ, 2)-DI ⇔ ln(ρ/(1−ρ))-BDP, with ρ = r/(1+r) exactly."""
-    for _rng, n, channel in instances(9, least=2):
-        ratio = oracle.largest(channel, oracle.swapped(n))
-        rho = identifiability(channel, n, 2)
-        assert rho == (1 if ratio == math.inf else ratio / (1 + ratio))
-        epsilon = DifferentialPrivacy("replace").measure(engine(channel, n)).value
-        assert close(theorems.bounded_from_identifiability(rho), log(ratio))
-        assert close(epsilon, log(ratio))
-        assert close(theorems.identifiability_from_bounded(epsilon), rho)
 
 
 @pytest.mark.parametrize("m", [3, 4, 5, 6])
@@ -493,12 +413,12 @@ def test_t10_privacy_under_sampling_is_membership_privacy_at_one_probability():
     ids=["first branch", "without e^ε", "without β", "scarcely more"],
 )
 def test_t10_can_fail(forth):
-    assert disagreements_t10(forth, theorems.sampling_from_sampled, 100) > 10
+    assert disagreements_t10(forth, theorems.sampling_from_sampled, 50) > 5
 
 
 def test_t10_inverse_can_fail():
     back = scarcely_more(theorems.sampling_from_sampled)
-    assert disagreements_t10(theorems.sampled_from_sampling, back, 100) > 10
+    assert disagreements_t10(theorems.sampled_from_sampling, back, 50) > 5
 
 
 def test_t10_says_nothing_at_beta_one():
@@ -537,11 +457,6 @@ def test_t13_a_mixture_is_no_worse_than_the_worse_part():
         for smallest in (oracle.positive, oracle.negative):
             parts = [smallest(prior, part, n) for part in (first, second)]
             assert smallest(prior, mixed, n) <= theorems.mixed(*parts)
-        whole = wi.mechanisms.Mixture([engine(first, n), engine(second, n)], [p, 1 - p])
-        family = wi.families.Independent()
-        for notion in (PositiveMembership(family), NegativeMembership(family)):
-            parts = [notion.measure(engine(part, n)).value for part in (first, second)]
-            assert notion.measure(whole).value <= theorems.mixed(*parts)
 
 
 def test_t13_post_processing_does_not_raise_the_level():
@@ -556,22 +471,6 @@ def test_t13_post_processing_does_not_raise_the_level():
         for smallest in (oracle.positive, oracle.negative):
             level = smallest(prior, channel, n)
             assert smallest(prior, after, n) <= theorems.post_processed(level)
-        whole = wi.mechanisms.PostProcessed(engine(channel, n), table)
-        family = wi.families.FixedProbability(Fraction(1, 3))
-        for notion in (PositiveMembership(family), NegativeMembership(family)):
-            level = notion.measure(engine(channel, n)).value
-            assert notion.measure(whole).value <= theorems.post_processed(level)
-
-
-def test_t13_is_attained():
-    """Mixing a mechanism with itself and renaming its outputs change nothing, so no smaller
-    constant would do."""
-    for rng, n, channel in instances(15, 200):
-        prior = random_prior(rng, n)
-        level = oracle.positive(prior, channel, n)
-        assert oracle.positive(prior, mixture(channel, channel, Fraction(1, 3)), n) == level
-        renamed = {w: row[::-1] for w, row in channel.items()}
-        assert oracle.positive(prior, renamed, n) == level
 
 
 # Lemma 4.9: the coupling.
@@ -622,7 +521,7 @@ def test_coupling_has_the_margins_and_is_nested():
 def test_coupling_check_can_fail():
     """Moving a thousandth of the mass, or pairing with the other world, is noticed."""
     moved = 0
-    for rng, n, p, size, prior in fixed_size_priors(50, 200):
+    for rng, n, p, size, prior in fixed_size_priors(50, 80):
         for t in range(n):
             if not 0 < sum(mass for world, mass in prior.items() if t in world) < 1:
                 continue
@@ -631,7 +530,7 @@ def test_coupling_check_can_fail():
             assert not is_coupling({**pairs, chosen: pairs[chosen] * Fraction(999, 1000)}, prior, t)
             assert not is_coupling({(b, a): mass for (a, b), mass in pairs.items()}, prior, t)
             moved += 1
-    assert moved > 100
+    assert moved > 40
 
 
 def test_coupling_does_not_exist_for_every_prior_of_known_size():
@@ -643,7 +542,7 @@ def test_coupling_does_not_exist_for_every_prior_of_known_size():
 
 def test_coupling_carries_bounded_dp_to_fixed_sizes():
     """Equation (11): Pr[S|t] and Pr[S|¬t] are the same mixture of neighbouring worlds."""
-    for rng, n, p, size, prior in fixed_size_priors(51, 300):
+    for rng, n, p, size, prior in fixed_size_priors(51, 80):
         channel = oracle.random_channel(rng, n, 2)
         for t in range(n):
             sides = [{w: m for w, m in prior.items() if (t in w) == side} for side in (True, False)]
@@ -672,12 +571,13 @@ def test_coupling_carries_bounded_dp_to_fixed_sizes():
         (lambda: theorems.mixed(), "gammas"),
         (lambda: theorems.mixed(2, Fraction(1, 2)), "gamma"),
         (lambda: theorems.post_processed(0), "gamma"),
+        (lambda: theorems.identifiability_from_dp(-1, 0), "epsilon"),
+        (lambda: theorems.dp_from_identifiability(1, -1), "prior spread"),
     ],
 )
 def test_parameters_out_of_range_are_refused(call, field):
-    with pytest.raises(InvalidInput) as error:
+    with refused(field):
         call()
-    assert error.value.field == field
 
 
 def test_infinite_and_enormous_levels_pass_through():
@@ -701,15 +601,6 @@ def test_infinite_and_enormous_levels_pass_through():
     assert beliefs.posterior(huge, Fraction(1, 2)) == huge / (1 + huge)
     assert beliefs.worst_belief(huge, Fraction(0), Fraction(1)).gamma == huge
     assert beliefs.largest_ratio(0, math.inf) == math.inf
-
-
-def test_levels_with_ratios_beyond_floats():
-    """A likelihood of 10^−400 is an ordinary number in an exact channel."""
-    small = Fraction(1, 10**400)
-    channel = wi.Channel(wi.Subsets(1), [[small, 1 - small], [Fraction(1, 2), Fraction(1, 2)]])
-    assert PositiveMembership(wi.families.Independent()).measure(channel).value == 1 / small / 2
-    epsilon = DifferentialPrivacy().measure(channel).value
-    assert close(epsilon, 400 * math.log(10) - math.log(2))
 
 
 def test_differential_privacy_is_never_negative():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import subprocess
 import sys
 import threading
@@ -27,16 +26,17 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import whosin as wi
-from described_requests import description, send_all
+from described_requests import send_all
 from web_faults import (
     appears,
     crashing_scan,
+    descendants,
     failing_plan,
     failing_scan,
     waiting_scan,
     with_fault,
 )
-from web_server import ONE, PLAN, SCENARIO, problem, program, served
+from web_server import ONE, PLAN, SCENARIO, problem, program, run_script, served
 from whosin.app.cli.main import main
 from whosin.app.web import scenarios
 from whosin.app.web.access import Settings, add_user, read_users
@@ -48,13 +48,15 @@ from whosin.release.scenario import load_scenario
 SECRET = "patient 4711 is Ann"
 
 
-def test_a_server_leaves_the_logs_of_others_alone(hospital):
+def test_a_server_leaves_the_logs_of_others_alone_and_bounds_bodies(hospital):
     """A server in a notebook: handlers that others made stay open."""
     handler = logging.StreamHandler()
     closed = []
     handler.close = lambda: closed.append(True)
-    with running(hospital):
+    with running(hospital) as url, program(url) as client:
         assert not closed
+        problem(client.post("/api/plan", content=b" " * 3_000_000), 413)
+        problem(client.post("/api/plan", content=iter([b"{}"])), 411)
 
 
 # The steps
@@ -77,14 +79,9 @@ def test_a_plan_is_the_library_s_plan(still):
     [
         ({"adversary": {"prior": "0.7"}, "target": {"posterior": 0.6}}, "target.posterior"),
         ({"adversary": {"prior": "x..0.7"}, "target": {"gamma": 2}}, "adversary.prior"),
-        ({"adversary": {"prior": "0.9..0.2"}, "target": {"gamma": 2}}, "adversary.prior"),
         ({"adversary": {"linked": -1}, "target": {"gamma": 2}}, "adversary.linked"),
         ({"target": {"gamma": 2, "delta": 2}}, "target.delta"),
-        ({"target": {"gamma": "1"}}, "target.gamma"),
-        ({"target": {"epsilon": "nan"}}, "target.epsilon"),
-        ({"target": {"gamma": 2, "speed": 1}}, "target.speed"),
         ({"target": {}}, "target"),
-        ({}, "target"),
     ],
 )  # fmt: skip
 def test_a_wrong_plan_names_its_field(still, body, field):
@@ -184,8 +181,7 @@ def test_the_whole_round(server, hospital, tmp_path):
     assert found["scenario"] == SCENARIO
 
     (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=body).text)
-    run = [sys.executable, str(tmp_path / "again.py"), str(tmp_path)]
-    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    printed = run_script(tmp_path / "again.py", tmp_path)
     for answer in made["answers"]:
         for row in answer["rows"]:
             assert "\t".join(map(str, row)) in printed
@@ -305,12 +301,6 @@ def test_foreign_pages_and_rebound_names_are_refused(hospital):
         assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
         assert client.get("/static/../server.py").status_code == 404
         assert client.get("/static/%2e%2e/server.py").status_code == 404
-
-
-def test_bodies_are_bounded(hospital):
-    with running(hospital) as url, program(url) as client:
-        problem(client.post("/api/plan", content=b" " * 3_000_000), 413)
-        problem(client.post("/api/plan", content=iter([b"{}"])), 411)
 
 
 def test_tokens(tmp_path, capsys):
@@ -501,13 +491,6 @@ def test_a_killed_server_takes_its_processes_along(hospital):
         _goes_on(client, hospital, body)
 
 
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and theirs."""
-    listed = Path(f"/proc/{pid}/task").glob("*/children")
-    own = [int(word) for file in listed for word in file.read_text().split()]
-    return [*own, *(each for child in own for each in descendants(child))]
-
-
 def _goes_on(client: httpx.Client, hospital: Settings, body: dict[str, object]) -> None:
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 1
@@ -541,15 +524,11 @@ def test_the_command_refuses_what_is_unsafe(tmp_path, capsys):
         assert streams.out == ""
         return f"{code} {streams.err}"
 
-    assert refused("--host", "0.0.0.0").startswith("2 ") and "token" in refused("--host", "::")
+    assert "token" in refused("--host", "::") and refused("--folder", "none").startswith("2 ")
     assert refused("--port", "70000").startswith("2 ")
     assert refused("--upload-limit", "0").startswith("2 ")
     assert refused("--ledger", "mysql://x").startswith("2 ")
     assert refused("--add-user", "").startswith("2 ")
-    assert main(["serve", "--folder", str(tmp_path / "none")]) == 2
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        assert refused("--port", port).startswith("3 ")
 
 
 def test_the_command_adds_users(tmp_path, capsys):
@@ -586,12 +565,6 @@ def test_toml_reads_as_it_was_written(title, domains, queries):
     assert tomllib.loads(scenarios.toml_text(empty)) == data
 
 
-@pytest.mark.parametrize("text", ["not toml", "title = 1", "[target]\nspeed = 1", "\0", "a = " * 9])
-def test_a_scenario_that_is_none(still, text):
-    answer = still.post("/api/scenario/read", json={"text": text})
-    assert answer.status_code == 422 and answer.json()["error"]["message"]
-
-
 # Anything at all, by the description of the routes
 
 
@@ -616,10 +589,3 @@ def test_anything_at_all(fuzzed):
         case.validate_response(answer, checks=checks)
 
     send_all(3, check)
-
-
-def test_the_description_names_every_route():
-    paths = description()["paths"]
-    for path in ("/api/plan", "/api/files", "/api/estimate", "/api/release", "/api/verify"):
-        assert path in paths
-    assert all(path.startswith("/api/") for path in paths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -15,6 +15,8 @@ from schemathesis.checks import not_a_server_error
 import isolation_tasks
 import web_fuzz
 from described_requests import description, send_all
+from kept_worker_pool import KeptWorkerPool
+from web_faults import descendants
 from web_server import served
 from whosin.app.web.server import running
 from whosin.errors import Crashed
@@ -49,25 +51,24 @@ def serving(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     assert "error" not in (folder / "log").read_text()
 
 
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and theirs."""
-    own: list[int] = []
-    with suppress(OSError):  # it may end meanwhile
-        for file in Path(f"/proc/{pid}/task").glob("*/children"):
-            own += map(int, file.read_text().split())
-    return [*own, *(each for child in own for each in descendants(child))]
-
-
 def sound(outcome: web_fuzz.Outcome, count: int) -> None:
     assert not outcome.faults, "\n".join([f"{len(outcome.faults)} faults:", *outcome.faults])
     assert outcome.statuses.total() == count
 
 
-def test_mutated_requests(tmp_path):
+def send_batch(folder: Path, kept: KeptWorkerPool, count: int, seed: int) -> web_fuzz.Outcome:
+    """Mutated requests to a server whose tasks share a process."""
+    settings = served(folder, 60)
+    web_fuzz.furnish(folder)
+    with running(settings, kept) as url:
+        done = web_fuzz.run(url, count, seed, seconds=PATIENCE, threads=2)
+    sound(done, count)
+    return done
+
+
+def test_mutated_requests(tmp_path, kept):
     """A few; the soak sends tens of thousands."""
-    with serving(tmp_path) as (url, _):
-        done = web_fuzz.run(url, 120, seed=1, seconds=300, threads=2)
-    sound(done, 120)
+    done = send_batch(tmp_path, kept, 80, seed=1)
     assert done.statuses[200] > 10 and done.statuses[422] > 10
 
 
@@ -116,15 +117,9 @@ def test_a_kept_process_works_on_many_tasks(kept):
 @pytest.mark.soak
 @pytest.mark.parametrize("batch", range(MUTATED // BATCH))
 def test_fifty_thousand_mutated_requests(batch, tmp_path, kept, capsys):
-    """To a server whose tasks share a process."""
-    settings = served(tmp_path, 60)
-    web_fuzz.furnish(tmp_path)
-    with running(settings, kept) as url:
-        seed = web_fuzz.FIRST + 1 + batch
-        done = web_fuzz.run(url, BATCH, seed, seconds=PATIENCE, threads=2)
+    done = send_batch(tmp_path, kept, BATCH, web_fuzz.FIRST + 1 + batch)
     with capsys.disabled():
         print(f"\n{done}, {kept.slowest:.1f} s of computing, {kept.largest >> 20} MB")
-    sound(done, BATCH)
     assert kept.largest < LARGEST and kept.slowest < SLOWEST
     assert {200, 409, 422} <= done.statuses.keys()
 

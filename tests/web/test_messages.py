@@ -8,7 +8,7 @@ import socket
 import httpx
 import pytest
 
-from web_server import ONE, PLAN
+from web_server import ONE
 from whosin.app.cli.main import main
 
 FOREIGN = re.compile(
@@ -127,6 +127,9 @@ def test_numbers_that_are_none(still, number, field):
 
 
 def test_addresses_and_names(still):
+    for text in ("not toml", "\0", "a = " * 9):
+        answer = still.post("/api/scenario/read", json={"text": text})
+        assert answer.status_code == 422 and answer.json()["error"]["message"]
     assert refused_field(still.get("/api/columns")) == (422, "file")
     assert refused_field(still.get("/api/columns", params={"file": "x" * 300})) == (422, "file")
     for path in ("/api/none", "/static/none.js"):
@@ -158,10 +161,6 @@ def test_a_scenario_of_the_wrong_shape(still, text, field):
     queries = "[[queries]]\nkind = 'count'\n"
     body = {"text": "\n".join([text, whole, table, queries])}
     assert refused_field(still.post("/api/scenario/read", json=body)) == (422, field)
-
-
-def test_a_right_request_is_none_of_this(still):
-    assert still.post("/api/plan", json=PLAN).status_code == 200
 
 
 def test_a_port_that_is_taken(tmp_path, capsys):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import postgres
-from amounts import cases
+from amounts import cases, some
 from open_files import many_files
 from web_faults import appears, failing_system, waiting_scan, with_fault
 from web_server import ONE, SCENARIO, program, run_script, served
@@ -91,7 +91,7 @@ def test_the_whole_round(server, hospital, tmp_path, database):
     assert "has 0 left" in problem(refused, 409)
 
 
-@pytest.mark.parametrize("files", [nullcontext, many_files])
+@pytest.mark.parametrize("files", some([nullcontext, many_files], 1))
 def test_two_servers_race_for_the_last_budget(own_processes, server, hospital, files):
     """Two servers on one ledger, three clients each: one pays, the others are refused; also where a
     process has so many files open that some of the clients come beyond the first thousand."""
@@ -160,7 +160,7 @@ def statements(settings, body, monkeypatch):
     return len(asked)
 
 
-@cases(16, 200)
+@cases(8, 200)
 def test_another_release_between_any_two_statements(hospital, monkeypatch, count):
     """Whenever another process makes its release, one of the two is answered and the other one is
     refused; or it finds the dataset locked and pays nothing."""
@@ -188,7 +188,7 @@ def test_another_release_between_any_two_statements(hospital, monkeypatch, count
         ), place
 
 
-@cases(10, 200)
+@cases(6, 200)
 def test_no_failure_of_the_server_is_an_internal_error(hospital, monkeypatch, count):
     """Whatever PostgreSQL says at whichever statement."""
     settings, table = hospital

@@ -52,12 +52,8 @@ def test_columns_of_all_tables_and_features(server: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("sql", "status"),
     [
-        ("SELECT AVG(stays * 2) FROM hospital", 200),
         ("SELECT STDDEV_POP(stays) FROM hospital WHERE COALESCE(days, 0) % 2 = 0", 200),
-        ("SELECT sex, SUM(stays + 1) FROM hospital GROUP BY ALL", 200),
         ("SELECT STDDEV(stays) FROM hospital", 422),
-        ("SELECT AVG(stays * days) FROM hospital", 422),
-        ("SELECT AVG(days) FROM hospital", 422),
         ("SELECT SUM(stays + 0.0000000001) FROM hospital", 422),
         ("SELECT COUNT(*) FROM hospital WHERE substr(sex, -1) = 'f'", 422),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from web_server import ONE, SCENARIO, problem, program, served
 from whosin.app.cli.main import main
-from whosin.app.web.access import Visitor, add_user
+from whosin.app.web.access import Visitor, add_user, read_curators, remove_user
 from whosin.app.web.server import running
 
 ID = "the-same-id"
@@ -110,6 +110,32 @@ def test_ids_of_requests_are_each_users_own(shared):
         answer = ask(who, "POST", "/api/release", json=shown).json()
         assert answer["answers"] == first.json()["answers"]
     assert ask("Bob", "POST", "/api/release/report", json=shown).status_code == 404
+
+
+def test_users_ask_what_was_decided_and_see_their_own_entries(shared):
+    settings, ask = shared
+    assert read_curators(settings.users) == {"Cyd"}
+    made = ask("Ann", "POST", "/api/release", json={"scenario": SOME, "request": "by-ann-first"})
+    assert made.status_code == 200, made.text
+    for who, entries in (("Ann", 3), ("Bob", 1), ("Cyd", 5)):
+        rows = ask(who, "GET", "/api/ledger/history", params={"dataset": "hospital"}).json()
+        assert len(rows["entries"]) == entries
+    wards = SOME | {"table": {"source": "hospital.parquet", "privacy_unit": "ward"}}
+    maximum = SOME | {
+        "adversary": {"uninformed": True},
+        "target": {"gamma": "1.5"},
+        "queries": [{"kind": "maximum", "universe": [[f"P{n:05}", n] for n in range(8)]}],
+    }
+    for other in (wards, maximum):
+        body = {"scenario": other, "request": "by-bob-001"}
+        problem(ask("Bob", "POST", "/api/release", json=body), 409)
+    assert "about 'ward'" in ask("Bob", "POST", "/api/estimate", json=wards).json()["refusal"]
+    shutil.copy(settings.folder / "hospital.parquet", settings.folder / "january.parquet")
+    copy = SOME | {"table": SOME["table"] | {"source": "january.parquet"}}
+    second = ask("Cyd", "POST", "/api/release", json={"scenario": copy, "request": "a-second"})
+    assert "are those of dataset" in problem(second, 409)
+    remove_user(settings.users, "Cyd")
+    assert read_curators(settings.users) == set()
 
 
 def test_scenario_files_are_for_curators(shared):

@@ -19,14 +19,7 @@ from 50% to at least 74.8%
 from whosin.audit.bounds import Audit, AuditBounds, EventCount
 from whosin.audit.event_search import Event
 from whosin.audit.gradients import StepAudit, StepFinding, gradient_step
-from whosin.audit.model_scores import (
-    Rate,
-    Scores,
-    most_scores,
-    score_loss,
-    score_text_loss,
-    scores,
-)
+from whosin.audit.model_scores import Rate, Scores, most_scores, score_loss, score_text_loss, scores
 from whosin.audit.neighbouring_inputs import (
     InputPair,
     check_claim,

@@ -6,21 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from whosin import beliefs
 from whosin.errors import invalid_value
-from whosin.exact import (
-    Array,
-    exact_fraction,
-    exp_up,
-    probability,
-    rational,
-    read_ranged,
-    round_up,
-)
+from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
 from whosin.validation import read_whole
 
 if TYPE_CHECKING:
@@ -373,19 +365,14 @@ class AuditTerms:
         progress: object,
         float_bits: object = True,
     ) -> AuditTerms:
-        """The terms as a caller states them."""
         level, error = read_confidence(confidence)
         if progress is not None and not callable(progress):
             raise invalid_value("progress", "a function of one number", type(progress).__name__)
-        tell = progress if progress is not None else _say_nothing
+        tell: Any = progress or (lambda _count: None)
         if not isinstance(float_bits, bool):
             raise invalid_value("float_bits", "True or False", float_bits)
         size = read_samples(samples)
         return cls(size, level, error, read_delta(delta), read_seed(seed), tell, float_bits)
-
-
-def _say_nothing(_count: int) -> None:
-    pass
 
 
 def read_samples(samples: object) -> int:
@@ -394,12 +381,10 @@ def read_samples(samples: object) -> int:
 
 
 def read_delta(delta: object) -> float:
-    """A δ in [0, 1)."""
     return float(read_ranged(delta, "delta", "at least 0 and below 1"))
 
 
 def read_epsilon(epsilon: object) -> float:
-    """Read a claimed ε, or refuse it by name."""
     return float(read_ranged(epsilon, "epsilon", "at least 0"))
 
 
@@ -451,7 +436,8 @@ class AuditBounds:
 
     def posterior(self, prior: object = 0.5) -> float:
         """How sure someone with this prior becomes at least, on seeing the event (F1)."""
-        return float(beliefs.posterior(self.ratio, float(probability(prior, "prior"))))
+        odds = self.ratio * (belief := float(probability(prior, "prior")))
+        return odds / (odds + 1 - belief)
 
     def refutes(self, epsilon: object) -> bool:
         """Whether the claim of ε-DP (with the δ of this audit) is refuted at the confidence."""
@@ -461,7 +447,7 @@ class AuditBounds:
         """The bounds for programs."""
         bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
         about = {"confidence": self.confidence, "delta": self.delta, "relation": self.relation}
-        return {**bounds, **about}
+        return bounds | about
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,6 @@ class OutputColumns:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs) -> OutputColumns:
-        """The places and tokens that differ most."""
         with_, without = with_.part(0, MAX_DRAWS), without.part(0, MAX_DRAWS)
         trials = len(with_), len(without)
         result, ranked = _rank_places(with_, without)
@@ -98,11 +97,10 @@ class OutputColumns:
             chosen = _finite_values(outputs.values[:, [place[0] for place in self.places]])
             if not self.steps:
                 return chosen
-            ends = (
+            before, after = (
                 _finite_values(outputs.values[:, list(side)])
                 for side in zip(*self.steps, strict=True)
             )
-            before, after = ends
             return np.concatenate([chosen, after - before], axis=1)
         table = np.zeros((len(outputs), self.count))
         pairs = list(zip(self.places, self.medians, strict=True))
@@ -251,7 +249,7 @@ def _token_columns(with_: Outputs, without: Outputs) -> list[Token]:
 
 
 # A logistic regression on pieces of each coordinate, learnt on two halves of a sample. Both halves
-# share the pieces, which do not depend on which input a row is of; the mean of their weights is as
+# share the pieces, which do not depend on which input a row is of; the mean of their scores is as
 # good as what would be learnt from both at once, up to terms of the second order.
 
 
@@ -267,8 +265,8 @@ Labelled = tuple[Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class PiecewiseFeatures:
-    """A logistic regression on the values of each coordinate that come again, and on how far it is
-    into each of its pieces where it has another value. Several columns of weights are several."""
+    """Logistic regressions on the values of each coordinate that come again, and on how far it is
+    into each of its pieces where it has another value; a column of weights for each half."""
 
     knots: list[Array]
     atoms: list[Array]
@@ -276,8 +274,9 @@ class PiecewiseFeatures:
 
     @classmethod
     def fit(cls, first: Labelled, second: Labelled) -> PiecewiseFeatures | None:
-        """Learn three: of the first half, the second half, and the mean of both; nothing where
-        every coordinate is constant."""
+        """Learn from each half; nothing where every coordinate is constant."""
+        from sklearn.linear_model import LogisticRegression
+
         some = [rows[:: max(1, len(rows) // LOOKED)] for rows, _labels in (first, second)]
         columns = np.concatenate(some).T
         atoms = [_find_atoms(column) for column in columns]
@@ -285,29 +284,20 @@ class PiecewiseFeatures:
         start = cls(knots, atoms, np.zeros(0))
         if start.count == 1:
             return None
-        one, two = (start._learn_weights(rows, labels) for rows, labels in (first, second))
-        return replace(start, weights=np.column_stack([one, two, (one + two) / 2]))
-
-    @property
-    def last(self) -> PiecewiseFeatures:
-        """The last regression alone."""
-        return replace(self, weights=self.weights[:, -1])
+        weights = []
+        for rows, labels in (first, second):
+            model = LogisticRegression(solver="newton-cholesky")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it goes on by another solver, and may stop early
+                fitted = model.fit(start._features(rows)[:-1].T, labels)
+            weights.append(np.append(fitted.coef_, fitted.intercept_))
+        return replace(start, weights=np.column_stack(weights))
 
     @property
     def count(self) -> int:
         """Weights: of atoms, pieces, and a constant."""
         atoms = sum(len(own) for own in self.atoms)
         return 1 + atoms + sum(max(0, len(own) - 1) for own in self.knots)
-
-    def _learn_weights(self, rows: Array, labels: Array) -> Array:
-        """The weights that rows of both inputs teach."""
-        from sklearn.linear_model import LogisticRegression
-
-        model = LogisticRegression(solver="newton-cholesky")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it goes on by another solver, and may stop early
-            fitted = model.fit(self._features(rows)[:-1].T, labels)
-        return np.append(fitted.coef_, fitted.intercept_)
 
     def _features(self, table: Array) -> Array:
         """A column per draw; the last row is 1."""
@@ -330,8 +320,8 @@ class PiecewiseFeatures:
                 at += 1
         return features
 
-    def decision_function(self, table: Array) -> Array:
-        """The log odds of "with"."""
+    def score_halves(self, table: Array) -> Array:
+        """The log odds of "with", by what each half taught."""
         weights = self.weights.astype(np.float32)
         starts = range(0, len(table), ROWS_PER_BLOCK)
         scores = [self._features(table[at : at + ROWS_PER_BLOCK]).T @ weights for at in starts]
@@ -407,7 +397,7 @@ class LinearProjection:
 # its promises are the least reliable (PrefixSum: 0.857 so, 0.789 as the first). A small net is
 # learnt besides where a short try of it shows more than these three (`net_pays`): products and
 # distances of many coordinates, which trees approach by boxes. Each is learnt on both halves of the
-# samples apart, so that each half can judge the other one's; the final one is made of both.
+# samples apart, so that each half can judge the other one's; the final score is the mean of both.
 
 
 MOST, TREES_MOST = 150_000, 400_000
@@ -430,20 +420,44 @@ does, and by this many times more than the best of the others."""
 
 
 @dataclass(frozen=True, eq=False)
+class HalfModels:
+    """A model of scikit-learn for each half."""
+
+    models: tuple[Any, Any]
+
+    def score_halves(self, table: Array) -> Array:
+        """The log odds of "with", by what each half taught."""
+        return np.column_stack([score_rows(model, table) for model in self.models])
+
+
+def score_rows(model: Any, table: Array) -> Array:
+    """The log odds of "with" by a model of scikit-learn."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(table))
+    chances = np.clip(model.predict_proba(table)[:, 1], MIN_CHANCE, 1 - MIN_CHANCE)
+    return np.asarray(np.log(chances / (1 - chances)))
+
+
+@dataclass(frozen=True, eq=False)
 class ByClassifier(Distinguisher):
-    """Outputs by a trained classifier's score."""
+    """Outputs by the mean score of a classifier that was trained on each half; `totals` where it
+    sees the totals of rows."""
 
     name: str
     kind: str
     width: int
     columns: OutputColumns
-    model: Any = field(repr=False)
+    model: HalfModels | PiecewiseFeatures = field(repr=False)
     totals: bool = False
+
+    def score_halves(self, table: Array) -> Array:
+        """The scores of rows with their totals, by each half."""
+        with one_thread():
+            return self.model.score_halves(table if self.totals else table[:, : self.columns.count])
 
     def _score(self, outputs: Outputs) -> Array:
         read = self.columns.matrix_with_totals if self.totals else self.columns.matrix
-        with one_thread():
-            return np.asarray(self.model.decision_function(read(outputs)), dtype=float)
+        return np.asarray(self.score_halves(read(outputs)).mean(axis=1), dtype=float)
 
     def about(self, threshold: float, above: bool) -> str:
         return f"{self.name} score of the output {'≥' if above else '≤'} {spell(threshold)}"
@@ -460,7 +474,6 @@ class HalfTables:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs, columns: OutputColumns) -> HalfTables:
-        """Make the tables of both halves, with their totals."""
         parts = columns.matrix_with_totals(with_), columns.matrix_with_totals(without)
         return cls(with_.kind, with_.width, columns, parts)
 
@@ -470,90 +483,31 @@ class HalfTables:
         early, late = (one[:here], two[:there]), (one[here:], two[there:])
         return replace(self, matrices=early), replace(self, matrices=late)
 
-    def label_rows(
-        self, most: int, pieces: int = 1, *, totals: bool = False
-    ) -> tuple[Array, Array]:
+    def label_rows(self, most: int, pieces: int = 1, *, totals: bool = False) -> Labelled:
         """Rows of both inputs, fewer where they are long, and which input each is of."""
         count = self.columns.count
         most = max(1000, min(most, CELLS // (pieces * count)))
         parts = [table[:most] if totals else table[:most, :count] for table in self.matrices]
         return np.concatenate(parts), np.repeat([1, 0], [len(part) for part in parts])
 
-
-@dataclass(frozen=True, eq=False)
-class LearntClassifier:
-    """What was learnt on the first half, on the second one, and on both.
-
-    Attributes:
-        final: the model of both halves.
-        scores: three numbers per row, by each of the three.
-    """
-
-    name: str
-    final: Any
-    scores: Any
-    totals: bool = False
-
-    def ordering(self, tables: HalfTables) -> ByClassifier:
-        """Return the distinguisher that is counted with."""
-        columns = tables.columns
-        return ByClassifier(self.name, tables.kind, tables.width, columns, self.final, self.totals)
-
-    def cross_scores(self, table: Array, cut: int, columns: int) -> tuple[Array, Array]:
-        """For each row of an input the score by what the other half of it taught, and by all."""
-        with one_thread():
-            scores = self.scores(table if self.totals else table[:, :columns])
-        return np.concatenate([scores[:cut, 1], scores[cut:, 0]]), scores[:, 2]
+    def ordering(self, name: str, model: Any, *, totals: bool = False) -> ByClassifier:
+        return ByClassifier(name, self.kind, self.width, self.columns, model, totals)
 
 
-def score_rows(model: Any, table: Array) -> Array:
-    """The log odds of "with" by a model of scikit-learn."""
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(table))
-    chances = np.clip(model.predict_proba(table)[:, 1], MIN_CHANCE, 1 - MIN_CHANCE)
-    return np.asarray(np.log(chances / (1 - chances)))
+def learn_linear(first: HalfTables, second: HalfTables) -> ByClassifier:
+    one, two = (LinearProjection.fit(*half.label_rows(MOST)) for half in (first, second))
+    return first.ordering("linear", HalfModels((one, two)))
 
 
-@dataclass(frozen=True, eq=False)
-class MeanScore:
-    """The mean of what several models say."""
-
-    models: tuple[Any, ...]
-
-    def each(self, table: Array) -> Array:
-        """A column per model, and the mean as the last one."""
-        scores = [score_rows(model, table) for model in self.models]
-        return np.column_stack([*scores, sum(scores) / len(scores)])
-
-    def decision_function(self, table: Array) -> Array:
-        """Score rows by the mean of the features alone."""
-        return np.asarray(self.each(table)[:, -1])
-
-
-def learn_linear(first: HalfTables, second: HalfTables) -> LearntClassifier | None:
-    """Learn a linear discriminant on both halves, and on both at once."""
-    one, two = (half.label_rows(MOST) for half in (first, second))
-    both = np.concatenate([one[0], two[0]]), np.concatenate([one[1], two[1]])
-    three = [LinearProjection.fit(*rows) for rows in (one, two, both)]
-
-    def score_thrice(table: Array) -> Array:
-        return np.column_stack([each.decision_function(table) for each in three])
-
-    return LearntClassifier("linear", three[2], score_thrice)
-
-
-def learn_additive(first: HalfTables, second: HalfTables) -> LearntClassifier | None:
+def learn_additive(first: HalfTables, second: HalfTables) -> ByClassifier | None:
     """The additive one; nothing where every coordinate is constant."""
-    three = PiecewiseFeatures.fit(*(half.label_rows(MOST, PIECES) for half in (first, second)))
-    return (
-        None if three is None else LearntClassifier("additive", three.last, three.decision_function)
-    )
+    model = PiecewiseFeatures.fit(*(half.label_rows(MOST, PIECES) for half in (first, second)))
+    return None if model is None else first.ordering("additive", model)
 
 
-def learn_trees(first: HalfTables, second: HalfTables) -> LearntClassifier | None:
-    """Learn gradient-boosted trees on both halves."""
-    both = MeanScore(tuple(_fit_trees(half) for half in (first, second)))
-    return LearntClassifier("boosted trees'", both, both.each, totals=True)
+def learn_trees(first: HalfTables, second: HalfTables) -> ByClassifier:
+    models = HalfModels((_fit_trees(first), _fit_trees(second)))
+    return first.ordering("boosted trees'", models, totals=True)
 
 
 def _fit_trees(tables: HalfTables) -> Any:
@@ -572,10 +526,9 @@ def _fit_trees(tables: HalfTables) -> Any:
         return trees.fit(rows, labels)
 
 
-def learn_net(first: HalfTables, second: HalfTables) -> LearntClassifier:
-    """Learn a small net on both halves."""
-    both = MeanScore(tuple(fit_net(half, NET_MOST) for half in (first, second)))
-    return LearntClassifier("small net's", both, both.each)
+def learn_net(first: HalfTables, second: HalfTables) -> ByClassifier:
+    models = HalfModels((fit_net(first, NET_MOST), fit_net(second, NET_MOST)))
+    return first.ordering("small net's", models)
 
 
 def fit_net(tables: HalfTables, most: int) -> Any:

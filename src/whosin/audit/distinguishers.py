@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,7 +80,6 @@ class Distinguisher(ABC):
         """The event {score ≥ t}, or {score ≤ t}, in words."""
 
     def data(self, threshold: float, above: bool) -> dict[str, object]:
-        """The event as plain data."""
         return {"words": self.about(threshold, above)}
 
 
@@ -134,7 +134,6 @@ class ByFrequency(Distinguisher):
 
     @classmethod
     def learn(cls, with_: Outputs, without: Outputs) -> ByFrequency:
-        """Count outputs on both inputs."""
         if with_.kind == FORMS:
             return cls._of_objects(with_, without)
         keys = np.concatenate([with_.keys(), without.keys()])
@@ -342,7 +341,6 @@ class MarkTable:
 
     @classmethod
     def of(cls, place: Place, grain: str, counts: list[Array], sizes: list[int]) -> MarkTable:
-        """From the counts of each mark, with and without."""
         spread = np.sqrt(np.maximum(counts[0] + counts[1], 1.0))
         strength = float((np.abs(counts[0] - counts[1]) / spread).max())
         total = counts[0] + counts[1]
@@ -484,16 +482,11 @@ def _fine_words(told: list[int], known: set[int]) -> Iterator[str]:
 
 
 def _place_ranges(places: list[int]) -> Iterator[tuple[int, int]]:
-    start = previous = None
-    for each in sorted(places):
-        if start is None or previous is None:
-            start = each
-        elif each != previous + 1:
-            yield start, previous
-            start = each
-        previous = each
-    if start is not None and previous is not None:
-        yield start, previous
+    """The first and the last of each run of places."""
+    numbered = enumerate(sorted(places))
+    for _start, run in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
+        kept = [place for _number, place in run]
+        yield kept[0], kept[-1]
 
 
 # Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is
@@ -534,7 +527,6 @@ class TokenCounts:
 
     @classmethod
     def of(cls, with_: Outputs, without: Outputs) -> TokenCounts:
-        """Count what both samples contain."""
         bits = random.Random(2023)
         counts: dict[Token, list[int]] = {}
         marks: dict[Token | None, int] = {None: 0}
@@ -571,7 +563,6 @@ class ByToken(ByTellingPart):
 
     @classmethod
     def learn(cls, counted: TokenCounts, sign: int) -> ByToken:
-        """From the counts of all tokens."""
         counts, marks, trials = counted.counts, counted.marks, counted.trials
         by_draws = counted.distinct_tokens()
         tokens = list(by_draws.values())
@@ -596,9 +587,11 @@ class ByToken(ByTellingPart):
         return self.sign * scores
 
     def _words(self, least: float) -> list[str]:
-        parts = [(v, token_words(token)) for token, v in self.present.items() if v >= least]
-        parts += [
-            (v, token_words(token, absent=True)) for token, v in self.absent.items() if v >= least
+        parts = [
+            (value, token_words(token, absent))
+            for absent, tokens in ((False, self.present), (True, self.absent))
+            for token, value in tokens.items()
+            if value >= least
         ]
         return [words for _, words in sorted(parts, key=lambda part: -part[0])]
 
@@ -687,6 +680,5 @@ class ByCell(ByTellingPart):
 
 
 def _find_values(values: Array, cells: Array) -> tuple[Array, Array]:
-    """Where each cell is among the values, and whether it is."""
     places = np.minimum(np.searchsorted(values, cells), len(values) - 1)
     return places, values[places] == cells

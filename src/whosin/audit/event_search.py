@@ -10,13 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from whosin.audit import classifiers
-from whosin.audit.bounds import RARE_SHARE, log_interval_ratio
-from whosin.audit.classifiers import (
-    HalfTables,
-    LearntClassifier,
-    OutputColumns,
-    is_among_the_best,
-)
+from whosin.audit.bounds import RARE_SHARE, AuditTerms, log_interval_ratio
+from whosin.audit.classifiers import ByClassifier, HalfTables, OutputColumns, is_among_the_best
 from whosin.audit.distinguishers import (
     BIN_COUNT,
     ByBin,
@@ -37,6 +32,8 @@ from whosin.audit.sampling import (
     Outputs,
     align_kinds,
     count_draws,
+    count_repeats,
+    drop_time,
     join_outputs,
     one_thread,
     read_outputs,
@@ -82,7 +79,6 @@ class DistinguisherScores:
 
     @cached_property
     def sorted_scores(self) -> tuple[Array, Array]:
-        """Return the scores with and without the person, each sorted."""
         return np.sort(self.with_scores), np.sort(self.without_scores)
 
     @cached_property
@@ -95,7 +91,8 @@ class DistinguisherScores:
 
 @dataclass(frozen=True)
 class SampleHalves:
-    """Two halves of the search's samples, all outputs of one kind."""
+    """Two halves of the samples that are spent on the search; orderings are learnt where all
+    outputs are of one kind (`of`)."""
 
     first: Pair
     second: Pair
@@ -111,9 +108,29 @@ class SampleHalves:
                 _ = part.descriptions  # once, for all that follows
         return cls((parts[0], parts[1]), (parts[2], parts[3]), float_bits)
 
+    @property
+    def draws(self) -> int:
+        return len(self.first[0]) + len(self.second[0])
+
+    @property
+    def parts(self) -> list[Outputs]:
+        """The outputs alone, without the time of timed calls."""
+        return [drop_time(each) for each in (*self.first, *self.second)]
+
+    def join(self, fresh: SampleHalves) -> SampleHalves:
+        first, second = (
+            (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
+            for old, new in ((self.first, fresh.first), (self.second, fresh.second))
+        )
+        return SampleHalves(first, second)
+
+    def choose(self, trials: int, terms: AuditTerms) -> Choices:
+        """The best events in each direction, for a count on `trials` draws."""
+        tried = score_distinguishers(self.first, self.second, float_bits=terms.float_bits)
+        return choose_events(tried, trials, terms.error, terms.delta)
+
     @cached_property
     def both(self) -> Pair:
-        """Return the two halves as one sample of each input."""
         return join_outputs([self.first[0], self.second[0]]), join_outputs(
             [self.first[1], self.second[1]]
         )
@@ -123,17 +140,19 @@ class SampleHalves:
         return self.first[0].kind
 
     @cached_property
-    def distinct(self) -> int:
-        """How many different outputs there are."""
-        return distinct_outputs(self.both)
+    def repeats(self) -> Array:
+        return count_repeats(self.both)
 
-    @cached_property
+    @property
+    def distinct(self) -> int:
+        return len(self.repeats)
+
+    @property
     def comes_again(self) -> bool:
         """Whether whole outputs are worth counting: most come again, or one does so often."""
         draws = len(self.both[0]) + len(self.both[1])
-        if self.kind == FORMS or self.distinct <= draws / 2:
-            return True
-        return self.distinct < draws and most_repeats(self.both) >= max(OFTEN, SENTINEL * draws)
+        often = int(self.repeats.max()) >= max(OFTEN, SENTINEL * draws)
+        return self.kind == FORMS or self.distinct <= draws / 2 or often
 
     @cached_property
     def columns(self) -> OutputColumns:
@@ -142,7 +161,6 @@ class SampleHalves:
 
     @property
     def pairs(self) -> tuple[Pair, Pair, Pair]:
-        """Each half, and both together."""
         return self.first, self.second, self.both
 
     def cross_learn(self, learn: Learn) -> DistinguisherScores:
@@ -176,20 +194,6 @@ class SampleHalves:
         return DistinguisherScores(ordering, *scores, smooth=smooth)
 
 
-def most_repeats(both: Pair) -> int:
-    """How often the commonest output is there, on both inputs together."""
-    keys = np.sort(np.concatenate([each.keys() for each in both]))
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    return int(np.diff(np.append(starts, len(keys))).max())
-
-
-def distinct_outputs(both: Pair) -> int:
-    """How many different outputs there are on both inputs."""
-    if both[0].kind == FORMS:
-        return len(set(both[0].keys().tolist()) | set(both[1].keys().tolist()))
-    return len(np.unique(np.concatenate([each.keys() for each in both])))
-
-
 def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
     """Numbers as they are; the least first, too, where a table of counts would be long."""
     if halves.kind == NUMBERS and halves.distinct > 2:
@@ -200,13 +204,11 @@ def try_values(halves: SampleHalves) -> Iterator[DistinguisherScores]:
 
 
 def try_frequencies(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """Whole outputs that come again."""
     if halves.comes_again:
         yield halves.cross_learn(ByFrequency.learn)
 
 
 def try_bins(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """Try numbers by the bin that they are in."""
     if halves.kind == NUMBERS and halves.distinct > BIN_COUNT:
         yield halves.cross_learn(ByBin.learn)
 
@@ -250,27 +252,27 @@ def try_classifiers(halves: SampleHalves) -> Iterator[DistinguisherScores]:
         for learn in classifiers.CLASSIFIER_LEARNERS:
             learnt = learn(*halved)
             if learnt is not None:
-                scored = _cross_classify(learnt, tables, cut)
+                scored = _cross_classify(learnt, tables.matrices, cut)
                 second.append((scored.with_scores[cut[0] :], scored.without_scores[cut[1] :]))
                 yield scored
         if classifiers.net_pays(*halved, second):
-            yield _cross_classify(classifiers.learn_net(*halved), tables, cut)
+            yield _cross_classify(classifiers.learn_net(*halved), tables.matrices, cut)
 
 
 def _cross_classify(
-    learnt: LearntClassifier, tables: HalfTables, cut: tuple[int, int]
+    ordering: ByClassifier, tables: tuple[Array, Array], cut: tuple[int, int]
 ) -> DistinguisherScores:
     """Each half judged by what the other half taught a classifier."""
-    (one, all_one), (two, all_two) = (
-        learnt.cross_scores(table, here, tables.columns.count)
-        for table, here in zip(tables.matrices, cut, strict=True)
+    scores = [ordering.score_halves(table) for table in tables]
+    one, two = (
+        np.concatenate([each[:here, 1], each[here:, 0]])
+        for each, here in zip(scores, cut, strict=True)
     )
-    matched = np.concatenate([all_one, all_two])
-    return DistinguisherScores(learnt.ordering(tables), one, two, matched, smooth=True)
+    matched = np.concatenate([each.mean(axis=1) for each in scores])
+    return DistinguisherScores(ordering, one, two, matched, smooth=True)
 
 
 def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
-    """The bits of numbers."""
     if halves.distinct > FEW_OUTPUTS and has_bits(halves.both[0], floats=halves.float_bits):
         if halves.kind == NUMBERS:
             yield from halves.cross_learn_signs(ByBits.learn)
@@ -417,7 +419,6 @@ class Choices:
 
     @property
     def best(self) -> EventChoice:
-        """The usual event that promises most."""
         return max(self.usual.values(), key=lambda choice: choice.promise)
 
     @property
@@ -549,7 +550,6 @@ def _sort_scores(scored: DistinguisherScores, favours: str) -> tuple[Array, Arra
 
 
 def _tried_levels(scored: DistinguisherScores, favours: str) -> Array:
-    """The levels that are tried."""
     levels = scored.levels if favours == WITH else -scored.levels[::-1]
     if len(levels) > 4000:
         # Every level in the tail, where single draws matter, then evenly spaced ones.
@@ -614,12 +614,7 @@ def _promise_rare_events(
     seen = log_interval_ratio(hits, sizes[0], counts, sizes[1], 2 * SEEN_ERROR, delta, even=True)
     # Half an imagined draw: what was never seen is not impossible.
     expected = log_interval_ratio(
-        hits * scales[0],
-        draws,
-        (counts + 0.5) * scales[1],
-        draws,
-        error * RARE_SHARE,
-        delta,
+        hits * scales[0], draws, (counts + 0.5) * scales[1], draws, error * RARE_SHARE, delta
     )
     result[scarce] = np.where(seen > 0, expected, -np.inf)
     return result
@@ -642,13 +637,9 @@ WORTHWHILE_FACTOR = 1.1
 
 
 def pick_events(chosen: Choices) -> list[EventChoice]:
-    """The events to count."""
     favoured, other = chosen.usual[WITH], chosen.usual[WITHOUT]
-    usual = (
-        [other, favoured]
-        if other.promise > max(favoured.promise * WORTHWHILE_FACTOR, 0)
-        else [favoured]
-    )
+    turned = other.promise > max(favoured.promise * WORTHWHILE_FACTOR, 0)
+    usual = [other, favoured] if turned else [favoured]
     rare = [chosen.rare[WITH]] if WITH in chosen.rare else []
     known = max(each.promise for each in (favoured, other, *rare))
     if WITHOUT in chosen.rare and chosen.rare[WITHOUT].promise > known * WORTHWHILE_FACTOR:

@@ -42,15 +42,16 @@ class StepFinding:
 
     def to_dict(self) -> dict[str, object]:
         """The finding for programs."""
-        return {"part": self.part, "words": self.words, "p_value": self.p_value}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
-class StepClaims:
-    """What a step claims: norms of at most `clip`, Gaussian noise of standard deviation `noise` ×
-    `clip` on the sum, each example in a batch with probability `rate`; `share` is what the step
-    divides the noisy sum by."""
+class CalledStep:
+    """A step that can be called, and what it claims: norms of at most `clip`, Gaussian noise of
+    standard deviation `noise` × `clip` on the sum, each example in a batch with probability `rate`;
+    `share` is what the step divides the noisy sum by."""
 
+    function: Callable[[Array], Any]
     clip: float
     noise: float
     rate: float
@@ -63,26 +64,13 @@ class StepClaims:
         """Of the noise on each coordinate of the sum."""
         return self.noise * self.clip
 
-
-@dataclass(frozen=True)
-class CalledStep:
-    """A step that can be called, with what it claims."""
-
-    function: Callable[[Array], Any]
-    claims: StepClaims
-
     def sums(self, gradients: Array, calls: int) -> Array:
         """The noisy sums of this many calls, a row each."""
-        rows = [self._call_once(gradients) for _ in range(calls)]
-        return np.array(rows) * self.claims.share
-
-    def _call_once(self, gradients: Array) -> Array:
-        total = read_numbers(self.function(gradients.copy())).reshape(-1)
-        if total.shape != (self.claims.dimension,):
-            count, wanted = total.shape[0], self.claims.dimension
-            message = f"step returned {count} numbers, and a gradient has {wanted}"
+        rows = [read_numbers(self.function(gradients.copy())).reshape(-1) for _ in range(calls)]
+        for count in {len(row) for row in rows} - {self.dimension}:
+            message = f"step returned {count} numbers, and a gradient has {self.dimension}"
             raise InvalidInput(message, field="step", value=count)
-        return total
+        return np.array(rows) * self.share
 
 
 # Is a batch drawn as claimed: each example by itself, with one probability, anew each time?
@@ -96,11 +84,30 @@ def check_batches(
     sample: Callable[[int], Any], examples: int, rate: float, calls: int
 ) -> Iterator[StepFinding]:
     """Rates, sizes, and what follows on what."""
+    from scipy.stats import binom
+
     masks = np.array([_batch_mask(sample(examples), examples) for _ in range(calls)])
-    yield _check_rate(masks, rate)
-    yield _check_each_example(masks, rate)
-    yield _check_batch_sizes(masks, rate)
-    yield from _check_successive_batches(masks, rate)
+    hits, claimed = int(masks.sum()), spell(rate)
+    said = f"an example is in a batch with probability {spell(hits / masks.size, 3)}, not {claimed}"
+    yield StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
+    # The example that is in most often; the p-value pays for all of them.
+    each = masks.sum(axis=0)
+    example = int(np.argmax(each))
+    share = spell(each[example] / calls, 3)
+    said = f"example {example} is in {share} of the batches, not {claimed}"
+    p_value = binomial_tail(int(each[example]), calls, rate) * examples
+    yield StepFinding(SAMPLING, said, min(1.0, p_value))
+    sizes = masks.sum(axis=1)
+    if rate < 1 and (sizes == sizes[0]).all():
+        said = f"every batch has {sizes[0]} examples: batches are dealt out, not sampled"
+        chances = binom.pmf(np.arange(examples + 1), examples, rate)
+        yield StepFinding(SAMPLING, said, float((chances**calls).sum()))
+    pairs = masks[0 : calls // 2 * 2 : 2] & masks[1::2]
+    twice, count = int(pairs.sum()), pairs.size
+    said = "who is in one batch is in the next {} than by chance: batches depend on each other"
+    fewer = 1 - binomial_tail(twice + 1, count, rate**2)
+    yield StepFinding(SAMPLING, said.format("less often"), fewer)
+    yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
 
 
 def _batch_mask(batch: Any, examples: int) -> Array:
@@ -113,47 +120,6 @@ def _batch_mask(batch: Any, examples: int) -> Array:
     mask = np.zeros(examples, dtype=bool)
     mask[values.astype(int)] = True
     return mask
-
-
-def _check_rate(masks: Array, rate: float) -> StepFinding:
-    hits = int(masks.sum())
-    share = spell(hits / masks.size, 3)
-    said = f"an example is in a batch with probability {share}, not {spell(rate)}"
-    return StepFinding(SAMPLING, said, binomial_tail(hits, masks.size, rate))
-
-
-def _check_each_example(masks: Array, rate: float) -> StepFinding:
-    """The example that is in most often; the p-value pays for all of them."""
-    calls, examples = masks.shape
-    hits = masks.sum(axis=0)
-    example = int(np.argmax(hits))
-    said = (
-        f"example {example} is in {spell(hits[example] / calls, 3)} of the batches, not "
-        f"{spell(rate)}"
-    )
-    p_value = min(1.0, binomial_tail(int(hits[example]), calls, rate) * examples)
-    return StepFinding(SAMPLING, said, p_value)
-
-
-def _check_batch_sizes(masks: Array, rate: float) -> StepFinding:
-    from scipy.stats import binom
-
-    sizes = masks.sum(axis=1)
-    size = int(sizes[0])
-    said = f"every batch has {size} examples: batches are dealt out, not sampled"
-    if rate == 1 or not (sizes == size).all():
-        return StepFinding(SAMPLING, said, 1.0)
-    chances = binom.pmf(np.arange(masks.shape[1] + 1), masks.shape[1], rate)
-    return StepFinding(SAMPLING, said, float((chances ** len(sizes)).sum()))
-
-
-def _check_successive_batches(masks: Array, rate: float) -> Iterator[StepFinding]:
-    pairs = masks[0 : len(masks) // 2 * 2 : 2] & masks[1::2][: len(masks) // 2]
-    twice, count = int(pairs.sum()), pairs.size
-    said = "who is in one batch is in the next {} than by chance: batches depend on each other"
-    fewer = 1 - binomial_tail(twice + 1, count, rate**2)
-    yield StepFinding(SAMPLING, said.format("less often"), fewer)
-    yield StepFinding(SAMPLING, said.format("more often"), binomial_tail(twice, count, rate**2))
 
 
 # Is the norm of each example's gradient limited? One example has a gradient far beyond the limit,
@@ -180,14 +146,13 @@ def check_clipping(
         silent: the sums of calls without gradients.
         independent: whether calls have noise of their own.
     """
-    claims = step.claims
-    one = np.eye(claims.dimension)[0]
-    spread = np.full(claims.dimension, 1 / math.sqrt(claims.dimension))
+    one = np.eye(step.dimension)[0]
+    spread = np.full(step.dimension, 1 / math.sqrt(step.dimension))
     for words, direction in (("along one coordinate", one), ("spread over all", spread)):
-        gradients = np.zeros((claims.examples, claims.dimension))
-        gradients[0] = direction * GRADIENT_FACTOR * claims.clip
+        gradients = np.zeros((step.examples, step.dimension))
+        gradients[0] = direction * GRADIENT_FACTOR * step.clip
         along = step.sums(gradients, len(silent)) @ direction
-        yield _check_reach(along, silent @ direction, claims.clip, words, independent)
+        yield _check_reach(along, silent @ direction, step.clip, words, independent)
     yield _check_finite(step)
     if independent:
         yield _check_sum_clipping(step, one, silent @ one)
@@ -229,31 +194,30 @@ def _rank_p_value(larger: Array, usual: Array) -> float:
 
 def _check_finite(step: CalledStep) -> StepFinding | None:
     """A gradient of infinities, which a division by its norm turns into NaN."""
-    claims = step.claims
-    gradients = np.zeros((claims.examples, claims.dimension))
+    gradients = np.zeros((step.examples, step.dimension))
     gradients[0] = math.inf
     with np.errstate(all="ignore"):
-        if np.isfinite(step.sums(gradients, 1 if claims.rate == 1 else 20)).all():
+        if np.isfinite(step.sums(gradients, 1 if step.rate == 1 else 20)).all():
             return None
     return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
 
 
 def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
     """All examples at the limit, in one direction: their sum is not limited."""
-    claims, calls = step.claims, len(usual)
-    gradients = np.tile(direction * claims.clip * CLOSE_SHARE, (claims.examples, 1))
+    calls = len(usual)
+    gradients = np.tile(direction * step.clip * CLOSE_SHARE, (step.examples, 1))
     along = step.sums(gradients, calls) @ direction
-    expected = claims.rate * claims.examples * claims.clip * CLOSE_SHARE
+    expected = step.rate * step.examples * step.clip * CLOSE_SHARE
     mean = float(along.mean())
     said = (
-        f"{claims.examples} gradients at the limit add up to about {spell(mean, 3)} instead of "
+        f"{step.examples} gradients at the limit add up to about {spell(mean, 3)} instead of "
         f"{spell(expected, 3)}: their sum is clipped, not each of them"
     )
-    if claims.rate == 1:
+    if step.rate == 1:
         return StepFinding(CLIPPING, said, _student_p_value(expected - along, -usual))
     # A sum of independent bounded and normal terms: sub-Gaussian.
-    deviation = max(claims.deviation, float(usual.std()))
-    width = deviation**2 + claims.examples * claims.clip**2 / 4
+    deviation = max(step.deviation, float(usual.std()))
+    width = deviation**2 + step.examples * step.clip**2 / 4
     below = max(0.0, expected - mean)
     return StepFinding(CLIPPING, said, math.exp(-(below**2) * calls / (2 * width)))
 
@@ -273,14 +237,14 @@ def check_seed(sums: Array) -> Iterator[StepFinding]:
         return  # no noise at all
     repeated = calls - len(np.unique(sums, axis=0))
     if repeated:
-        said = (
-            f"{spell(repeated)} of {spell(calls)} calls had exactly the noise of another: a seed "
-            "is reused"
-        )
-        yield StepFinding(SEED, said, 0.0)
+        share = f"{spell(repeated)} of {spell(calls)} calls"
+        yield StepFinding(SEED, f"{share} had exactly the noise of another: a seed is reused", 0.0)
         return
-    first, second = sums[0 : calls // 2 * 2 : 2], sums[1::2]
-    yield StepFinding(SEED, "consecutive calls have noise alike", _sign_test(first, second))
+    # The sign test: how unlikely this many pairs of like sign are, a call a sign, either way.
+    pairs = sums[0 : calls // 2 * 2 : 2] * sums[1::2]
+    like = int((pairs.sum(axis=1) > 0).sum())
+    p_value = 2 * binomial_tail(max(like, len(pairs) - like), len(pairs), 0.5)
+    yield StepFinding(SEED, "consecutive calls have noise alike", min(1.0, p_value))
 
 
 def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
@@ -288,45 +252,24 @@ def check_noise(sums: Array, deviation: float) -> Iterator[StepFinding]:
     if not np.isfinite(sums).all():
         yield StepFinding(NOISE, "without gradients the sum is not finite", 0.0)
         return
-    scaled = sums / deviation
-    yield _check_variance(scaled, deviation)
-    if sums.any():
-        yield _check_least_noise(scaled, deviation)
-        yield _check_pairs(scaled[:, : scaled.shape[1] // 2 * 2])
-
-
-def _check_variance(scaled: Array, deviation: float) -> StepFinding:
-    squares = float((scaled**2).sum())
-    seen = math.sqrt(squares / scaled.size) * deviation
-    said = f"its standard deviation is about {spell(seen, 3)}, not {spell(deviation)}"
-    return StepFinding(NOISE, said, _chi_square_cdf(squares, scaled.size))
-
-
-def _check_least_noise(scaled: Array, deviation: float) -> StepFinding:
-    """The coordinate with the least noise; the p-value pays for all of them."""
+    scaled, claimed = sums / deviation, spell(deviation)
     squares = (scaled**2).sum(axis=0)
-    coordinate = int(np.argmin(squares))
-    seen = math.sqrt(float(squares[coordinate]) / len(scaled)) * deviation
-    said = (
-        f"coordinate {coordinate} has a standard deviation of about {spell(seen, 3)}, not "
-        f"{spell(deviation)}"
-    )
-    p_value = min(1.0, _chi_square_cdf(float(squares[coordinate]), len(scaled)) * scaled.shape[1])
-    return StepFinding(NOISE, said, p_value)
-
-
-def _check_pairs(scaled: Array) -> StepFinding:
-    """Differences of pairs of coordinates: half of their squares are χ² as well."""
-    pairs = scaled[:, 0::2] - scaled[:, 1::2]
+    seen = math.sqrt(float(squares.sum()) / scaled.size) * deviation
+    said = f"its standard deviation is about {spell(seen, 3)}, not {claimed}"
+    yield StepFinding(NOISE, said, _chi_square_cdf(float(squares.sum()), scaled.size))
+    if not sums.any():
+        return
+    # The coordinate with the least noise; the p-value pays for all of them.
+    least = int(np.argmin(squares))
+    seen = math.sqrt(float(squares[least]) / len(scaled)) * deviation
+    said = f"coordinate {least} has a standard deviation of about {spell(seen, 3)}, not {claimed}"
+    p_value = _chi_square_cdf(float(squares[least]), len(scaled)) * len(squares)
+    yield StepFinding(NOISE, said, min(1.0, p_value))
+    # Differences of pairs of coordinates: half of their squares are χ² as well.
+    even = len(squares) // 2 * 2
+    pairs = scaled[:, 0:even:2] - scaled[:, 1:even:2]
     said = "the noise of neighbouring coordinates is alike"
-    return StepFinding(NOISE, said, _chi_square_cdf(float((pairs**2).sum()) / 2, pairs.size))
-
-
-def _sign_test(first: Array, second: Array) -> float:
-    """The sign test: how unlikely this many pairs of like sign are, a call a sign, either way."""
-    signs = ((first * second).sum(axis=1) > 0).sum()
-    hits = max(int(signs), len(first) - int(signs))
-    return min(1.0, 2 * binomial_tail(hits, len(first), 0.5))
+    yield StepFinding(NOISE, said, _chi_square_cdf(float((pairs**2).sum()) / 2, pairs.size))
 
 
 def _chi_square_cdf(squares: float, count: int) -> float:
@@ -405,25 +348,29 @@ def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
         MechanismFailed: the step raised.
     """
     level, error = read_confidence(confidence)
-    claims = _read_claims(clip, noise, rate if sample is None else 1, share, examples, dimension)
     drawn = float(read_ranged(rate, "rate", "above 0 and at most 1"))
     count = read_whole(calls, "calls", 20)
+    few, wide = read_whole(examples, "examples", 2), read_whole(dimension, "dimension", 2)
+    if few > wide:
+        raise invalid_value("dimension", f"at least {few}, the number of examples", wide)
     if not callable(step):
         raise invalid_value("step", "a function of gradients", type(step).__name__)
-    asked = CalledStep(step, claims)
+    given = (("clip", clip), ("noise", noise), ("share", share))
+    clip, noise, share = (float(read_ranged(each, name, "above 0")) for name, each in given)
+    asked = CalledStep(step, clip, noise, drawn if sample is None else 1.0, share, few, wide)
     part = error / CHECK_COUNT
     findings: list[StepFinding] = []
     checked = ["clipping", "noise", "seed"]
     try:
-        silent = asked.sums(np.zeros((claims.examples, claims.dimension)), count)
+        silent = asked.sums(np.zeros((asked.examples, asked.dimension)), count)
         findings += _findings_below(check_seed(silent), part)
         independent = not findings
         if independent:
-            findings += _findings_below(check_noise(silent, claims.deviation), part)
+            findings += _findings_below(check_noise(silent, asked.deviation), part)
         findings += _findings_below(check_clipping(asked, silent, independent=independent), part)
         if sample is not None:
             findings += _findings_below(
-                check_batches(sample, claims.examples * 4, drawn, count), part
+                check_batches(sample, asked.examples * 4, drawn, count), part
             )
             checked.append("sampling")
         run, whole_step = _audit_whole_step(asked, part, seed)
@@ -438,22 +385,6 @@ def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
     return StepAudit(tuple(findings), level, run, (*checked, WHOLE))
 
 
-def _read_claims(
-    clip: object, noise: object, rate: object, share: object, examples: object, dimension: object
-) -> StepClaims:
-    few, wide = read_whole(examples, "examples", 2), read_whole(dimension, "dimension", 2)
-    if few > wide:
-        raise invalid_value("dimension", f"at least {few}, the number of examples", wide)
-    return StepClaims(
-        float(read_ranged(clip, "clip", "above 0")),
-        float(read_ranged(noise, "noise", "above 0")),
-        float(read_ranged(rate, "rate", "above 0 and at most 1")),
-        float(read_ranged(share, "share", "above 0")),
-        few,
-        wide,
-    )
-
-
 def _findings_below(findings: Iterable[StepFinding | None], part: float) -> list[StepFinding]:
     return [each for each in findings if each is not None and each.p_value <= part]
 
@@ -462,16 +393,15 @@ def _audit_whole_step(
     step: CalledStep, part: float, seed: object
 ) -> tuple[CurveRun, StepFinding | None]:
     """Gradient canaries, each included at random, with a coordinate of its own."""
-    claims = step.claims
     rng = np.random.default_rng(None if seed is None else read_whole(seed, "seed", 0))
-    included = rng.random((RUN_COUNT, claims.examples)) < 0.5
+    included = rng.random((RUN_COUNT, step.examples)) < 0.5
     told = []
     for flips in included:
-        gradients = np.eye(claims.examples, claims.dimension) * claims.clip * flips[:, None]
-        told.append(step.sums(gradients, 1)[0, : claims.examples])
+        gradients = np.eye(step.examples, step.dimension) * step.clip * flips[:, None]
+        told.append(step.sums(gradients, 1)[0, : step.examples])
     scores = np.nan_to_num(np.concatenate(told), nan=0.0)
     run = curve_run(included.reshape(-1), scores, 1 - part, known_rate=True)
-    if not run.refutes(GaussianCurve(1 / claims.noise)):
+    if not run.refutes(GaussianCurve(1 / step.noise)):
         return run, None
-    said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {spell(1 / claims.noise, 3)}"
+    said = f"μ is at least {format_figures(run.mu, 3, 'down')}, not {spell(1 / step.noise, 3)}"
     return run, StepFinding(WHOLE, said, part)

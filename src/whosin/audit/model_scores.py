@@ -83,7 +83,6 @@ def score_log_odds(model: Any, rows: Any) -> Array:
 
 
 def score_squared_error(model: Any, rows: Any) -> Array:
-    """Minus the squared error."""
     features, labels = rows
     try:
         known = np.asarray(labels, dtype=np.float64)
@@ -204,7 +203,6 @@ class TrainingRows:
 
     @classmethod
     def read(cls, rows: object) -> TrainingRows:
-        """The rows as a caller gives them."""
         several = isinstance(rows, tuple) and not hasattr(rows, "_fields")
         parts = tuple(rows) if several else (rows,)  # type: ignore[arg-type]
         lengths = {_part_length(part) for part in parts}
@@ -220,12 +218,10 @@ class TrainingRows:
         return _part_length(self.parts[0])
 
     def take(self, places: Array) -> Any:
-        """Some of the rows, as a fit or a score wants them."""
-        taken = tuple(_take_places(part, places) for part in self.parts)
+        taken = tuple(take_rows(part, places) for part in self.parts)
         return taken if self.several else taken[0]
 
     def digest(self) -> str:
-        """Of everything in the rows."""
         total = hashlib.sha256()
         for part in self.parts:
             plain = isinstance(part, np.ndarray) and part.dtype != object
@@ -240,7 +236,8 @@ def _part_length(part: Any) -> int:
     return int(shape[0]) if shape else len(part)
 
 
-def _take_places(part: Any, places: Array) -> Any:
+def take_rows(part: Any, places: Array) -> Any:
+    """Some rows of an array, a frame or a list."""
     if hasattr(part, "iloc"):
         return part.iloc[places]
     if isinstance(part, list | tuple):
@@ -367,16 +364,6 @@ class Shadows:
     included: Array
     scores: Array
 
-    def without(self, number: int) -> Shadows:
-        """Return the shadow models without one of them."""
-        kept = np.arange(len(self.included)) != number
-        return Shadows(self.included[kept], self.scores[kept])
-
-
-def plain_scores(scores: Array, _shadows: Shadows) -> Array:
-    """The scores as they are."""
-    return scores
-
 
 def lira_scores(scores: Array, shadows: Shadows) -> Array:
     """ln of how much likelier a score is with the row than without, both normal; means of a row
@@ -410,7 +397,7 @@ def rmia_scores(scores: Array, shadows: Shadows) -> Array:
 
 GUESS_SIDES = (BOTH, IN, OUT)
 SHADOW_ATTACKS: dict[str, Callable[[Array, Shadows], Array]] = {
-    PLAIN: plain_scores,
+    PLAIN: lambda scores, _shadows: scores,
     LIRA: lira_scores,
     RMIA: rmia_scores,
 }
@@ -422,7 +409,8 @@ def choose_attack(shadows: Shadows) -> dict[str, str]:
         return dict.fromkeys(GUESS_SIDES, PLAIN)
     gains = {side: dict.fromkeys(SHADOW_ATTACKS, 0.0) for side in GUESS_SIDES}
     for number in range(min(MAX_JUDGED_SHADOWS, len(shadows.included))):
-        others = shadows.without(number)
+        kept = np.arange(len(shadows.included)) != number
+        others = Shadows(shadows.included[kept], shadows.scores[kept])
         for name, attack in SHADOW_ATTACKS.items():
             told = attack(shadows.scores[number], others)
             for side in GUESS_SIDES:

@@ -28,18 +28,17 @@ from whosin.audit.bounds import (
 from whosin.audit.distinguishers import count_tokens
 from whosin.audit.event_search import (
     Choices,
-    Pair,
-    choose_events,
-    distinct_outputs,
+    SampleHalves,
     pick_events,
-    score_distinguishers,
 )
+from whosin.audit.model_scores import take_rows
 from whosin.audit.sampling import (
+    CHUNK_DRAWS,
     FORMS,
     NUMBERS,
-    CallForm,
     Mechanism,
-    MechanismInput,
+    MechanismPair,
+    OutputPair,
     Outputs,
     align_kinds,
     check_calls,
@@ -47,15 +46,12 @@ from whosin.audit.sampling import (
     check_memory,
     check_output_calls,
     count_exceptions,
-    draw_pair,
-    drop_time,
-    explore_pair,
+    count_repeats,
     is_constant,
     join_outputs,
-    split_draws,
-    vectorise,
 )
-from whosin.audit.snapshots import MAX_PARTS, Description, Raised, Token
+from whosin.audit.snapshots import MAX_PARTS, Raised, Token
+from whosin.audit.synthetic_data import TableColumns, read_parts
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational
 from whosin.validation import read_whole, shorten_value
@@ -105,43 +101,16 @@ def two_worlds(  # noqa: PLR0913 (public parameters, all by name)
         delta: granted to the mechanism: bounds are then on the ε of an (ε, δ) claim.
         seed: for a repeatable run.
         stop_at: an ε that is claimed: stop as soon as it is refuted (`rounds`).
-        timing: an observer also sees how long each call takes (`timing`).
+        timing: an observer also sees how long each call takes (`sampling`).
         float_bits: an observer also sees the bits of floats; False: bounds are on what leaks apart
             from these, where −0.0 is 0.0 and every NaN the same.
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
-    seeds = terms.seeds.spawn(2)
-    turn_seed = terms.seeds.spawn(1)[0] if timing else None
-    inputs = open_inputs(vectorise(mechanism), with_, without, seeds, turn_seed=turn_seed)
+    inputs = MechanismPair(mechanism, (with_, without), terms.seeds, timed=timing)
     if stop_at is not None:
         return audit_rounds(inputs, read_epsilon(stop_at), terms)
     seen, chosen = search_events(inputs, terms)
-    return count_events(inputs, seen, terms.samples - seen.draws, terms, chosen=chosen)
-
-
-def open_inputs(
-    draw: CallForm,
-    with_: object,
-    without: object,
-    seeds: list[np.random.SeedSequence],
-    pattern: str | None = None,
-    *,
-    turn_seed: np.random.SeedSequence | None = None,
-) -> Any:
-    """Both inputs of a mechanism, each with randomness of its own; timed, where the order of turns
-    has a seed."""
-    of = "" if pattern is None else f" of {pattern}"
-    # Apart from the randomness of either input.
-    turns = np.random.default_rng([int(each.generate_state(1)[0]) for each in seeds])
-    inputs = (
-        MechanismInput(draw, with_, f"“with”{of}", np.random.default_rng(seeds[0]), turns),
-        MechanismInput(draw, without, f"“without”{of}", np.random.default_rng(seeds[1]), turns),
-    )
-    if turn_seed is None:
-        return inputs
-    from whosin.audit.recorded_samples import time_inputs
-
-    return time_inputs(inputs, turn_seed)
+    return count_events(inputs, seen, terms.samples - seen.draws, terms, chosen)
 
 
 def check_claim(epsilon: object, samples: object, confidence: object, delta: object = 0) -> None:
@@ -155,48 +124,15 @@ def check_claim(epsilon: object, samples: object, confidence: object, delta: obj
         raise InvalidInput(message, field="samples", value=size, hint=hint)
 
 
-@dataclass(frozen=True)
-class SearchDraws:
-    """Samples of both inputs that are spent on the search, in two halves."""
-
-    first: Pair
-    second: Pair
-
-    @property
-    def draws(self) -> int:
-        return len(self.first[0]) + len(self.second[0])
-
-    @property
-    def parts(self) -> list[Outputs]:
-        """The outputs alone, without the time of timed calls."""
-        return [drop_time(each) for each in (*self.first, *self.second)]
-
-    def join(self, fresh: SearchDraws) -> SearchDraws:
-        """What was seen before and now."""
-        first, second = (
-            (join_outputs([old[0], new[0]]), join_outputs([old[1], new[1]]))
-            for old, new in ((self.first, fresh.first), (self.second, fresh.second))
-        )
-        return SearchDraws(first, second)
-
-    def choices(self, trials: int, terms: AuditTerms) -> Choices:
-        """The best events in each direction, for a count on `trials` draws."""
-        tried = score_distinguishers(self.first, self.second, float_bits=terms.float_bits)
-        return choose_events(tried, trials, terms.error, terms.delta)
-
-
-def explore_outputs(
-    inputs: tuple[MechanismInput, MechanismInput], size: int, terms: AuditTerms
-) -> SearchDraws:
-    """Draw what the search looks at."""
+def explore_outputs(inputs: OutputPair, size: int, terms: AuditTerms) -> SampleHalves:
     halves = []
     for part in (size // 2, size - size // 2):
-        drawn = explore_pair(inputs, part)
-        for outputs, calls in zip(drawn.outputs, drawn.calls, strict=True):
-            check_output_calls(outputs, calls)
+        drawn = inputs.explore(part)
+        for outputs in drawn.outputs:
+            check_output_calls(outputs, drawn.calls)
         halves.append(drawn.outputs)
         terms.tell(part)
-    seen = SearchDraws(halves[0], halves[1])
+    seen = SampleHalves(halves[0], halves[1])
     one, two, again, other = seen.parts
     for first, second in ((one, again), (two, other), (one, other)):
         check_fresh(first, second)
@@ -206,11 +142,9 @@ def explore_outputs(
     return seen
 
 
-def search_events(
-    inputs: tuple[MechanismInput, MechanismInput], terms: AuditTerms
-) -> tuple[SearchDraws, Choices]:
+def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SampleHalves, Choices]:
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
-    seen: SearchDraws | None = None
+    seen: SampleHalves | None = None
     chosen: Choices | None = None
     for share, enough in zip(STAGE_SHARES, (CLEAR, FAINT, 0.0), strict=True):
         size = round(terms.samples * share)
@@ -220,7 +154,7 @@ def search_events(
         seen = fresh if seen is None else seen.join(fresh)
         if share < SEARCH_SHARE and seen.first[0].kind != NUMBERS:
             continue  # classifiers learn more from more
-        chosen = seen.choices(terms.samples - size, terms)
+        chosen = seen.choose(terms.samples - size, terms)
         best = chosen.best
         large = share < SEARCH_SHARE and chosen.estimate > LARGE_LOG_RATIO
         promise = best.sure if share < SEARCH_SHARE else best.promise
@@ -231,27 +165,26 @@ def search_events(
 
 
 def count_events(
-    inputs: tuple[MechanismInput, MechanismInput],
-    seen: SearchDraws,
+    inputs: OutputPair,
+    seen: SampleHalves,
     trials: int,
     terms: AuditTerms,
-    *,
-    chosen: Choices | None = None,
+    chosen: Choices,
     pattern: str | None = None,
 ) -> Audit:
-    """Count the chosen events, by default the best of what was seen, on fresh draws."""
-    picked = pick_events(chosen or seen.choices(trials, terms))
+    """Count the chosen events on fresh draws."""
+    picked = pick_events(chosen)
     hits = np.zeros((len(picked), 2), dtype=np.int64)
-    for size in split_draws(trials):
-        drawn = draw_pair(inputs, size)
-        for side, (outputs, calls) in enumerate(zip(drawn.outputs, drawn.calls, strict=True)):
+    for start in range(0, trials, CHUNK_DRAWS):
+        size = min(CHUNK_DRAWS, trials - start)
+        drawn = inputs.draw(size)
+        for side, outputs in enumerate(drawn.outputs):
             for index, choice in enumerate(picked):
                 inside = choice.event.contains(outputs)
-                check_calls(inside, calls)
+                check_calls(inside, drawn.calls)
                 hits[index, side] += np.count_nonzero(inside)
         terms.tell(size)
     pairs = [(int(first), int(second)) for first, second in hits]
-    timed = inputs[0].timed
     parts = seen.parts
     if not terms.float_bits:
         parts = [part.without_float_bits() for part in parts]
@@ -263,12 +196,12 @@ def count_events(
         delta=terms.delta,
         counts=counts,
         samples=terms.samples,
-        with_=inputs[0].value,
-        without=inputs[1].value,
+        with_=inputs.values[0],
+        without=inputs.values[1],
         notes=tuple(output_warnings(parts)),
-        blind=not timed and is_blind(parts),
+        blind=not inputs.timed and is_blind(parts),
         pattern=pattern,
-        timing=timed,
+        timing=inputs.timed,
         float_bits=terms.float_bits,
     )
 
@@ -298,7 +231,8 @@ def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
     draws = sum(len(part) for part in parts)
     for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
         yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
-    if any(_is_cut(part) for part in parts):
+    forms = [part for part in parts if part.kind == FORMS]
+    if any(not about.whole for part in forms for about in part.descriptions):
         most = spell(MAX_PARTS)
         yield f"of outputs with more than {most} parts the others were compared as a whole"
 
@@ -311,21 +245,17 @@ def is_blind(parts: Sequence[Outputs]) -> bool:
         return False
     both = align_kinds([join_outputs(parts[0::2]), join_outputs(parts[1::2])])
     draws = len(both[0]) + len(both[1])
-    if both[0].kind != FORMS or distinct_outputs((both[0], both[1])) < draws:
+    if both[0].kind != FORMS or len(count_repeats(both)) < draws:
         return False
-    numbered = sum(_has_numbers(each) for outputs in both for each in outputs.descriptions)
+    numbered = sum(
+        any(place[-1:] != ("length",) for place in about.numbers)
+        for outputs in both
+        for about in outputs.descriptions
+    )
     counts: Counter[Token] = count_tokens(both[0]) + count_tokens(both[1])
     least = max(3, NON_NUMBER_SHARE * draws)
     again = any(least <= count <= draws - least for count in counts.values())
     return not again and numbered < NUMBERED_SHARE * draws
-
-
-def _has_numbers(about: Description) -> bool:
-    return any(place[-1:] != ("length",) for place in about.numbers)
-
-
-def _is_cut(outputs: Outputs) -> bool:
-    return outputs.kind == FORMS and any(not about.whole for about in outputs.descriptions)
 
 
 def check_returns(parts: Sequence[Outputs]) -> None:
@@ -358,11 +288,9 @@ def plan_rounds(samples: int) -> list[tuple[int, float]]:
     return [*result, (left, 1 - sum(error for _, error in result))]
 
 
-def audit_rounds(
-    inputs: tuple[MechanismInput, MechanismInput], claim: float, terms: AuditTerms
-) -> Audit:
+def audit_rounds(inputs: OutputPair, claim: float, terms: AuditTerms) -> Audit:
     """Audit round by round until the claim is refuted or the samples are spent."""
-    seen: SearchDraws | None = None
+    seen: SampleHalves | None = None
     done: list[Audit] = []
     spent = 0
     for size, share in plan_rounds(terms.samples):
@@ -370,7 +298,8 @@ def audit_rounds(
         looked = round(size * SEARCH_SHARE)
         fresh = explore_outputs(inputs, looked, part)
         seen = fresh if seen is None else seen.join(fresh)
-        done.append(count_events(inputs, seen, size - looked, part))
+        trials = size - looked
+        done.append(count_events(inputs, seen, trials, part, seen.choose(trials, part)))
         spent += size
         if done[-1].refutes(claim):
             break
@@ -506,7 +435,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         mechanism, timing, float_bits: as for `two_worlds`.
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
-    draw, entrants = vectorise(mechanism), _read_pairs(pairs)
+    entrants = _read_pairs(pairs)
     rounds = max(1, math.ceil(math.log2(len(entrants))))
     climbs = read_whole(climb, "climb", 0)
     share = int(terms.samples * COMPETING_SHARE) // (rounds + climbs)
@@ -517,10 +446,8 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     quiet = replace(terms, tell=lambda _count: None)
 
     def enter(pair: InputPair) -> Entrant:
-        seeds = terms.seeds.spawn(2)
-        turn_seed = terms.seeds.spawn(1)[0] if timing else None
-        both = open_inputs(draw, pair.with_, pair.without, seeds, pair.name, turn_seed=turn_seed)
-        return Entrant(pair, both)
+        both = pair.with_, pair.without
+        return Entrant(pair, MechanismPair(mechanism, both, terms.seeds, pair.name, timing))
 
     def compete(entered: list[Entrant]) -> list[Entrant]:
         """As many fresh draws of each pair; the one that promises most is the first."""
@@ -545,9 +472,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         else:
             best = winner
     trials = terms.samples - spent
-    return count_events(
-        best.inputs, best.seen, trials, terms, chosen=best.chosen, pattern=best.pair.name
-    )
+    return count_events(best.inputs, best.seen, trials, terms, best.chosen, best.pair.name)
 
 
 @dataclass
@@ -555,18 +480,17 @@ class Entrant:
     """A pair of inputs that competes, what was seen of it, and the events that would be counted."""
 
     pair: InputPair
-    inputs: tuple[MechanismInput, MechanismInput]
-    seen: SearchDraws = field(init=False)
+    inputs: OutputPair
+    seen: SampleHalves = field(init=False)
     chosen: Choices = field(init=False)
 
-    def look(self, fresh: SearchDraws, terms: AuditTerms) -> None:
+    def look(self, fresh: SampleHalves, terms: AuditTerms) -> None:
         """Learn from fresh draws, and from those before."""
         self.seen = self.seen.join(fresh) if hasattr(self, "seen") else fresh
-        self.chosen = self.seen.choices(round(terms.samples * (1 - COMPETING_SHARE)), terms)
+        self.chosen = self.seen.choose(round(terms.samples * (1 - COMPETING_SHARE)), terms)
 
 
 def _read_pairs(pairs: Iterable[object]) -> list[InputPair]:
-    """Read the pairs of inputs, each with a name."""
     result = []
     try:
         items = list(islice(pairs, MAX_PAIRS + 1))
@@ -623,10 +547,10 @@ def neighbour_tables(
     if len(table) < 2:
         message = f"the table has {len(table)} rows, and neighbouring tables need at least 2"
         raise InvalidInput(message, field="table", value=len(table))
-    groups = _rows_by_person(table, person)
-    chosen = _telling_people(
-        table, groups, read_whole(people, "people", 1), np.random.default_rng(seed)
-    )
+    columns = read_parts([table], "table")
+    groups = _rows_by_person(columns, person)
+    chosen = _telling_people(columns, groups, np.random.default_rng(seed))
+    chosen = chosen[: read_whole(people, "people", 1)]
     result: list[InputPair] = []
     for index, rows in enumerate(chosen):
         result += _table_pairs(table, rows, chosen[index - 1], relation)
@@ -648,53 +572,34 @@ def _table_pairs(
 
 
 def _take_rows(table: Any, rows: list[int]) -> Any:
-    if hasattr(table, "iloc"):
-        return table.iloc[rows].reset_index(drop=True)
-    if isinstance(table, np.ndarray) or hasattr(table, "columns"):  # a frame without an index
-        return table[rows]
-    return [table[row] for row in rows]
+    taken = take_rows(table, np.array(rows, dtype=int))
+    return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
 
 
-def _table_columns(table: Any) -> dict[Any, list[Any]]:
-    if hasattr(table, "columns") and not callable(table.columns):
-        return {name: list(table[name]) for name in table.columns}
-    rows = list(table)
-    if isinstance(rows[0], dict):
-        return {name: [row.get(name) for row in rows] for name in rows[0]}
-    if isinstance(rows[0], tuple | list | np.ndarray):
-        return {column: [row[column] for row in rows] for column in range(len(rows[0]))}
-    return {0: rows}
-
-
-def _rows_by_person(table: Any, person: str | None) -> list[list[int]]:
-    """The rows of each person."""
+def _rows_by_person(table: TableColumns, person: str | None) -> list[list[int]]:
     if person is None:
         return [[row] for row in range(len(table))]
-    columns = _table_columns(table)
-    if person not in columns:
-        raise UnknownName("person", person, [str(name) for name in columns])
+    if person not in table.names:
+        raise UnknownName("person", person, [str(name) for name in table.names])
     result: dict[Any, list[int]] = {}
-    for row, who in enumerate(columns[person]):
+    for row, who in enumerate(table.cells[table.names.index(person)].tolist()):
         result.setdefault(who, []).append(row)
     return list(result.values())
 
 
 def _telling_people(
-    table: Any, groups: list[list[int]], people: int, rng: np.random.Generator
+    table: TableColumns, groups: list[list[int]], rng: np.random.Generator
 ) -> list[list[int]]:
-    """The people most likely to show."""
+    """All people, the most likely to show first."""
     owner = {row: group for group, rows in enumerate(groups) for row in rows}
-    chosen: dict[int, None] = {}
-    for values in _table_columns(table).values():
-        try:
-            numbers = np.array(values, dtype=float)
-            extremes = [int(np.nanargmax(numbers)), int(np.nanargmin(numbers))]
-        except (TypeError, ValueError):
-            counts = Counter(map(repr, values))
-            rarest = min(counts, key=lambda value: counts[value])
-            extremes = [[repr(value) for value in values].index(rarest)]
-        for row in extremes:
-            chosen[owner[row]] = None
-    for group in rng.permutation(len(groups)).tolist():
-        chosen[group] = None
-    return [groups[group] for group in list(chosen)[:people]]
+    chosen: list[int] = []
+    for cells in table.cells:
+        if cells.dtype.kind == "f":
+            known = np.isfinite(cells)
+            ends = np.where(known, cells, -np.inf), np.where(known, -cells, -np.inf)
+            chosen += [owner[int(np.argmax(each))] for each in ends]
+        else:
+            _words, first, counts = np.unique(cells, return_index=True, return_counts=True)
+            chosen.append(owner[int(first[counts == counts.min()].min())])
+    chosen += rng.permutation(len(groups)).tolist()
+    return [groups[group] for group in dict.fromkeys(chosen)]

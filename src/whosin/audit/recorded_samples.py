@@ -1,13 +1,10 @@
-"""Outputs that are not drawn in plain calls: calls that are timed, and samples drawn elsewhere."""
+"""Audit samples that were drawn elsewhere, and refuse those that are plainly not independent."""
 
 from __future__ import annotations
 
 import json
 import math
-import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,105 +14,18 @@ from whosin.audit.bounds import MIN_DRAWS, Audit, AuditTerms
 from whosin.audit.neighbouring_inputs import check_claim, count_events, search_events
 from whosin.audit.sampling import (
     FORMS,
-    OUTPUT,
-    TIME,
-    TIMED,
-    CallForm,
-    MechanismInput,
+    DrawnPair,
     Outputs,
     align_kinds,
     count_draws,
     find_memory,
-    outputs_from_items,
     rank_series,
     ranks_correlate,
     read_outputs,
 )
-from whosin.audit.snapshots import Record
 from whosin.documents import MAX_STUDY_BYTES, read_number, read_records, read_text
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
-
-# Two neighbouring inputs whose calls are timed: the time that a call took is a part of its output.
-# Only where a caller asks. Each draw is a call of its own, and an output becomes a record of the
-# output and the nanoseconds until the call returned, so that every ordering sees both. Calls of
-# both inputs are made in turns, and which is first in each turn is random: a machine that warms up,
-# slows down or is busy for a while favours neither input. What the caller must ensure is that one
-# call does not make the next one slower; where nothing depends on the input, chance alone decides
-# which call is whose, and the test of equality holds on any machine.
-
-
-clock = time.perf_counter_ns
-"""What the time is read from, in nanoseconds."""
-
-
-@dataclass
-class Stopwatch:
-    """A function, and how long its last call took."""
-
-    function: Callable[..., Any]
-    taken: int = 0
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        start = clock()
-        try:
-            return self.function(*given, **named)
-        finally:
-            self.taken = clock() - start
-
-
-@dataclass
-class TimedInput:
-    """One of two inputs: its calls wait here until they are asked for."""
-
-    source: MechanismInput
-    watch: Stopwatch
-    turns: InputPairSampler
-    waiting: deque[Any] = field(default_factory=deque)
-    singly: bool = True
-    timed: bool = True
-
-    @property
-    def value(self) -> object:
-        return self.source.value
-
-    def call(self) -> None:
-        """Make one timed call of the mechanism."""
-        output = self.source.once()
-        parts = ((TIME, float(self.watch.taken)), (OUTPUT, output))
-        self.waiting.append(Record(parts, TIMED))
-
-    def draw(self, size: int) -> Outputs:
-        """Fresh outputs; the other input is called as often."""
-        self.turns.take(size - len(self.waiting))
-        return outputs_from_items([self.waiting.popleft() for _ in range(size)])
-
-
-@dataclass
-class InputPairSampler:
-    """Calls of both inputs, each turn in random order."""
-
-    rng: np.random.Generator
-    inputs: list[TimedInput] = field(default_factory=list)
-
-    def take(self, count: int) -> None:
-        """So many turns, none for a negative number."""
-        for first in self.rng.integers(0, 2, max(count, 0)).tolist():
-            self.inputs[first].call()
-            self.inputs[1 - first].call()
-
-
-def time_inputs(
-    inputs: tuple[MechanismInput, MechanismInput], seed: np.random.SeedSequence
-) -> tuple[TimedInput, TimedInput]:
-    """Both inputs, called in turns."""
-    turns = InputPairSampler(np.random.default_rng(seed))
-    for source in inputs:
-        watch = Stopwatch(source.mechanism.function)
-        call: CallForm = replace(source.mechanism, function=watch)
-        turns.inputs.append(TimedInput(replace(source, mechanism=call), watch, turns))
-    return turns.inputs[0], turns.inputs[1]
-
 
 # Two neighbouring inputs from samples that were drawn beforehand, in memory or in files. The
 # samples are checked for plain dependence (`check_independent`), put in a random order, and split:
@@ -127,20 +37,20 @@ SAMPLE_SUFFIXES = (".csv", ".txt", ".jsonl", ".npy")
 
 
 @dataclass
-class RecordedSamples:
-    """Draws of one input that are handed out once each."""
+class RecordedPair:
+    """Draws of two inputs that are handed out once each."""
 
-    outputs: Outputs
-    value: object
-    name: str
-    singly: bool = False
+    outputs: list[Outputs]
+    values: tuple[object, object]
     spent: int = 0
     timed: bool = False
 
-    def draw(self, size: int) -> Outputs:
-        """Return the next draws from the mechanism."""
-        self.spent += size
-        return self.outputs.part(self.spent - size, self.spent)
+    def draw(self, size: int) -> DrawnPair:
+        start, self.spent = self.spent, self.spent + size
+        with_, without = (each.part(start, self.spent) for each in self.outputs)
+        return DrawnPair((with_, without))
+
+    explore = draw
 
 
 def samples(
@@ -171,15 +81,17 @@ def samples(
     if claim is not None:
         check_claim(claim, size, confidence, delta)
     check_independent(*both, repeats=repeats)
-    inputs = []
-    for outputs, given, name in zip(both, (with_, without), ("with", "without"), strict=True):
+    mixed = []
+    for outputs in both:
         order = np.random.default_rng(terms.seeds.spawn(1)[0]).permutation(len(outputs))
-        label = str(given) if isinstance(given, str | Path) else f"{spell(len(outputs))} draws"
-        mixed = Outputs(outputs.kind, outputs.values[order])
-        inputs.append(RecordedSamples(mixed, label, f"“{name}”"))
-    pair: Any = tuple(inputs)
-    seen, chosen = search_events(pair, terms)
-    return count_events(pair, seen, size - seen.draws, terms, chosen=chosen)
+        mixed.append(Outputs(outputs.kind, outputs.values[order]))
+    labels = [
+        str(given) if isinstance(given, str | Path) else f"{spell(len(outputs))} draws"
+        for outputs, given in zip(both, (with_, without), strict=True)
+    ]
+    inputs = RecordedPair(mixed, (labels[0], labels[1]))
+    seen, chosen = search_events(inputs, terms)
+    return count_events(inputs, seen, size - seen.draws, terms, chosen)
 
 
 def _read_samples(given: object, name: str) -> Outputs:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,8 +37,8 @@ from whosin.exact import Array
 
 
 NUMBERS, VECTORS, FORMS = "numbers", "vectors", "forms"
-FEW_KINDS = 64
-"""Draws that are compared before all of them are."""
+FEW_DRAWS = 64
+"""Draws that mostly show already that outputs differ."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,6 @@ class Outputs:
 
     @property
     def width(self) -> int:
-        """How many numbers a row of vectors has."""
         return int(self.values.shape[1]) if self.kind == VECTORS else 0
 
     def keys(self) -> Array:
@@ -72,20 +72,10 @@ class Outputs:
             return np.asarray(mixed.sum(axis=1, dtype=np.uint64).view(np.int64))
         return self.values
 
-    def repeats(self, other: Outputs) -> bool:
-        """Whether both are the same outputs in the same order, as far as the shorter goes."""
-        count = min(len(self), len(other))
-        return all(
-            self.part(0, some).keys().tolist() == other.part(0, some).keys().tolist()
-            for some in (min(count, FEW_KINDS), count)
-        )
-
     def part(self, start: int, stop: int) -> Outputs:
-        """The draws from `start` to `stop`."""
         return Outputs(self.kind, self.values[start:stop])
 
     def as_forms(self) -> Outputs:
-        """The same outputs as forms."""
         if self.kind == FORMS:
             return self
         values = self.values
@@ -217,7 +207,6 @@ def outputs_from_items(items: list[Any]) -> Outputs:
 
 
 def join_outputs(parts: Sequence[Outputs]) -> Outputs:
-    """Several calls' outputs as one."""
     if len(parts) == 1:
         return parts[0]
     same = align_kinds(parts)
@@ -229,11 +218,16 @@ def join_outputs(parts: Sequence[Outputs]) -> Outputs:
 
 def align_kinds(parts: Sequence[Outputs]) -> list[Outputs]:
     """The same outputs, all of one kind."""
-    return list(parts) if _one_kind(parts) else [part.as_forms() for part in parts]
+    one_kind = len({(part.kind, part.width) for part in parts}) == 1
+    return list(parts) if one_kind else [part.as_forms() for part in parts]
 
 
-def _one_kind(parts: Sequence[Outputs]) -> bool:
-    return len({(part.kind, part.width) for part in parts}) == 1
+def count_repeats(parts: Sequence[Outputs]) -> Array:
+    """How often each different output is there, in outputs of one kind."""
+    if parts[0].kind == FORMS:
+        counts = Counter(item for part in parts for item in part.values.tolist())
+        return np.array(list(counts.values()))
+    return np.unique(np.concatenate([part.keys() for part in parts]), return_counts=True)[1]
 
 
 def _is_number(item: object) -> bool:
@@ -343,20 +337,24 @@ def _refuse_signature(mechanism: Any) -> InvalidInput:
 #
 # Both inputs are drawn from in turns: which call is whose is random, so that a function which
 # counts its calls, or changes with time in another way, and ignores its input favours neither
-# input. Where each draw is a call of its own, the test of equality is valid for any such function.
-# Where one call makes many draws, those of one call are alike in such a function, and `check_calls`
-# refuses what shows. What the caller must ensure: given the input, draws are independent of each
-# other and of earlier ones.
+# input, and nor does a machine that warms up or is busy for a while. Where each draw is a call of
+# its own, the test of equality is valid for any such function. Where one call makes many draws,
+# those of one call are alike in such a function, and `check_calls` refuses what shows. What the
+# caller must ensure: given the input, draws are independent of each other and of earlier ones.
+#
+# Only where a caller asks, calls are timed: each draw is then a call of its own, and its output a
+# record of the output and the nanoseconds until the call returned, so that every ordering sees
+# both. What the caller must ensure is that one call does not make the next one slower.
 
 
+clock = time.perf_counter_ns
+"""What the time is read from, in nanoseconds."""
 TURNS, LEAST_CALL = 32, 64
 """Calls in which the draws of one input are made, and draws that each of them makes at least."""
 CHUNK_DRAWS = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
 TELLING_DRAWS = 20
 """This many draws that differ from the commonest one and repeat in order are no accident."""
-FEW_DRAWS = 64
-"""Draws that mostly show already that outputs differ."""
 BROKEN_ERRORS = (
     TypeError,
     NameError,
@@ -377,141 +375,150 @@ def one_draw(function: Mechanism) -> Mechanism:
     return read_call(function, one_draw=True)
 
 
-def vectorise(mechanism: object) -> CallForm:
-    """The mechanism, and how to call it."""
-    return mechanism if isinstance(mechanism, CallForm) else read_call(mechanism)
+@dataclass(frozen=True)
+class DrawnPair:
+    """Fresh outputs of both inputs, and how many draws each call for an input made, in order;
+    nothing where each draw was a call of its own, or somebody else drew."""
+
+    outputs: tuple[Outputs, Outputs]
+    calls: Sequence[int] = ()
 
 
-@dataclass
-class MechanismInput:
-    """One input of a mechanism, from which samples are drawn.
+class OutputPair(Protocol):
+    """Where outputs of two neighbouring inputs come from: a mechanism, or samples.
 
     Attributes:
-        turns: decides which call is whose.
-        singly: whether each draw takes a call of its own.
-        timed: whether the time of a call is a part of its output (`timing`).
+        values: the inputs, with and without.
+        timed: whether the time of a call is a part of its output.
     """
 
-    mechanism: CallForm
-    value: object
-    name: str
-    rng: np.random.Generator
-    turns: np.random.Generator = field(default_factory=np.random.default_rng)
-    singly: bool = field(init=False)
-    timed: bool = False
+    values: tuple[object, object]
+    timed: bool
 
-    def __post_init__(self) -> None:
-        self.singly = not self.mechanism.many
+    def explore(self, size: int) -> DrawnPair:
+        """Outputs that are not counted."""
 
-    def many(self, size: int) -> Outputs:
-        """The outputs of one call for many draws.
+    def draw(self, size: int) -> DrawnPair:
+        """Fresh outputs to count."""
 
-        Raises:
-            CallFailed: the call raised something that may be an output.
-        """
-        result: Outputs = self._call(size, lambda raw: read_outputs(raw, size))
-        return result
 
-    def refuse_count(self, failure: CallFailed) -> InvalidInput:
-        """A call for many draws raised for the first time where draws are counted."""
-        hint = (
-            "take more samples, so that it shows in the search, or write the mechanism with one "
-            "draw a call, m(input, rng), where an exception is an output"
-        )
-        return self._refuse_error(failure.error, hint)
+class CallFailed(Exception):
+    """A call raised; `error` is what, on which input."""
 
-    def once(self) -> Any:
-        """The frozen output of one call for one draw."""
+    def __init__(self, error: Exception, side: int) -> None:
+        super().__init__(str(error))
+        self.error, self.side = error, side
+
+
+class MechanismPair:
+    """Two neighbouring inputs of a mechanism, each with randomness of its own.
+
+    Args:
+        mechanism: a function, or a way to call it (`one_draw`).
+        pattern: the name of the pair, where it has one.
+        timed: whether the time of a call is a part of its output.
+    """
+
+    def __init__(
+        self,
+        mechanism: object,
+        values: tuple[object, object],
+        seeds: np.random.SeedSequence,
+        pattern: str | None = None,
+        timed: bool = False,
+    ) -> None:
+        self.call = mechanism if isinstance(mechanism, CallForm) else read_call(mechanism)
+        self.values, self.pattern, self.timed = values, pattern, timed
+        both = seeds.spawn(2)
+        self.rngs = [np.random.default_rng(each) for each in both]
+        # Which call is whose: apart from the randomness of either input.
+        self.turns = np.random.default_rng([int(each.generate_state(1)[0]) for each in both])
+        self.singly = timed or not self.call.many
+        self.taken = 0
+
+    def explore(self, size: int) -> DrawnPair:
+        """Outputs that are not counted: where a call raises, all are made again, draw by draw."""
+        if not self.singly:
+            try:
+                return self._interleave_calls(size)
+            except CallFailed:
+                self.singly = True
+        return self._draw_one_by_one(size)
+
+    def draw(self, size: int) -> DrawnPair:
+        if self.singly:
+            return self._draw_one_by_one(size)
         try:
-            return self._call(1, _only_output if self.mechanism.many else freeze_output)
+            return self._interleave_calls(size)
         except CallFailed as failure:
-            return Raised.of(failure.error)
+            hint = (
+                "take more samples, so that it shows in the search, or write the mechanism with "
+                "one draw a call, m(input, rng), where an exception is an output"
+            )
+            raise self._refuse_error(failure.error, failure.side, hint) from failure.error
 
-    def _call(self, size: int, receive: Callable[[Any], Any]) -> Any:
+    def _draw_one_by_one(self, size: int) -> DrawnPair:
+        """A call for each draw; of all orders of the calls one is chosen at random."""
+        items: tuple[list[Any], list[Any]] = [], []
+        for side in self.turns.permutation(np.repeat((0, 1), size)).tolist():
+            items[side].append(self._draw_once(side))
+        return DrawnPair((outputs_from_items(items[0]), outputs_from_items(items[1])))
+
+    def _interleave_calls(self, size: int) -> DrawnPair:
+        """Several calls for each input, in an order that is chosen at random."""
+        calls = max(1, math.ceil(size / CHUNK_DRAWS), min(TURNS, size // LEAST_CALL))
+        sizes = [size // calls + (number < size % calls) for number in range(calls)]
+        parts: tuple[list[Outputs], list[Outputs]] = [], []
+        for side in self.turns.permutation(np.repeat((0, 1), calls)).tolist():
+            asked = sizes[len(parts[side])]
+            parts[side].append(self._call(side, asked, partial(read_outputs, size=asked)))
+        return DrawnPair((join_outputs(parts[0]), join_outputs(parts[1])), sizes)
+
+    def _draw_once(self, side: int) -> Any:
+        """The frozen output of one call for one draw, with its time where calls are timed."""
+        try:
+            output = self._call(side, 1, _only_output if self.call.many else freeze_output)
+        except CallFailed as failure:
+            output = Raised.of(failure.error)
+        return (
+            Record(((TIME, float(self.taken)), (OUTPUT, output)), TIMED) if self.timed else output
+        )
+
+    def _run(self, side: int, size: int) -> Any:
+        """One call; `taken` is how long it took."""
+        start = clock()
+        try:
+            return self.call(self.values[side], size, self.rngs[side])
+        finally:
+            self.taken = clock() - start
+
+    def _call(self, side: int, size: int, receive: Callable[[Any], Any]) -> Any:
         """What the mechanism returned, received at once: an iterator may raise later."""
         try:
-            return receive(self.mechanism(self.value, size, self.rng))
+            return receive(self._run(side, size))
         except (WhosinError, KeyboardInterrupt):
             raise
         except BROKEN_ERRORS as error:
-            raise self._refuse_error(error) from error
+            raise self._refuse_error(error, side) from error
         except Exception as error:
-            raise CallFailed(error, self) from error
+            raise CallFailed(error, side) from error
         except SystemExit as error:
             words = f"the mechanism ended the program (sys.exit({error.code!r})) on the input "
-            raise MechanismFailed(words + self.name) from error
+            raise MechanismFailed(words + self._name(side)) from error
 
-    def _refuse_error(self, error: BaseException, hint: str = "") -> InvalidInput:
+    def _name(self, side: int) -> str:
+        of = "" if self.pattern is None else f" of {self.pattern}"
+        return f"“{('with', 'without')[side]}”{of}"
+
+    def _refuse_error(self, error: BaseException, side: int, hint: str = "") -> InvalidInput:
         kind, words = type(error).__name__, " ".join(str(error).split())[:200]
-        message = f"the mechanism failed on the input {self.name} with {kind}: {words}"
+        message = f"the mechanism failed on the input {self._name(side)} with {kind}: {words}"
         usual = "where an observer would see a failure, catch it and return it as an output"
         return InvalidInput(message, field="mechanism", value=kind, hint=hint or usual)
 
 
 def _only_output(raw: Any) -> Any:
-    """The one output of a call for one."""
     return read_outputs(raw, 1).as_forms().values[0]
-
-
-class CallFailed(Exception):
-    """A call raised; `error` is what, for which input."""
-
-    def __init__(self, error: Exception, source: MechanismInput) -> None:
-        super().__init__(str(error))
-        self.error, self.source = error, source
-
-
-@dataclass(frozen=True)
-class DrawnPair:
-    """Fresh outputs of both inputs, and how many draws each call made, in order; nothing where each
-    draw was a call of its own, or somebody else drew."""
-
-    outputs: tuple[Outputs, Outputs]
-    calls: tuple[list[int], list[int]] = ([], [])
-
-
-def explore_pair(inputs: Any, size: int) -> DrawnPair:
-    """Outputs that are not counted: where a call raises, all are made again, draw by draw."""
-    if not isinstance(inputs[0], MechanismInput):
-        return DrawnPair((inputs[0].draw(size), inputs[1].draw(size)))
-    if not any(source.singly for source in inputs):
-        try:
-            return _interleave_calls(inputs, size)
-        except CallFailed:
-            pass
-    for source in inputs:  # where one input raises, the other may
-        source.singly = True
-    return _draw_one_by_one(inputs, size)
-
-
-def draw_pair(inputs: Any, size: int) -> DrawnPair:
-    """Draw fresh outputs of both inputs to count."""
-    if not isinstance(inputs[0], MechanismInput):
-        return DrawnPair((inputs[0].draw(size), inputs[1].draw(size)))
-    if inputs[0].singly:
-        return _draw_one_by_one(inputs, size)
-    try:
-        return _interleave_calls(inputs, size)
-    except CallFailed as failure:
-        raise failure.source.refuse_count(failure) from failure.error
-
-
-def _draw_one_by_one(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
-    """A call for each draw; of all orders of the calls one is chosen at random."""
-    items: tuple[list[Any], list[Any]] = [], []
-    for side in inputs[0].turns.permutation(np.repeat((0, 1), size)).tolist():
-        items[side].append(inputs[side].once())
-    return DrawnPair((outputs_from_items(items[0]), outputs_from_items(items[1])))
-
-
-def _interleave_calls(inputs: tuple[MechanismInput, MechanismInput], size: int) -> DrawnPair:
-    """Several calls for each input, in an order that is chosen at random."""
-    calls = max(1, math.ceil(size / CHUNK_DRAWS), min(TURNS, size // LEAST_CALL))
-    sizes = [size // calls + (number < size % calls) for number in range(calls)]
-    parts: tuple[list[Outputs], list[Outputs]] = [], []
-    for side in inputs[0].turns.permutation(np.repeat((0, 1), calls)).tolist():
-        parts[side].append(inputs[side].many(sizes[len(parts[side])]))
-    return DrawnPair((join_outputs(parts[0]), join_outputs(parts[1])), (sizes, sizes))
 
 
 def count_exceptions(outputs: Outputs) -> Counter[str]:
@@ -523,9 +530,13 @@ def count_exceptions(outputs: Outputs) -> Counter[str]:
 
 def check_fresh(first: Outputs, second: Outputs) -> None:
     """Refuse draws that come again in the same order: the mechanism seeds itself at each call."""
-    if first.kind != second.kind or not first.repeats(second):
+    if first.kind != second.kind:
         return
-    keys = first.keys()[: len(second)].tolist()
+    shorter = min(len(first), len(second))
+    for count in (min(FEW_DRAWS, shorter), shorter):
+        keys, others = (each.part(0, count).keys().tolist() for each in (first, second))
+        if keys != others:
+            return
     if len(keys) - Counter(keys).most_common(1)[0][1] >= TELLING_DRAWS:
         message = f"two calls of the mechanism made the same {len(keys)} draws"
         hint = "use the rng that it is given"
@@ -542,12 +553,6 @@ def is_constant(*parts: Outputs) -> bool:
         for part in same
         for key in Outputs(part.kind, part.values[:some]).keys().tolist()
     )
-
-
-def split_draws(total: int) -> list[int]:
-    """`total` draws, in calls of at most `CHUNK_DRAWS`."""
-    full, rest = divmod(total, CHUNK_DRAWS)
-    return [CHUNK_DRAWS] * full + ([rest] if rest else [])
 
 
 # Draws that depend on each other: those of one call are alike, or each on the ones before it. A
@@ -632,9 +637,7 @@ def rank_series(outputs: Outputs) -> list[Array]:
         return [rankdata(outputs.values)]
     if outputs.kind == FORMS:
         items = outputs.values.tolist()
-        counts: dict[object, int] = {}
-        for item in items:
-            counts[item] = counts.get(item, 0) + 1
+        counts = Counter(items)
         return [rankdata([counts[item] for item in items])]
     return [rankdata(column) for column in outputs.values.T[:MAX_RANKED_COLUMNS]]
 

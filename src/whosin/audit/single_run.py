@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
@@ -56,7 +56,6 @@ class Guesses:
             object.__setattr__(self, "inside", self.tried)
 
     def to_dict(self) -> dict[str, object]:
-        """The guesses for programs."""
         return {"tried": list(self.tried), "in": list(self.inside), "right": list(self.right)}
 
 
@@ -172,7 +171,8 @@ class RunTest:
 
     def bound(self, error: float) -> float:
         """The largest ε whose p-value is at most the error, at every possible rate."""
-        hardest = self.only(self.hardest(self.implied))
+        worst = int(np.argmax(self._crossings(self.implied)))
+        hardest = replace(self, cells=self.cells[worst : worst + 1])
         held, refused = hardest._bracket(error)
         held = bisect_rejected(lambda epsilon: hardest.p_value(epsilon) <= error, held, refused)
         step = EPSILON_TOLERANCE * max(held, 0.1)
@@ -196,15 +196,6 @@ class RunTest:
                 return held, refused
             refused = held
         return 0.0, refused
-
-    def only(self, cell: int) -> RunTest:
-        """The test at one cell of rates."""
-        of = self.guesses, self.canaries, self.delta, self.implied, self.needed
-        return RunTest(*of, (self.cells[cell],), self.fair)
-
-    def hardest(self, epsilon: float) -> int:
-        """The cell of the largest p-value."""
-        return int(np.argmax(self._crossings(epsilon)))
 
     def p_value(self, epsilon: float) -> float:
         """How likely it is, at most, that the statistic is as large, under (ε, δ)-DP."""
@@ -269,10 +260,8 @@ class RunTest:
 
 def odds_after(rate: float, epsilon: float) -> float:
     """p e^ε / (p e^ε + 1 − p), rounded up: how likely a guess of prior p is right at most."""
-    if rate >= 1:
-        return 1.0
-    if rate <= 0:
-        return 0.0
+    if not 0 < rate < 1:
+        return float(rate > 0)
     return min(1.0, 1 / (1 + (1 - rate) / rate * math.exp(-epsilon)) * (1 + 1e-12))
 
 
@@ -293,16 +282,11 @@ def _mean_success(size: int, inside: int, rate: float, epsilon: float) -> float:
 def _implied_epsilon(size: int, inside: int, right: int, look: float, rate: float) -> float:
     """The ε at which this many right guesses are as unlikely as `look`, at the declared rate."""
     low = lower_bound(right, size, look)
-    held, refused = 0.0, MAX_EPSILON
     if low <= _mean_success(size, inside, rate, 0.0):
         return 0.0
-    while refused - held > EPSILON_TOLERANCE / 10:
-        middle = (held + refused) / 2
-        if _mean_success(size, inside, rate, middle) < low:
-            held = middle
-        else:
-            refused = middle
-    return held
+    return bisect_rejected(
+        lambda epsilon: _mean_success(size, inside, rate, epsilon) < low, 0.0, MAX_EPSILON
+    )
 
 
 def _fewest_right(size: int, inside: int, implied: float, look: float, rate: float) -> int:
@@ -319,11 +303,9 @@ def _binomial_distribution(size: int, q: Array) -> Array:
         return np.ones((len(q), 1))
     counts, logs_of_counts = _log_binomials(size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = (
-            logs_of_counts + counts * np.log(q)[:, None] + (size - counts) * np.log1p(-q)[:, None]
-        )
-    logs = np.where(np.isnan(logs), 0.0, logs)  # 0 · ln 0
-    return np.asarray(np.exp(logs))
+        right, wrong = counts * np.log(q)[:, None], (size - counts) * np.log1p(-q)[:, None]
+    logs = logs_of_counts + right + wrong
+    return np.exp(np.where(np.isnan(logs), 0.0, logs))  # 0 · ln 0
 
 
 @lru_cache(maxsize=64)
@@ -335,10 +317,7 @@ def _log_binomials(size: int) -> tuple[Array, Array]:
 
 
 def _convolve(one: Array, two: Array) -> Array:
-    """The distribution of a sum."""
-    if len(two) == 1 and two[0] == 1:
-        return one
-    if not len(one):
+    if not len(one) or (len(two) == 1 and two[0] == 1):
         return one
     if min(len(one), len(two)) < 200:
         return np.convolve(one, two)

@@ -16,7 +16,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -117,7 +117,6 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """The exception's kind and its words."""
         return cls(type(error).__name__, " ".join(str(error).split())[:1000])
 
     def __repr__(self) -> str:
@@ -168,37 +167,31 @@ def freeze_output(value: Any, depth: int = 0) -> Any:  # noqa: C901 (a case for 
 def copy_array(value: Any) -> Any:
     """A copy of what an array of another library holds (`__array__`, DLPack, `tolist`); None for
     anything else."""
-    if isinstance(value, type) or not (
-        hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "tolist")
-    ):
-        return None
-    for name in ("__array__", "__dlpack__", "tolist"):
-        if not hasattr(value, name):
-            continue
-        try:
-            result = _convert(value, name)
-        except Exception:  # a tensor with a gradient, or on another device: try the next way
-            continue
-        return result
+    for name, read in _ARRAY_READERS.items():
+        if hasattr(value, name) and not isinstance(value, type):
+            try:
+                return read(value)
+            except Exception:  # a tensor with a gradient, or on another device: try the next way
+                continue
     return None
 
 
-def _convert(value: Any, name: str) -> Any:
-    if name == "__array__":
-        return np.array(value)
-    if name == "__dlpack__":
-        return np.array(np.from_dlpack(value))
-    return _array_from_list(value.tolist())
-
-
-def _array_from_list(items: Any) -> Any:
-    """What `tolist` gave, as an array; of objects where its rows have several lengths."""
+def _array_from_list(value: Any) -> Any:
+    """What `tolist` gives, as an array; of objects where its rows have several lengths."""
+    items = value.tolist()
     try:
         return np.array(items)
     except ValueError:
         array = np.empty(len(items), dtype=object)
         array[:] = items
         return array
+
+
+_ARRAY_READERS: dict[str, Callable[[Any], Any]] = {
+    "__array__": np.array,
+    "__dlpack__": lambda value: np.array(np.from_dlpack(value)),
+    "tolist": _array_from_list,
+}
 
 
 def _freeze_array(array: Any, depth: int) -> Any:
@@ -218,7 +211,6 @@ def _freeze_masked(array: Any, depth: int) -> Record:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether this is a sparse array of SciPy."""
     return hasattr(value, "tocoo") and hasattr(value, "nnz") and not isinstance(value, type)
 
 
@@ -270,7 +262,7 @@ def _freeze_object(value: Any, depth: int) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
         return _freeze_record(fields, depth, kind.__name__)
-    if isinstance(value, Hashable) and _has_equality(kind):
+    if isinstance(value, Hashable) and kind.__eq__ is not object.__eq__:
         return value
     if isinstance(value, Iterable) and not isinstance(value, type):
         return tuple([freeze_output(each, depth + 1) for each in islice(value, MAX_ITEMS)])
@@ -280,11 +272,6 @@ def _freeze_object(value: Any, depth: int) -> Any:
     raise invalid_value(
         OUTPUT_FIELD, SUPPORTED_OUTPUTS, kind.__name__ + (" inside another" if depth else "")
     )
-
-
-def _has_equality(kind: Any) -> bool:
-    """Whether values of this type can equal one another."""
-    return kind.__eq__ is not object.__eq__
 
 
 # What can be said of one output: its numbers, each with its place, and its tokens.
@@ -421,19 +408,14 @@ def place_words(place: Place) -> str:
     return "".join(f"[{step!r}]" for step in place) or "the output"
 
 
-def _read_part(form: Any, place: Place, about: Description) -> Any:  # noqa: C901 (a case for each kind of output)
+def _read_part(form: Any, place: Place, about: Description) -> Any:
     """Note the parts of one part; its skeleton."""
     if len(about.numbers) + len(about.tokens) > MAX_PARTS:
         about.whole = False
         return _REST
     kind = type(form)
     if kind is float:
-        about.numbers[place] = form
-        if form.is_integer():
-            about.tokens[TokenAt(place, form)] = None
-            about.built(place, ODD if form % 2 else EVEN)
-        about.field(place)
-        return _NUMERIC
+        return _read_number(form, place, about)
     if kind is str:
         return _read_text(form, place, about)
     if kind is tuple:
@@ -488,7 +470,7 @@ def _read_number(form: Any, place: Place, about: Description) -> Any:
         value = float(form)
     except (OverflowError, ValueError):
         value = math.inf if form > 0 else -math.inf
-    if isinstance(form, int):
+    if isinstance(form, int) or (isinstance(form, float) and form.is_integer()):
         about.tokens[TokenAt(place, form)] = None
         about.built(place, ODD if form % 2 else EVEN)
     about.numbers[place] = value

@@ -19,13 +19,7 @@ from whosin.audit.bounds import (
     read_seed,
     upper_bound,
 )
-from whosin.audit.model_scores import (
-    Score,
-    Scores,
-    TrainingRows,
-    compare_scores,
-    refuse_few,
-)
+from whosin.audit.model_scores import Score, Scores, TrainingRows, compare_scores, refuse_few
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
@@ -63,7 +57,6 @@ class TableColumns:
         return f"column {column + 1}" if name is None else name
 
     def take_rows(self, rows: Array) -> TableColumns:
-        """Some of the rows."""
         return TableColumns(self.names, tuple(cells[rows] for cells in self.cells))
 
     def append_rows(self, other: TableColumns) -> TableColumns:
@@ -140,7 +133,8 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
         if len({len(column) for column in cells}) > 1:
             message = f"the columns of {name} have different lengths"
             raise InvalidInput(message, field=name)
-        return [str(each) for each in known], [_read_column(column) for column in cells]
+        arrays = [np.asarray(each, object if isinstance(each, list) else None) for each in cells]
+        return [str(each) for each in known], arrays
     rows = list(table)
     first = rows[0] if rows else ()
     names = list(first) if isinstance(first, Mapping) else getattr(first, "_fields", None)
@@ -155,10 +149,6 @@ def _read_cells(table: Any, name: str) -> tuple[list[str | None], list[Array]]:
         message = f"the rows of {name} must be sequences of one length"
         raise InvalidInput(message, field=name) from None
     return [None] * len(cells) if names is None else [str(each) for each in names], cells
-
-
-def _read_column(cells: Any) -> Array:
-    return np.array(cells, dtype=object) if isinstance(cells, list) else np.asarray(cells)
 
 
 def _column_names(table: Any) -> list[Any] | None:
@@ -194,7 +184,7 @@ def _type_column(column: Array) -> Array:
 def _cell_word(cell: object) -> str:
     """A cell as a word; numbers as they are written in a column of numbers alone."""
     value = _cell_number(cell)
-    return str(cell) if value is None else str(np.float64(value))
+    return str(cell if value is None else np.float64(value))
 
 
 def _cell_number(cell: object) -> float | None:
@@ -271,7 +261,6 @@ class Risk:
         return cls(name, hits, control, trials, max(0.0, (least - most) / max(1 - most, 1e-9)))
 
     def to_dict(self) -> dict[str, object]:
-        """The risk for programs."""
         return dict(vars(self))
 
 
@@ -383,10 +372,8 @@ def measure_linkability(tables: AuditedTables) -> Risk:
     both = tables.draw_people(tables.guesses)
     hits = []
     for people in both:
-        one, other = (
-            _nearest_rows(synthetic, people, part)
-            for part in (order[:half], order[half:] or order[:half])
-        )
+        one = _nearest_rows(synthetic, people, order[:half])
+        other = _nearest_rows(synthetic, people, order[half:] or order[:half])
         hits.append(int((one == other).sum()))
     return Risk.of("linkability", hits[0], hits[1], len(both[0]), tables.error)
 
@@ -401,8 +388,7 @@ def measure_inference(tables: AuditedTables) -> Risk:
         known = [column for column in range(count) if column != secret]
         hits = [
             _count_alike(
-                synthetic.cells[secret][_nearest_rows(synthetic, each, known)],
-                each.cells[secret],
+                synthetic.cells[secret][_nearest_rows(synthetic, each, known)], each.cells[secret]
             )
             for each in people
         ]
@@ -470,9 +456,8 @@ def score_counts(synthetic: Any, rows: Any) -> Array:
     """How often values of a row come together in the synthetic table, beyond what is usual, over
     queries of two to four columns."""
     known = read_table(synthetic, "synthetic").cells
-    made, asked = (
-        _group_columns(cells, known) for cells in (known, read_table(rows, "rows").cells)
-    )
+    cells = read_table(rows, "rows").cells
+    made, asked = _group_columns(known, known), _group_columns(cells, known)
     rng = np.random.default_rng(0)
     total = np.zeros(asked.shape[1])
     for _ in range(QUERIES):

@@ -26,6 +26,15 @@ BISECTION_STEPS = 60
 GRID_POINTS = 201
 
 
+def _halve_range(holds: Callable[[float], bool], most: float) -> float:
+    """About the largest value at which it holds, from below; 0 where it holds nowhere."""
+    low, high = 0.0, most
+    for _ in range(BISECTION_STEPS if holds(0.0) else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
 class Curve(Protocol):
     """What a claim allows."""
 
@@ -57,18 +66,13 @@ class GaussianCurve:
             return 0.0
         if granted == 0:
             return math.inf
-        held, refused = 0.0, self.mu**2 / 2 + self.mu * 40
 
         def spent(epsilon: float) -> float:
             beyond = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
             return float(ndtr(self.mu / 2 - epsilon / self.mu)) - math.exp(beyond)
 
-        if spent(0.0) <= granted:
-            return 0.0
-        for _ in range(BISECTION_STEPS):
-            middle = (held + refused) / 2
-            held, refused = (middle, refused) if spent(middle) > granted else (held, middle)
-        return held * ROUND_DOWN
+        most = self.mu**2 / 2 + self.mu * 40
+        return _halve_range(lambda epsilon: spent(epsilon) > granted, most) * ROUND_DOWN
 
 
 @dataclass(frozen=True)
@@ -113,16 +117,7 @@ class FunctionCurve:
 
     def level(self, power: float) -> float:
         """By bisection: the largest rate found that does not allow the power."""
-        if 1 - float(self.function(0.0)) >= power:
-            return 0.0
-        low, high = 0.0, 1.0
-        for _ in range(BISECTION_STEPS):
-            middle = (low + high) / 2
-            if 1 - float(self.function(middle)) < power:
-                low = middle
-            else:
-                high = middle
-        return low * ROUND_DOWN
+        return _halve_range(lambda x: 1 - float(self.function(x)) < power, 1.0) * ROUND_DOWN
 
 
 def read_curve(curve: object) -> Curve:

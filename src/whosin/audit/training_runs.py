@@ -9,7 +9,7 @@ import json
 import secrets
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -40,16 +40,6 @@ def draw_inclusion(count: int, rng: np.random.Generator | None) -> Array:
         return rng.random(count) < 0.5
     drawn = np.frombuffer(secrets.token_bytes((count + 7) // 8), dtype=np.uint8)
     return np.unpackbits(drawn)[:count].astype(bool)
-
-
-def spell_inclusion(included: Array) -> str:
-    """Write inclusion bits as text."""
-    return np.packbits(included).tobytes().hex()
-
-
-def read_inclusion(text: str, count: int) -> Array:
-    """Read inclusion bits from text."""
-    return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))[:count].astype(bool)
 
 
 # What an audit of training has done so far: its inclusion bits, its scores, its failures. Inclusion
@@ -93,19 +83,13 @@ class TrainingState:
         runs = [
             {
                 "role": run.role,
-                "included": spell_inclusion(run.included),
-                "scores": None
-                if run.scores is None
-                else [_spell_score(each) for each in run.scores],
+                "included": "".join("01"[bit] for bit in run.included.astype(int)),
+                "scores": None if run.scores is None else [str(each) for each in run.scores],
             }
             for run in self.runs
         ]
-        data = {
-            "version": STATE_VERSION,
-            "terms": self.terms,
-            "runs": runs,
-            "failures": self.failures,
-        }
+        data = {"version": STATE_VERSION, "terms": self.terms, "runs": runs}
+        data |= {"failures": self.failures}
         try:
             replace_file(self.path, json.dumps(data), "state")
         except OSError as error:
@@ -139,13 +123,11 @@ def load_state(path: Path, terms: dict[str, object], canaries: int) -> TrainingS
 def _read_run(entry: Any, canaries: int) -> TrainingRun:
     scores = entry["scores"]
     values = None if scores is None else np.array([float(each) for each in scores])
-    if entry["role"] not in (TARGET, SHADOW) or (values is not None and len(values) != canaries):
+    included = np.array([bool(int(bit)) for bit in entry["included"]])
+    lengths = {len(included), canaries if values is None else len(values)}
+    if entry["role"] not in (TARGET, SHADOW) or lengths != {canaries}:
         raise ValueError(entry["role"])
-    return TrainingRun(entry["role"], read_inclusion(entry["included"], canaries), values)
-
-
-def _spell_score(score: float) -> float | str:
-    return float(score) if np.isfinite(score) else repr(float(score))
+    return TrainingRun(entry["role"], included, values)
 
 
 # Which function this is: a digest of what it does, as far as one can read it. Two functions with
@@ -162,86 +144,67 @@ _FIXED_TYPES = (bool, int, float, complex, str, bytes, type(None), type(...), ra
 
 def fingerprint_fit(function: object) -> str:
     """A digest of a function, a class, or an estimator of scikit-learn."""
-    reader = _Reader(getattr(function, "__module__", None))
-    reader.read(function, 0)
-    return reader.digest.hexdigest()
+    told = _describe_value(function, getattr(function, "__module__", None), {}, 0)
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-class _Reader:
-    def __init__(self, module: str | None) -> None:
-        self.module, self.seen = module, set[int]()
-        self.digest = hashlib.sha256()
+def _describe_value(  # noqa: C901 (a case for each kind of value)
+    value: Any, module: str | None, seen: dict[int, Any], depth: int
+) -> object:
+    """What a value is, as plain data; `seen` keeps what was read, so that no id comes again."""
 
-    def note(self, *words: object) -> None:
-        for word in words:
-            self.digest.update(repr(word).encode() + b"\0")
+    def inside(*parts: Any) -> list[object]:
+        return [_describe_value(part, module, seen, depth + 1) for part in parts]
 
-    def read(self, value: Any, depth: int) -> None:  # noqa: C901 (a case for each kind of value)
-        if isinstance(value, _FIXED_TYPES):
-            self.note(type(value).__name__, value)
-            return
-        if depth > MAX_DEPTH or id(value) in self.seen:
-            self.note("again", type(value).__name__)
-            return
-        self.seen.add(id(value))
-        depth += 1
-        if isinstance(value, np.generic):
-            self.note(value.dtype.str, value.item() if value.dtype != object else "")
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            self.note(value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest())
-        elif isinstance(value, tuple | frozenset):
-            ordered = sorted(value, key=repr) if isinstance(value, frozenset) else value
-            self.note(type(value).__name__, len(value))
-            for each in ordered:
-                self.read(each, depth)
-        elif isinstance(value, functools.partial):
-            self.read((value.func, value.args, tuple(sorted(value.keywords.items()))), depth)
-        elif isinstance(value, types.MethodType):
-            self.read((value.__func__, value.__self__), depth)
-        elif isinstance(value, types.FunctionType):
-            self.function(value, depth)
-        elif isinstance(value, type):
-            self.kind(value, depth)
-        elif hasattr(value, "get_params") and hasattr(value, "fit"):
-            self.kind(type(value), depth)
-            for name, part in sorted(value.get_params(deep=True).items()):
-                self.note(name)
-                self.read(tuple(part) if isinstance(part, list) else part, depth)
-        else:
-            self.note(type(value).__qualname__, getattr(value, "__qualname__", ""))
-            if callable(value) and not isinstance(value, types.BuiltinFunctionType):
-                self.kind(type(value), depth)
-                for name, part in sorted(getattr(value, "__dict__", {}).items()):
-                    self.note(name)
-                    self.read(part, depth)
+    def named(parts: Mapping[str, Any]) -> list[object]:
+        return [(name, *inside(part)) for name, part in sorted(parts.items())]
 
-    def function(self, function: types.FunctionType, depth: int) -> None:
-        self.note(function.__module__, function.__qualname__)
-        if function.__module__ != self.module:
-            return
-        self.code(function.__code__, depth)
-        defaults = tuple(sorted((function.__kwdefaults__ or {}).items()))
-        self.read((function.__defaults__, defaults), depth)
-        known = inspect.getclosurevars(function)
-        for name, value in sorted({**known.nonlocals, **known.globals}.items()):
-            self.note(name)
-            self.read(value, depth)
-
-    def code(self, code: types.CodeType, depth: int) -> None:
-        self.note(code.co_code, code.co_names, code.co_varnames)
-        for each in code.co_consts:
-            if isinstance(each, types.CodeType):
-                self.code(each, depth)
-            else:
-                self.read(each, depth)
-
-    def kind(self, kind: type, depth: int) -> None:
-        self.note(kind.__module__, kind.__qualname__)
-        if kind.__module__ == self.module:
-            for name, part in sorted(vars(kind).items()):
-                if isinstance(part, (types.FunctionType, *_FIXED_TYPES)) and name != "__doc__":
-                    self.note(name)
-                    self.read(part, depth)
+    kind = type(value)
+    if isinstance(value, _FIXED_TYPES):
+        return kind.__name__, value
+    if depth > MAX_DEPTH or id(value) in seen:
+        return "again", kind.__name__
+    seen[id(value)] = value
+    match value:
+        case np.ndarray() | np.generic() if value.dtype != object:
+            return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+        case tuple():
+            return kind.__name__, inside(*value)
+        case frozenset():
+            return kind.__name__, inside(*sorted(value, key=repr))
+        case functools.partial():
+            return inside(value.func, value.args), named(value.keywords)
+        case types.MethodType():
+            return inside(value.__func__, value.__self__)
+        case types.CodeType():
+            return value.co_code, value.co_names, value.co_varnames, inside(*value.co_consts)
+        case types.FunctionType():
+            name = value.__module__, value.__qualname__
+            if value.__module__ != module:
+                return name
+            known = inspect.getclosurevars(value)
+            defaults = named(value.__kwdefaults__ or {}), inside(value.__defaults__)
+            return (
+                name,
+                inside(value.__code__),
+                defaults,
+                named({**known.nonlocals, **known.globals}),
+            )
+        case type():
+            fixed = {
+                name: part
+                for name, part in vars(value).items()
+                if isinstance(part, (types.FunctionType, *_FIXED_TYPES)) and name != "__doc__"
+            }
+            own = named(fixed) if value.__module__ == module else []
+            return value.__module__, value.__qualname__, own
+    if hasattr(value, "get_params") and hasattr(value, "fit"):
+        terms = value.get_params(deep=True).items()
+        fixed = {name: tuple(part) if isinstance(part, list) else part for name, part in terms}
+        return inside(kind), named(fixed)
+    if callable(value) and not isinstance(value, types.BuiltinFunctionType):
+        return inside(kind), named(getattr(value, "__dict__", {}))
+    return kind.__qualname__, getattr(value, "__qualname__", "")
 
 
 # Audit a training: rows are included at random, a model is fitted, and the surest guesses are
@@ -338,23 +301,22 @@ def training(  # noqa: PLR0913 (public parameters, all by name)
     """
     level, _error = read_confidence(confidence)
     granted = read_delta(delta)
-    asked = _resumed_terms(rows, runs, shadows, canaries, kind, seed)
-    asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
     every = TrainingRows.read(rows)
+    asked = _resumed_terms(every, runs, shadows, canaries, kind, seed)
+    asked |= {"fit": fingerprint_fit(fit), "score": fingerprint_fit(score)}
     kept = _open_state(asked, every, None if state is None else read_path(state, "state"))
     rng = np.random.default_rng(read_whole(kept.terms.get("plant"), "state", 0))
     planted, places = plant_canaries(every, asked["canaries"], kind, rng)
     trainer = Trainer(_check_fit(fit), score, planted, places)
-    _run_fits(trainer, kept, progress or (lambda _count: None), seed)
+    _run_fits(trainer, kept, progress or (lambda _count: None))
     return _make_result(kept, len(places), kind, level, granted)
 
 
 def _resumed_terms(
-    rows: object, runs: object, shadows: object, canaries: object, kind: str, seed: object
+    rows: TrainingRows, runs: object, shadows: object, canaries: object, kind: str, seed: object
 ) -> dict[str, Any]:
     """What must be the same when an audit is resumed."""
-    every = TrainingRows.read(rows)
-    count = len(every)
+    count = len(rows)
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
     elif count < MIN_CANARIES:
@@ -362,7 +324,7 @@ def _resumed_terms(
         hint = "some 1,000 show most leaks"
         raise InvalidInput(message, field="rows", value=count, hint=hint)
     return {
-        "rows": [count, every.digest()],
+        "rows": [count, rows.digest()],
         "runs": read_whole(runs, "runs", 1),
         "shadows": read_whole(shadows, "shadows", 0),
         "canaries": canaries,
@@ -441,7 +403,7 @@ class Trainer:
             raise InvalidInput(message, field="fit", hint="let it work on a copy")
 
 
-def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: object) -> None:
+def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress) -> None:
     """Every fit that is not done yet."""
     last: Exception | None = None
     for number, run in enumerate(kept.runs):
@@ -458,25 +420,19 @@ def _run_fits(trainer: Trainer, kept: TrainingState, tell: Progress, seed: objec
                     kept.save()
                     break
                 salt = number, len(kept.failures)
-                rng = (
-                    None
-                    if seed is None
-                    else np.random.default_rng([read_whole(seed, "seed", 0), *salt])
-                )
+                start = kept.terms["seed"]
+                rng = None if start is None else np.random.default_rng([start, *salt])
                 run.included = draw_inclusion(len(run.included), rng)
                 kept.save()
                 if tries >= FIT_ATTEMPTS:
-                    words = (
-                        f"{trainer.stage} failed {tries} times, last with {_describe_error(error)}"
-                    )
-                    raise MechanismFailed(words) from error
+                    told = f"{trainer.stage} failed {tries} times"
+                    raise MechanismFailed(f"{told}, last with {_describe_error(error)}") from error
             kept.save()
         tell(1)
     shadow = [run for run in kept.runs if run.role == SHADOW]
     if shadow and all(run.scores is None for run in shadow) and last is not None:
-        raise MechanismFailed(
-            f"every shadow fit failed, last with {_describe_error(last)}"
-        ) from last
+        words = f"every shadow fit failed, last with {_describe_error(last)}"
+        raise MechanismFailed(words) from last
 
 
 def _describe_error(error: Exception) -> str:
@@ -494,11 +450,7 @@ def _make_result(
     known = model_scores.Shadows(
         np.array([run.included for run in shadow]), np.array([run.scores for run in shadow])
     )
-    chosen = (
-        model_scores.choose_attack(known)
-        if shadow
-        else dict.fromkeys(model_scores.GUESS_SIDES, model_scores.PLAIN)
-    )
+    chosen = model_scores.choose_attack(known)
     included = np.concatenate([run.included for run in targets])
     by_attack = {
         name: np.concatenate(
@@ -514,14 +466,10 @@ def _make_result(
     run = bound_run(included, told, level, read_confidence(level)[1], granted, rates, rate)
     notes = []
     if kept.failures:
-        names, failed = (
-            ", ".join(sorted({name for _role, name in kept.failures})),
-            len(kept.failures),
-        )
-        one = f"1 fit failed ({names}) and shows nothing"
-        notes.append(
-            one if failed == 1 else f"{spell(failed)} fits failed ({names}) and show nothing"
-        )
+        names = ", ".join(sorted({name for _role, name in kept.failures}))
+        failed = len(kept.failures)
+        many = f"{spell(failed)} fits failed ({names}) and show nothing"
+        notes.append(many if failed > 1 else f"1 fit failed ({names}) and shows nothing")
     if delta and tries > 1:
         notes.append(f"δ was granted {spell(tries)} times, once to each try of the target")
     if run.blind:

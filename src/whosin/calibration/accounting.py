@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -169,10 +169,9 @@ def _loss_distribution(
         )
         # "remove": upper with the person, lower without
         return whole._pmf_add if reverse else whole._pmf_remove
-    kind = {
-        "gaussian": mechanisms.GaussianPrivacyLoss,
-        "laplace": mechanisms.LaplacePrivacyLoss,
-    }[process.noise]
+    kind = {"gaussian": mechanisms.GaussianPrivacyLoss, "laplace": mechanisms.LaplacePrivacyLoss}[
+        process.noise
+    ]
     adjacency = mechanisms.AdjacencyType.ADD if reverse else mechanisms.AdjacencyType.REMOVE
     loss = kind(multiplier, adjacency_type=adjacency, **common)
     ends = loss.connect_dots_bounds()
@@ -228,11 +227,8 @@ def calibrate_process(
         require_extras("accounting")
     adversary = target.against(family or target.default_family())
     if adversary.group > 1 or (adversary.relation == "replace" and process.sample_rate != 1):
-        raise Unsupported(
-            "sampled processes are accounted for families with relation add-remove only",
-            field="family",
-            value=family,
-        )
+        message = "sampled processes are accounted for families with relation add-remove only"
+        raise Unsupported(message, field="family", value=family)
     failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
         return _plan_rate(target, process, grids)
@@ -338,13 +334,8 @@ def _least_multiplier(
     slope, value = -2.0, math.nan
     for grid in grids:
         accuracy = 2e-4 if grid == grids[-1] else 1e-3
-        multiplier, value, slope = _carry_to_goal(
-            lambda m, on=grid: bound(m, on),  # type: ignore[misc]
-            goal,
-            multiplier,
-            slope,
-            accuracy,
-        )
+        at_grid = partial(bound, grid=grid)
+        multiplier, value, slope = _carry_to_goal(at_grid, goal, multiplier, slope, accuracy)
         if multiplier <= MIN_MULTIPLIER:
             return multiplier, value, grid
     return multiplier, value, grids[-1]
@@ -370,11 +361,7 @@ def _limit_guess(
 
 
 def _carry_to_goal(
-    bound: Callable[[float], float],
-    goal: float,
-    start: float,
-    slope: float,
-    accuracy: float,
+    bound: Callable[[float], float], goal: float, start: float, slope: float, accuracy: float
 ) -> tuple[float, float, float]:
     """(multiplier, bound, slope) just inside the goal, from a start nearby, by secants in
     logarithms; the slope of one grid is a good first guess for the next. Where the bound falls off

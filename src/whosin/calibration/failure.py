@@ -16,6 +16,7 @@ from whosin.calibration.rate_targets import RateTarget
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import BALL_BITS, Array, ball, ball_ratio_upper, exact_fraction, round_down
 from whosin.families import AtMostKnown
+from whosin.noise.distributions import LaplaceNoise
 from whosin.spaces.quotients import two_binomials
 
 # Allowing a small failure probability δ (F9), the route for Gaussian noise.
@@ -282,16 +283,11 @@ def _ratio_tails(weights: Array) -> tuple[Array, Array, Array]:
 
 def _geometric_weights(scale: float) -> Array:
     """Two-sided geometric noise, cut off where less than e^−40 is left."""
-    if scale == 0:
-        return np.ones(1)
     if scale > MAX_GEOMETRIC_SCALE:
         most = spell(MAX_GEOMETRIC_SCALE)
         reason = f"no geometric noise of a scale of at most {most} was found to keep it"
         raise out_of_reach(reason)
-    alpha = math.exp(-1 / scale)
-    reach = math.ceil(40 * scale) + 1
-    weights = alpha ** np.abs(np.arange(-reach, reach + 1))
-    return np.asarray(weights * (1 - alpha) / (1 + alpha))
+    return LaplaceNoise(Fraction(scale)).probabilities(math.ceil(40 * scale) + bool(scale))
 
 
 def _certified_scale(bound: Callable[..., float], goal: float, start: float) -> float:

@@ -118,22 +118,14 @@ def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     }
 
 
-def decode_target(data: object) -> Target:
-    """The target of a file."""
-    return _decode_object(data, "target", TARGET_KINDS)  # type: ignore[no-any-return]
+DECODED_KINDS: dict[str, dict[str, Any]] = {
+    "target": TARGET_KINDS, "family": FAMILY_KINDS, "query": {"query": PlannedQuery},
+}  # fmt: skip
 
 
-def decode_family(data: object) -> Family:
-    """The family of a file."""
-    return _decode_object(data, "family", FAMILY_KINDS)  # type: ignore[no-any-return]
-
-
-def decode_query(data: object) -> PlannedQuery:
-    """The query of a file."""
-    return _decode_object(data, "query", {"query": PlannedQuery})  # type: ignore[no-any-return]
-
-
-def _decode_object(data: object, what: str, known: dict[str, Any]) -> Any:
+def decode_object(data: object, what: str) -> Any:
+    """The target, family or query of a file."""
+    known = DECODED_KINDS[what]
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise InvalidInput(
             f"{what} is not an object with a name", field=what, value=type(data).__name__
@@ -287,34 +279,29 @@ class Plan(Displayed):
                 "plan has no version", field="plan", hint="give what `whosin plan --json` writes"
             )
         if data["version"] != PLAN_VERSION:
-            raise InvalidInput(
-                f"the plan has version {shorten_value(data['version'])}, and this whosin reads "
-                f"version {PLAN_VERSION}",
-                field="version of the plan",
-                value=data["version"],
-            )
+            version = data["version"]
+            has = f"the plan has version {shorten_value(version)}"
+            message = f"{has}, and this whosin reads version {PLAN_VERSION}"
+            raise InvalidInput(message, field="version of the plan", value=version)
         for key in ("target", "family", "epsilon", "relation"):
             if key not in data:
                 raise InvalidInput(f"plan has no {key}", field="plan", value=key)
         check_keys(data, ("version", *(each.name for each in fields(cls))), "plan")
         query = data.get("query")
         plan = calibrate(
-            decode_target(data["target"]),
-            decode_family(data["family"]),
+            decode_object(data["target"], "target"),
+            decode_object(data["family"], "family"),
             delta=data.get("delta", 0.0),
-            query=None if query is None else decode_query(query),
+            query=None if query is None else decode_object(query, "query"),
             entities=data.get("entities"),
         )
         again = plan.to_dict()
         for key in sorted(data.keys() - {"target", "family", "query"}):
             if not _values_agree(data[key], again[key]):
-                raise InvalidInput(
-                    f"{key} of the plan is {shorten_value(data[key])}, and its target and family "
-                    f"give {shorten(json.dumps(again[key]))}",
-                    field=f"{key} of the plan",
-                    value=data[key],
-                    hint="make the plan anew",
-                )
+                field, given = f"{key} of the plan", data[key]
+                found = f"its target and family give {shorten(json.dumps(again[key]))}"
+                message = f"{field} is {shorten_value(given)}, and {found}"
+                raise InvalidInput(message, field=field, value=given, hint="make the plan anew")
         return plan
 
     @classmethod

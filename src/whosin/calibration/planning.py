@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,12 +84,9 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
     """
     if not isinstance(target, Target):
-        raise InvalidInput(
-            f"{shorten_value(target)} is not a target",
-            field="target",
-            value=target,
-            hint="give Gamma(…), Posterior(…), Epsilon(…) or another one",
-        )
+        message = f"{shorten_value(target)} is not a target"
+        hint = "give Gamma(…), Posterior(…), Epsilon(…) or another one"
+        raise InvalidInput(message, field="target", value=target, hint=hint)
     if isinstance(query, str):
         query = PlannedQuery(query)
     if query is not None:
@@ -127,12 +125,8 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         theorems = theorems if private else (*theorems, "T18")
     elif failing:
         if adversary.group > 1:
-            raise InvalidInput(
-                "a delta is not known for groups of people",
-                field="delta",
-                value=delta,
-                hint="leave it out",
-            )
+            message = "a delta is not known for groups of people"
+            raise InvalidInput(message, field="delta", value=delta, hint="leave it out")
         if private:
             dp_delta = failing_at
             multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
@@ -146,13 +140,17 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             sigma = multiplier * query.l2_sensitivity(adversary.relation) * (1 + 2**-50)
             noise = continuous_noise(GaussianNoise(Fraction(sigma) ** 2), sigma)
     if not failing:
-        fallback = list_fallbacks(epsilon, adversary)
+        fallback = list_fallbacks(adversary, exp_float(epsilon), exp_float(2 * epsilon), "T12")
+        if adversary.group > 1:
+            grouped = exp_float(adversary.group * epsilon)
+            among = f"groups of up to {adversary.group}"
+            fallback = (Fallback("D_NI^k", among, grouped, "T7"), *fallback)
     elif private or family.hides_others:
         # (ε, δ)-DP bounds no belief at this δ; a count that rests on uncertainty has nothing else.
-        fallback = failing_fallbacks(math.inf, adversary)
+        fallback = list_fallbacks(adversary, math.inf)
     else:
         sized = ratio_of_replacement(rational(epsilon), rational(dp_delta), rational(failing_at))
-        fallback = failing_fallbacks(round_up(exact_fraction(ratio)), adversary, sized)
+        fallback = list_fallbacks(adversary, round_up(exact_fraction(ratio)), sized)
     baseline = target.baseline()
     return Plan(
         target=target,
@@ -194,18 +192,13 @@ def _plan_uncertain_count(
 ) -> tuple[float, float, PlannedNoise]:
     """(ε, δ, noise) for a count whose other people the adversary is uncertain about (F19)."""
     if query is None or query.kind != "count":
+        message = "at-most-known with a delta is planned for a count only"
         raise InvalidInput(
-            "at-most-known with a delta is planned for a count only",
-            field="query",
-            value=query and query.kind,
-            hint='use query="count"',
+            message, field="query", value=query and query.kind, hint='use query="count"'
         )
     if entities is None or entities < 2:
-        raise InvalidInput(
-            "at-most-known with a delta needs at least 2 people who could be in",
-            field="entities",
-            value=entities,
-        )
+        message = "at-most-known with a delta needs at least 2 people who could be in"
+        raise InvalidInput(message, field="entities", value=entities)
     if target.stated_epsilon is not None or target.averages:
         scale, epsilon, dp_delta = least_scale(
             entities, family, _log_ratio_down(target, ratio), delta
@@ -258,23 +251,6 @@ def _plan_gamma(target: Target, adversary: Adversary, ratio: Number) -> float:
     return round_up(Fraction(beliefs.worst_belief(exact, adversary.low, adversary.high).gamma))
 
 
-def list_fallbacks(epsilon: float, adversary: Adversary) -> tuple[Fallback, ...]:
-    """T12: what ε between these neighbours promises against adversaries who know more."""
-    unbounded = adversary.relation == "add-remove"
-    rows = []
-    if adversary.group > 1:
-        grouped = exp_float(adversary.group * epsilon)
-        rows.append(Fallback("D_NI^k", f"groups of up to {adversary.group}", grouped, "T7"))
-    any_belief = exp_float(epsilon) if unbounded else math.inf
-    sized = exp_float(2 * epsilon if unbounded else epsilon)
-    return (
-        *rows,
-        Fallback("D_I", ANY_BELIEFS, any_belief, "T12"),
-        Fallback("D_B", SIZE_KNOWN, sized, "T12"),
-        Fallback("D_U", LINKED_PEOPLE, math.inf, "T3"),
-    )
-
-
 def ratio_of_replacement(epsilon: Fraction, dp_delta: Fraction, failing: Fraction) -> float:
     """The ratio that someone who knows the size reaches but for the same failure probability, where
     (ε, δ) was accounted for additions and removals; infinite where it bounds nothing.
@@ -287,15 +263,19 @@ def ratio_of_replacement(epsilon: Fraction, dp_delta: Fraction, failing: Fractio
     return round_up(exp_up(2 * epsilon) / room) if room > 0 else math.inf
 
 
-def failing_fallbacks(
-    ratio: float, adversary: Adversary, sized: float = math.inf
+def list_fallbacks(
+    adversary: Adversary, ratio: float, sized: float = math.inf, theorem: str = "T18"
 ) -> tuple[Fallback, ...]:
-    """The same with a failure probability: the bound on the ratio holds whatever the prior (T18),
-    between the neighbours that were accounted for; `sized` is that of `ratio_of_replacement`."""
+    """What a bound on the ratio between the adversary's neighbours promises against those who know
+    more: without exception (T12), or but for a failure probability, whatever the prior (T18).
+
+    Args:
+        sized: for whoever knows the size, where the neighbours differ by one addition.
+    """
     unbounded = adversary.relation == "add-remove"
     return (
-        Fallback("D_I", ANY_BELIEFS, ratio if unbounded else math.inf, "T18"),
-        Fallback("D_B", SIZE_KNOWN, sized if unbounded else ratio, "T18"),
+        Fallback("D_I", ANY_BELIEFS, ratio if unbounded else math.inf, theorem),
+        Fallback("D_B", SIZE_KNOWN, sized if unbounded else ratio, theorem),
         Fallback("D_U", LINKED_PEOPLE, math.inf, "T3"),
     )
 
@@ -317,24 +297,15 @@ def read_target(data: Written | TargetSection) -> Target:
             _need_first_words(kinds, said)
         if len(named) != 1:
             listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
-            raise InvalidInput(
-                f"there are several targets: {' and '.join(named)}"
-                if named
-                else "there is no target",
-                field="target",
-                value=named,
-                hint=f"give one of {listed}",
-            )
+            several = f"there are several targets: {' and '.join(named)}"
+            message = several if named else "there is no target"
+            raise InvalidInput(message, field="target", value=named, hint=f"give one of {listed}")
         taken = chosen[0].words_taken if chosen else ("hipaa",)
         for word in said:
             if word not in (*taken, "delta"):
                 with at(word):
-                    raise InvalidInput(
-                        f"{word} has no meaning with {named[0]}",
-                        field=word,
-                        value=said[word],
-                        hint="leave it out",
-                    )
+                    message = f"{word} has no meaning with {named[0]}"
+                    raise InvalidInput(message, field=word, value=said[word], hint="leave it out")
         if not chosen:
             return HIPAA_TARGET
         for word in taken:
@@ -356,11 +327,8 @@ def _need_first_words(kinds: list[type[Target]], said: Written) -> None:
 
 def _refuse_missing(word: str, beside: str) -> InvalidInput:
     meaning = TargetSection.known_keys()[word].description.removeprefix("Or ").rstrip(".")
-    error = InvalidInput(
-        f"{word} is missing",
-        field=word,
-        hint=f"with {beside}, say {meaning[0].lower()}{meaning[1:]}",
-    )
+    hint = f"with {beside}, say {meaning[0].lower()}{meaning[1:]}"
+    error = InvalidInput(f"{word} is missing", field=word, hint=hint)
     error.path = word
     return error
 
@@ -374,11 +342,9 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):
                 if others:
+                    message = f"family already says who looks, and {', '.join(others)} does too"
                     raise InvalidInput(
-                        f"family already says who looks, and {', '.join(others)} does too",
-                        field="family",
-                        value=said["family"],
-                        hint="keep one of them",
+                        message, field="family", value=said["family"], hint="keep one of them"
                     )
                 return read_family(said["family"])
         prior = said.get("prior")
@@ -386,12 +352,8 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
         if len(chosen) > 1:
             words = " and ".join(kind.key for kind in chosen)
             with at(chosen[1].key):
-                raise InvalidInput(
-                    f"{words} are different adversaries",
-                    field="adversary",
-                    value=words,
-                    hint="keep one of them",
-                )
+                message = f"{words} are different adversaries"
+                raise InvalidInput(message, field="adversary", value=words, hint="keep one of them")
         if chosen:
             key, value = chosen[0].key, said[chosen[0].key]
             range_words = dict.fromkeys(("low", "high", "low and high"), "prior")
@@ -421,18 +383,12 @@ def read_plan(
     rests = family.hides_others and bool(delta)  # on what nobody knows of the others
     with at("adversary.people"):
         if people is not None and not rests:
-            raise InvalidInput(
-                "people has a meaning only with known and a delta",
-                field="people",
-                value=people,
-                hint="leave it out",
-            )
+            message = "people has a meaning only with known and a delta"
+            raise InvalidInput(message, field="people", value=people, hint="leave it out")
         if people is None and rests:
-            raise InvalidInput(
-                "people is missing",
-                field="people",
-                hint="with known and a delta, say how many could be in the data, at the least",
-            )
+            message = "people is missing"
+            hint = "with known and a delta, say how many could be in the data, at the least"
+            raise InvalidInput(message, field="people", hint=hint)
     lead = next(word for word in promise.given if word != "delta")
     try:
         # This plan is for one count, alone; nothing else draws on what nobody knows.
@@ -449,12 +405,12 @@ def read_plan(
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """PlannedNoise for a series.
+    """The noise for a series.
 
     Attributes:
-        epsilon: the leakage that is allowed. scale: the least Laplace scale that keeps it, and
-        `measure_chain_leakage`, what was measured there. plain_scale: what differential privacy
-        would add for the same ε, and `plain_leakage`, what
+        epsilon: the leakage that is allowed.
+        scale: the least Laplace scale that keeps it, and `leakage`, what was measured there.
+        plain_scale: what differential privacy would add for the same ε, and `plain_leakage`, what
             that really leaks about a row of this series.
         group_scale: what group privacy would add, treating all rows as one.
         exact: whether the leakages are exact; otherwise upper bounds.
@@ -502,30 +458,16 @@ def plan_series(
     assert asked is not None
     plain = _row_sensitivity(asked) / epsilon
     if plain == 0:
-        raise InvalidInput(
-            "query is the same for every row, so there is nothing to protect",
-            field="query",
-            value=asked,
-        )
+        message = "query is the same for every row, so there is nothing to protect"
+        raise InvalidInput(message, field="query", value=asked)
     at_plain = measure_leakage(prior, space, statistic, plain)
     scale, best = plain, at_plain
     if float(at_plain.value) > epsilon * (1 + 1e-12):
-        scale, best = _least_scale(
-            lambda s: measure_leakage(prior, space, statistic, s),
-            epsilon,
-            plain,
-            at_plain,
-            accuracy,
-        )
-    return ChainPlan(
-        epsilon,
-        scale,
-        float(best.value),
-        plain,
-        float(at_plain.value),
-        plain * space.rows,
-        best.exact and at_plain.exact,
-    )
+        leaks = partial(measure_leakage, prior, space, statistic)
+        scale, best = _least_scale(leaks, epsilon, plain, at_plain, accuracy)
+    exact, leaked = best.exact and at_plain.exact, float(best.value)
+    other = (plain, float(at_plain.value), plain * space.rows)
+    return ChainPlan(epsilon, scale, leaked, *other, exact)
 
 
 def _least_scale(

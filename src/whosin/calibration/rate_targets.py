@@ -119,11 +119,7 @@ class RateTarget(Target):
         """
 
     def need_room(self) -> None:
-        """Refuse a limit that is guessing itself, for noise under which any test gains something.
-
-        Raises:
-            ImpossibleTarget: the limit leaves nothing.
-        """
+        """Refuse a limit that is guessing itself, where any noise lets tests gain something."""
 
     @abstractmethod
     def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
@@ -289,11 +285,8 @@ class BayesRisk(RateTarget):
         _, risk, guessing = self.numbers
         if risk > guessing:
             most = format_typed(guessing, "down")
-            raise invalid_value(
-                "risk",
-                f"at most {most}, the risk of someone who guesses from the prior alone",
-                float(risk),
-            )
+            accepted = f"at most {most}, the risk of someone who guesses from the prior alone"
+            raise invalid_value("risk", accepted, float(risk))
 
     @property
     def numbers(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -329,14 +322,12 @@ class BayesRisk(RateTarget):
     def ratio_with(self, delta: Fraction) -> Fraction:
         _, risk, guessing = self.numbers
         if risk == ONE_HALF:
-            raise ImpossibleTarget(
+            message = (
                 "a risk of 0.5 cannot be kept: only someone who learns nothing is wrong half of "
-                "the time",
-                nearest=ONE_HALF,
-                field="risk",
-                value=risk,
-                hint="use a risk below 0.5",
+                "the time"
             )
+            hint = "use a risk below 0.5"
+            raise ImpossibleTarget(message, nearest=ONE_HALF, field="risk", value=risk, hint=hint)
         if delta:
             _leaves_room(delta, self.limit, f"1 − risk/{spell(guessing)}")
         _leaves_room(delta, 1 - 2 * risk, "1 − 2 risk")
@@ -345,14 +336,12 @@ class BayesRisk(RateTarget):
     def need_room(self) -> None:
         _, risk, guessing = self.numbers
         if risk == guessing:
-            raise ImpossibleTarget(
+            message = (
                 f"a risk of {spell(guessing)}, that of guessing, cannot be kept: whoever sees a "
-                "process learns something",
-                nearest=guessing,
-                field="risk",
-                value=risk,
-                hint=f"use a risk below {spell(guessing)}",
+                "process learns something"
             )
+            hint = f"use a risk below {spell(guessing)}"
+            raise ImpossibleTarget(message, nearest=guessing, field="risk", value=risk, hint=hint)
 
     def reached_by(self, tests: Tests) -> Fraction:
         prior, _, guessing = self.numbers

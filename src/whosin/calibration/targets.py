@@ -88,14 +88,10 @@ class Profile(Target):
         if result <= 1:
             ends = (end for piece in pieces for end in (piece.low, piece.high) if 0 < end < 1)
             touching = next((end for end in ends if self.at(end) <= end), Fraction(1, 2))
-            raise ImpossibleTarget(
-                f"profile does not let a prior of {spell(touching)} rise, and whoever sees an "
-                "answer learns something",
-                nearest=touching,
-                field="profile",
-                value=touching,
-                hint=f"use a posterior above {spell(touching)} there",
-            )
+            kept = f"profile does not let a prior of {spell(touching)} rise"
+            message = f"{kept}, and whoever sees an answer learns something"
+            hint = f"use a posterior above {spell(touching)} there"
+            raise ImpossibleTarget(message, touching, field="profile", value=touching, hint=hint)
         return result
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
@@ -108,12 +104,9 @@ class Profile(Target):
         first, last = self.points[0][0], self.points[-1][0]
         low, high = max(known.low, first), min(known.high, last)
         if low > high:
-            raise InvalidInput(
-                f"profile is about priors from {spell(first)} to {spell(last)}, and the "
-                f"adversary's are from {spell(known.low)} to {spell(known.high)}",
-                field="profile",
-                value=(first, last),
-            )
+            about = f"profile is about priors from {spell(first)} to {spell(last)}"
+            theirs = f"the adversary's are from {spell(known.low)} to {spell(known.high)}"
+            raise InvalidInput(f"{about}, and {theirs}", field="profile", value=(first, last))
         return replace(known, low=low, high=high)
 
     def baseline(self) -> Number | None:
@@ -138,13 +131,11 @@ class Profile(Target):
     def _within(self, low: Fraction, high: Fraction) -> list[Piece]:
         pieces = list(self._pieces(low, high))
         if not pieces:
-            first, last = (format_percent(end) for end in (self.points[0][0], self.points[-1][0]))
-            raise InvalidInput(
-                f"profile is about priors from {first} to {last}, and says nothing of "
-                f"{format_percent(low)} to {format_percent(high)}",
-                field="profile",
-                value=(self.points[0][0], self.points[-1][0]),
-            )
+            ends = self.points[0][0], self.points[-1][0]
+            first, last, least, most = map(format_percent, (*ends, low, high))
+            about = f"profile is about priors from {first} to {last}"
+            message = f"{about}, and says nothing of {least} to {most}"
+            raise InvalidInput(message, field="profile", value=ends)
         return pieces
 
     def _pieces(self, low: Fraction, high: Fraction) -> Iterator[Piece]:
@@ -231,12 +222,9 @@ def _read_points(profile: object) -> Iterator[Point]:
     else:
         raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
     if not 0 < len(pairs) <= MAX_PROFILE_POINTS:
-        raise InvalidInput(
-            f"profile has {spell(len(pairs))} priors",
-            field="profile",
-            value=len(pairs),
-            hint=f"give 1 to {spell(MAX_PROFILE_POINTS)}",
-        )
+        message = f"profile has {spell(len(pairs))} priors"
+        hint = f"give 1 to {spell(MAX_PROFILE_POINTS)}"
+        raise InvalidInput(message, field="profile", value=len(pairs), hint=hint)
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
             raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
@@ -251,24 +239,18 @@ def _has_flag(pair: Sequence[object]) -> bool:
 def _check_points(points: list[Point]) -> None:
     for prior, most in points:
         if most < prior:
-            raise InvalidInput(
-                f"profile has a posterior of {spell(most)} below its prior, {spell(prior)}",
-                field="profile",
-                value=most,
-            )
+            message = f"profile has a posterior of {spell(most)} below its prior, {spell(prior)}"
+            raise InvalidInput(message, field="profile", value=most)
     for (before, lower), (prior, most) in pairwise(points):
         if before == prior:
             raise InvalidInput(
                 f"profile has the prior {spell(prior)} twice", field="profile", value=prior
             )
         if most < lower:
-            raise InvalidInput(
-                f"profile falls: the posterior of {spell(prior)} is {spell(most)}, and that "
-                f"of a smaller prior {spell(lower)}",
-                field="profile",
-                value=most,
-                hint="posteriors rise with priors",
-            )
+            here = f"the posterior of {spell(prior)} is {spell(most)}"
+            message = f"profile falls: {here}, and that of a smaller prior {spell(lower)}"
+            hint = "posteriors rise with priors"
+            raise InvalidInput(message, field="profile", value=most, hint=hint)
 
 
 def _spell_number(number: Fraction) -> str:
@@ -320,25 +302,19 @@ class Posterior(NumberTarget):
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         most = self.number
         if high == 1:
-            raise ImpossibleTarget(
-                f"a posterior of {spell(most)} cannot be kept: someone may be certain already",
-                nearest=high,
-                field="posterior",
-                value=most,
-                hint=f"give priors below {format_typed(most, 'down')}, as in a prior of 0.05..0.5",
-            )
+            message = f"a posterior of {spell(most)} cannot be kept: someone may be certain already"
+            hint = f"give priors below {format_typed(most, 'down')}, as in a prior of 0.05..0.5"
+            raise ImpossibleTarget(message, nearest=high, field="posterior", value=most, hint=hint)
         if most <= high:
-            raise ImpossibleTarget(
+            message = (
                 f"a posterior of {spell(most)} cannot be kept: someone may be {spell(high)} "
-                "sure already",
-                nearest=high,
-                field="posterior",
-                value=most,
-                hint=(
-                    f"use a posterior above {format_typed(high, 'up')}, or priors below "
-                    f"{format_typed(most, 'down')}"
-                ),
+                "sure already"
             )
+            hint = (
+                f"use a posterior above {format_typed(high, 'up')}, or priors below "
+                f"{format_typed(most, 'down')}"
+            )
+            raise ImpossibleTarget(message, nearest=high, field="posterior", value=most, hint=hint)
         return beliefs.ratio_for_posterior(most, high)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
@@ -371,11 +347,9 @@ class Epsilon(NumberTarget):
         return ratio != math.inf and exact_fraction(ratio) <= exp_up(self.number)
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
+        message = "no ε holds where absence may show"
         raise InvalidInput(
-            "no ε holds where absence may show",
-            field="target",
-            value=self,
-            hint="use a gamma, posterior, gain or advantage",
+            message, field="target", value=self, hint="use a gamma, posterior, gain or advantage"
         )
 
     def baseline(self) -> Number:
@@ -404,16 +378,12 @@ class Rho(NumberTarget):
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         rho, prior = self.number, Fraction(1, self.m)
         if rho <= prior:
-            raise ImpossibleTarget(
+            message = (
                 f"a rho of {spell(rho)} cannot be kept: the adversary believes 1/m = "
-                f"{spell(prior)} already",
-                nearest=prior,
-                field="rho",
-                value=rho,
-                hint=(
-                    f"use more than {math.floor(1 / rho)} candidates, or a rho above {spell(prior)}"
-                ),
+                f"{spell(prior)} already"
             )
+            hint = f"use more than {math.floor(1 / rho)} candidates, or a rho above {spell(prior)}"
+            raise ImpossibleTarget(message, nearest=prior, field="rho", value=rho, hint=hint)
         return beliefs.ratio_for_posterior(rho, prior)
 
     def met(self, ratio: Number, low: Fraction, high: Fraction) -> bool:
@@ -426,11 +396,9 @@ class Rho(NumberTarget):
         """It fixes the prior, 1/m, and the relation."""
         known, prior = super().against(family), Fraction(1, self.m)
         if known.relation != "replace" or not known.low <= prior <= known.high:
+            message = f"a rho among {self.m} is not about {shorten_value(family)}"
             raise InvalidInput(
-                f"a rho among {self.m} is not about {shorten_value(family)}",
-                field="family",
-                value=family,
-                hint=f"use one-of={self.m} or fixed-size",
+                message, field="family", value=family, hint=f"use one-of={self.m} or fixed-size"
             )
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from whosin.calibration import Plan, Process, ProcessPlan
-from whosin.curves.curve import CornerCurve as CornerCurve
-from whosin.curves.curve import TradeOff as TradeOff
-from whosin.curves.curve import below_lines
-from whosin.curves.mechanism_curves import LaplaceCurve as LaplaceCurve
-from whosin.curves.mechanism_curves import LossCurve as LossCurve
-from whosin.curves.mechanism_curves import NormalCurve as NormalCurve
+from whosin.curves.curve import CornerCurve, TradeOff, below_lines
 from whosin.curves.mechanism_curves import (
+    LaplaceCurve,
+    LossCurve,
+    NormalCurve,
     channel_curve,
     family_curve,
     gaussian_curve,
@@ -27,16 +25,8 @@ from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_chan
 from whosin.mechanisms.base import need_space
 from whosin.spaces import Space
 
-__all__ = [
-    "CornerCurve",
-    "LaplaceCurve",
-    "LossCurve",
-    "NormalCurve",
-    "TradeOff",
-    "process_curve",
-    "process_tradeoff",
-    "tradeoff",
-]
+__all__ = ["CornerCurve", "LaplaceCurve", "LossCurve", "NormalCurve", "TradeOff", "process_curve"]
+__all__ += ["process_tradeoff", "tradeoff"]
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from whosin import beliefs
 from whosin.errors import Unsupported, invalid_value
@@ -84,11 +85,9 @@ class TradeOff(Displayed, ABC):
 
     def posterior(self, prior: object, fpr: object) -> Number:
         """How sure someone with this prior becomes when the best test with this FPR says "in"."""
-        belief, alpha = (
-            probability(prior, "prior"),
-            read_ranged(fpr, "fpr", "above 0 and at most 1"),
-        )
-        return beliefs.posterior(exact_fraction(self.tpr(alpha)) / alpha, belief)
+        alpha = read_ranged(fpr, "fpr", "above 0 and at most 1")
+        ratio = exact_fraction(self.tpr(alpha)) / alpha
+        return beliefs.posterior(ratio, probability(prior, "prior"))
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,8 @@ class CornerCurve(TradeOff):
         relation: str | None = None,
         attained_by: Iterable[ComparedWorlds] = (),
     ) -> None:
-        self.corners = concave_hull(corners)
-        self.exact = exact
-        self.relation = relation
-        self.attained_by = frozenset(attained_by)
+        self.corners, self.exact = concave_hull(corners), exact
+        self.relation, self.attained_by = relation, frozenset(attained_by)
 
     def tpr(self, fpr: object) -> Rational:
         alpha = probability(fpr, "fpr")
@@ -142,9 +139,8 @@ class CornerCurve(TradeOff):
     def delta(self, epsilon: object) -> float:
         level = rational(epsilon, "epsilon")
         if abs(level) > MAX_CURVE_EPSILON:
-            raise invalid_value(
-                "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
-            )
+            accepted = f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}"
+            raise invalid_value("epsilon", accepted, epsilon)
         factor = exp_down(level) if level else Fraction(1)
         return round_up(max(tpr - factor * fpr for fpr, tpr in self.corners))
 
@@ -184,12 +180,8 @@ class CornerCurve(TradeOff):
             )
         pieces = [(p * p_, q * q_) for q, p in self.pieces() for q_, p_ in other.pieces()]
         both = self.attained_by & other.attained_by
-        return CornerCurve(
-            ordered_corners(pieces),
-            exact=self.exact and other.exact and bool(both),
-            relation=self.relation,
-            attained_by=both,
-        )
+        exact, corners = self.exact and other.exact and bool(both), ordered_corners(pieces)
+        return CornerCurve(corners, exact=exact, relation=self.relation, attained_by=both)
 
     def sampled(self, rate: object) -> CornerCurve:
         """The curve where each person is looked at with this probability only (Poisson).
@@ -251,13 +243,16 @@ def concave_hull(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Frac
     return upper_hull(inside | {(Fraction(0), Fraction(0)), (one, one)})
 
 
-def upper_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+def upper_hull(points: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """The corners of the least concave curve above all points, from the first to the last."""
-    upper: list[tuple[Fraction, Fraction]] = []
+    upper: list[tuple[Any, Any]] = []
     for x, y in sorted(points):
         if upper and upper[-1][0] == x and len(upper) > 1:
             upper.pop()
-        while len(upper) > 1 and _turns_left(upper[-2], upper[-1], (x, y)):
+        while len(upper) > 1:
+            (x0, y0), (x1, y1) = upper[-2:]
+            if (x1 - x0) * (y - y0) < (y1 - y0) * (x - x0):
+                break
             upper.pop()
         upper.append((x, y))
     return upper
@@ -280,28 +275,16 @@ def lower_envelope(
     return below_lines(lines).corners
 
 
-def _turns_left(
-    a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]
-) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
-
-
 def below_lines(
     lines: Sequence[tuple[Fraction, Fraction]], relation: str | None = None
 ) -> CornerCurve:
-    """The curve that stays below TPR = 1 and all lines TPR = slope · FPR + rest.
-
-    Args:
-        relation: between which worlds the lines hold, if between any two.
-    """
+    """The curve that stays below TPR = 1 and all lines TPR = slope · FPR + rest."""
     ends: list[tuple[Fraction, Fraction]] = []
     least: dict[Fraction, Fraction] = {}
     for slope, rest in (*lines, (Fraction(0), Fraction(1))):
         least[slope] = min(rest, least.get(slope, rest))
     for line in sorted(least.items(), reverse=True):
-        while len(ends) > 1 and _line_crossing(ends[-2], line) <= _line_crossing(
-            ends[-2], ends[-1]
-        ):
+        while len(ends) > 1 and _line_crossing(ends[-2], line) <= _line_crossing(*ends[-2:]):
             ends.pop()
         ends.append(line)
     crossings = (_line_crossing(one, two) for one, two in pairwise(ends))

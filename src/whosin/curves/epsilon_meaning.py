@@ -14,7 +14,6 @@ from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.curves.mechanism_curves import pure_curve
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
 from whosin.exact import (
-    Number,
     exact_fraction,
     exp_up,
     log_down,
@@ -71,7 +70,6 @@ class Explanation:
         return pure_curve(exp_up(self.epsilon), exact_fraction(self.delta), relation=self.relation)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain data for JSON."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -109,8 +107,8 @@ def explain_epsilon(
     if delta * FAILURE_FACTOR >= 1:
         hint = "a larger one promises nothing"
         raise invalid_value("delta", "below 0.1", float(delta), hint)
-    if relation not in ("add-remove", "replace"):
-        raise UnknownName("relation", relation, ("add-remove", "replace"))
+    if relation not in beliefs.NEIGHBOUR_RELATIONS:
+        raise UnknownName("relation", relation, beliefs.NEIGHBOUR_RELATIONS)
     level = float(epsilon)
 
     def held(times: int) -> float:
@@ -131,15 +129,8 @@ def explain_epsilon(
             Reading("D_I", "does not take the size as known", math.inf, "T12"),
         ]
     readings.append(Reading("D_U", "may believe anything", math.inf, "T3"))
-    return Explanation(
-        level,
-        float(delta),
-        relation,
-        min(1.0, float(delta * FAILURE_FACTOR)),
-        _prior_grid(band),
-        tuple(readings),
-        curve,
-    )
+    fails, priors = min(1.0, float(delta * FAILURE_FACTOR)), _prior_grid(band)
+    return Explanation(level, float(delta), relation, fails, priors, tuple(readings), curve)
 
 
 def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:
@@ -174,7 +165,6 @@ class Sufficiency:
     fails: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain data for JSON."""
         return {
             "enough": self.enough,
             "measured_as": self.measured_as,
@@ -232,18 +222,14 @@ def _sufficient_rates(
     target: RateTarget, times: int, epsilon: Fraction, delta: Fraction, curve: TradeOff | None
 ) -> Sufficiency:
     # What is known of tests is known between neighbours.
-    known = (
-        curve if curve is not None and times == 1 else pure_curve(exp_up(epsilon * times), delta)
-    )
-    reached = target.reached_by(known)
+    known = curve if times == 1 else None
+    reached = target.reached_by(known or pure_curve(exp_up(epsilon * times), delta))
     try:
         most: float | None = _epsilon_down(log_down(target.ratio_with(delta)), times)
     except (InvalidInput, ImpossibleTarget):
         most = None
-    limit = target.limit
-    return Sufficiency(
-        target, reached <= limit, target.measured_as, round_up(reached), float(limit), most
-    )
+    enough, limit = reached <= target.limit, float(target.limit)
+    return Sufficiency(target, enough, target.measured_as, round_up(reached), limit, most)
 
 
 def _sufficient_beliefs(
@@ -253,23 +239,13 @@ def _sufficient_beliefs(
     allowed = target.ratio(adversary.low, adversary.high)
     room = exact_fraction(1 - 1 / FAILURE_FACTOR) if delta else Fraction(1)
     held = exp_up(epsilon * times) / room
-    most = _largest_epsilon(allowed, room, times)
-    return Sufficiency(
-        target,
-        target.met(held, adversary.low, adversary.high),
-        "likelihood ratio of what is published",
-        round_up(held),
-        float(allowed),
-        most,
-        min(1.0, float(delta * FAILURE_FACTOR)),
-    )
-
-
-def _largest_epsilon(allowed: Number, room: Fraction, times: int) -> float | None:
-    if allowed == math.inf:
-        return math.inf
-    ratio = exact_fraction(allowed) * room
-    return _epsilon_down(log_down(ratio), times) if ratio > 1 else None
+    most: float | None = math.inf
+    if allowed != math.inf:
+        ratio = exact_fraction(allowed) * room
+        most = _epsilon_down(log_down(ratio), times) if ratio > 1 else None
+    enough = target.met(held, adversary.low, adversary.high)
+    what, fails = "likelihood ratio of what is published", min(1.0, float(delta * FAILURE_FACTOR))
+    return Sufficiency(target, enough, what, round_up(held), float(allowed), most, fails)
 
 
 def _epsilon_down(epsilon: float, times: int) -> float:

@@ -25,7 +25,7 @@ from whosin.curves.curve import (
     ordered_corners,
     upper_hull,
 )
-from whosin.errors import UnknownName, Unsupported
+from whosin.errors import UnknownName
 from whosin.exact import Array, exact_fraction, exp_up, probability, rational, round_up
 from whosin.families import Family
 from whosin.mechanisms import Channel, Geometric
@@ -36,11 +36,10 @@ from whosin.mechanisms.additive_noise import (
     whole_centres,
 )
 from whosin.mechanisms.entries import Floats
+from whosin.notions.differential_privacy import need_replacing
 from whosin.notions.failure_probability import list_cases
 from whosin.spaces import Lattice, Records, Space, read_statistic
 from whosin.spaces.quotients import CUT_WEIGHT
-
-# Which rows of a channel are compared: worlds with and without someone, or one for another.
 
 
 def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> tuple[Array, Array]:
@@ -48,13 +47,7 @@ def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> t
     if relation not in NEIGHBOUR_RELATIONS:
         raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
     if isinstance(space, Records):
-        if relation != "replace":
-            raise Unsupported(
-                "rows of records can be replaced, not added or removed",
-                field="relation",
-                value=relation,
-                hint="use relation='replace'",
-            )
+        need_replacing(relation)
         return _record_pairs(space)
     assert lattice is not None
     numbers = np.arange(lattice.worlds)[:, None]
@@ -69,7 +62,6 @@ def neighbouring_rows(space: Space, lattice: Lattice | None, relation: str) -> t
 
 
 def world_pair(space: Space, lattice: Lattice | None, in_: int, out: int) -> ComparedWorlds:
-    """Two rows of a channel by their numbers."""
     if lattice is None:
         return ComparedWorlds(space, in_, out)
     return ComparedWorlds(lattice, in_, out, alone=out == lattice.class_of(()))
@@ -87,7 +79,6 @@ def _replace_pairs(present: Array, absent: Array) -> tuple[Array, Array]:
 
 
 def _record_pairs(space: Records) -> tuple[Array, Array]:
-    """One row's value for another."""
     numbers = np.arange(space.worlds)[:, None]
     one, other = [], []
     for row in range(space.rows):
@@ -104,7 +95,6 @@ def _record_pairs(space: Records) -> tuple[Array, Array]:
 # itself is not enough, since one test can serve several pairs. All pairs are searched in
 # floats; those that come near the curve are computed again in exact rationals.
 
-
 _Line = tuple[Array, Array]
 ROUNDING_COUNT = 64
 """More than the roundings of one sum of floats for each of its terms, comparisons included."""
@@ -115,7 +105,6 @@ FIRST_PAIRS, PAIR_BLOCK_ENTRIES = 1 << 12, 1 << 20
 
 
 def channel_curve(channel: Channel, relation: str) -> CornerCurve:
-    """The curve between neighbours."""
     channel.need_finite("a curve")
     top, bottom = neighbouring_rows(channel.space, channel.lattice, relation)
     cuts = _pairs_near_curve(channel.wide, top, bottom, _missing_mass(channel))
@@ -318,12 +307,7 @@ def _float_hull(x: Array, y: Array) -> _Line:
     since each of its corners is one of the points."""
     points = np.unique(np.stack([x, y], axis=1), axis=0)
     highest = np.append(np.diff(points[:, 0]) > 0, True)  # of each FPR
-    corners: list[tuple[float, float]] = []
-    for a, b in points[highest].tolist():
-        while len(corners) > 1 and _lies_below(corners[-2], corners[-1], (a, b)):
-            corners.pop()
-        corners.append((a, b))
-    found = np.array(corners, dtype=points.dtype)
+    found = np.array(upper_hull(map(tuple, points[highest].tolist())), dtype=points.dtype)
     return found[:, 0], found[:, 1]
 
 
@@ -336,10 +320,6 @@ def _line_height(x: Array, line: _Line) -> Array:
     return np.asarray(np.where(x < xs[0], -1.0, height))
 
 
-def _lies_below(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
-
-
 def _distinct_pairs(channel: Channel, top: Array, bottom: Array, near: Array) -> list[list[int]]:
     """Pairs by kind: the same entries in another order have the same curve."""
     numbers: dict[Any, int] = {}
@@ -349,24 +329,17 @@ def _distinct_pairs(channel: Channel, top: Array, bottom: Array, near: Array) ->
         rows = []
         for world in (int(top[pair]), int(bottom[pair])):
             if world not in codes:
-                row = (channel.entries.at(world, o) for o in range(len(channel.outputs)))
-                codes[world] = [
-                    numbers.setdefault(_entry_key(entry), len(numbers)) for entry in row
-                ]
+                row = _exact_row(channel, world)
+                codes[world] = [numbers.setdefault(entry, len(numbers)) for entry in row]
             rows.append(codes[world])
         seen.setdefault(tuple(sorted(zip(*rows, strict=True))), []).append(int(pair))
     return list(seen.values())
-
-
-def _entry_key(entry: Any) -> Any:
-    return (entry.p, entry.q) if hasattr(entry, "p") else entry
 
 
 # The curves of noise that is added to a statistic, and of processes.
 #
 # Noise that moves further is easier to tell apart, so the largest move between neighbours decides.
 # Laplace and Gaussian noise have curves in closed form, geometric noise has corners.
-
 
 LOSS_ROUNDING = 1e-12
 """More than what floats round in a distribution of losses."""
@@ -435,16 +408,8 @@ class LossCurve(TradeOff):
     def tpr(self, fpr: object) -> float:
         alpha = float(probability(fpr, "fpr"))
         x, y = self.losses.corners()
-        last = int(np.searchsorted(x, alpha, side="right"))
-        if last >= len(x):
-            width, rest = 1 - x[-1], 1 - y[-1]
-            rate = y[-1] + rest * (alpha - x[-1]) / width if width > 0 else 1.0
-        elif last == 0:
-            rate = y[0]
-        else:
-            step = x[last] - x[last - 1]
-            rate = y[last - 1] + (y[last] - y[last - 1]) * (alpha - x[last - 1]) / step
-        return min(1.0, float(rate) + LOSS_ROUNDING)
+        rate = float(np.interp(alpha, np.append(x, 1.0), np.append(y, 1.0)))
+        return min(1.0, rate + LOSS_ROUNDING)
 
     def delta(self, epsilon: object) -> float:
         at = np.array([float(rational(epsilon, "epsilon"))])
@@ -460,23 +425,16 @@ def pure_curve(
     attained_by: Iterable[ComparedWorlds] = (),
 ) -> CornerCurve:
     """What (ln ratio, δ)-DP in both directions allows (see `CornerCurve`)."""
-    return CornerCurve(
-        best_tests(ratio, delta),
-        exact=exact,
-        relation=relation,
-        attained_by=attained_by,
-    )
+    corners = best_tests(ratio, delta)
+    return CornerCurve(corners, exact=exact, relation=relation, attained_by=attained_by)
 
 
 def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
-    """The curve of Laplace noise on a statistic."""
     moves = _statistic_moves(mechanism.statistic, space, relation)
-    scale = rational(mechanism.scale)
-    largest = max(sum(abs(each) for each in move) for move in moves)
-    if max(sum(1 for each in move if each) for move in moves) > 1:
-        # Several numbers move: ε is all that is said.
-        return pure_curve(exp_up(largest / scale), relation=relation)
-    return LaplaceCurve(largest / scale)
+    level = max(sum(map(abs, move)) for move in moves) / rational(mechanism.scale)
+    if _several_move(moves):
+        return pure_curve(exp_up(level), relation=relation)
+    return LaplaceCurve(level)
 
 
 def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
@@ -499,8 +457,8 @@ def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeO
         alpha = rational(mechanism.alpha)
     else:
         alpha = 1 / exp_up(1 / rational(mechanism.scale))  # from below: less noise
-    largest = max(sum(abs(each) for each in move) for move in moves)
-    if max(sum(1 for each in move if each) for move in moves) > 1:
+    largest = max(sum(map(abs, move)) for move in moves)
+    if _several_move(moves):
         return pure_curve(alpha ** -int(largest), relation=relation)
     attained = _all_pairs(
         {move: pairs for move, pairs in moves.items() if sum(map(abs, move)) == largest}
@@ -531,6 +489,11 @@ def _statistic_moves(statistic: object, space: Space, relation: str) -> Moves:
         move = tuple(a - b for a, b in zip(centres[one], centres[two], strict=True))
         result.setdefault(move, []).append(world_pair(space, lattice, one, two))
     return result
+
+
+def _several_move(moves: Moves) -> bool:
+    """Whether several numbers move at once: then ε is all that is said."""
+    return max(sum(map(bool, move)) for move in moves) > 1
 
 
 def _all_pairs(moves: Moves) -> list[ComparedWorlds]:

@@ -5,22 +5,17 @@ information, with a mechanism that keeps the level exactly and a certified optim
 such as T16 or F14 are explained in docs/theory/numbers.md.
 """
 
-from whosin.distortion.closed_forms import h_inverse as h_inverse
-from whosin.distortion.closed_forms import hamming_distortion as hamming_distortion
-from whosin.distortion.closed_forms import identifiable_mechanism as identifiable_mechanism
-from whosin.distortion.closed_forms import least_threshold as least_threshold
-from whosin.distortion.closed_forms import randomized_response as randomized_response
-from whosin.distortion.closed_forms import stated_threshold as stated_threshold
-from whosin.distortion.row_mechanisms import NOTION_NAMES as NOTION_NAMES
-from whosin.distortion.row_mechanisms import ByType as ByType
-from whosin.distortion.row_mechanisms import Optimum as Optimum
-from whosin.distortion.row_mechanisms import PerBlock as PerBlock
-from whosin.distortion.row_mechanisms import PerRow as PerRow
-from whosin.distortion.search import Curves as Curves
-from whosin.distortion.search import best as best
-from whosin.distortion.search import curves as curves
-from whosin.distortion.symmetry import Structure as Structure
-from whosin.distortion.symmetry import find_structure as find_structure
+from whosin.distortion.closed_forms import (
+    h_inverse,
+    hamming_distortion,
+    identifiable_mechanism,
+    least_threshold,
+    randomized_response,
+    stated_threshold,
+)
+from whosin.distortion.row_mechanisms import NOTION_NAMES, ByType, Optimum, PerBlock, PerRow
+from whosin.distortion.search import Curves, best, curves
+from whosin.distortion.symmetry import Structure, find_structure
 
 __all__ = [
     "NOTION_NAMES",

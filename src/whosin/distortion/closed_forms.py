@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
-from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure
-from whosin.errors import ImpossibleTarget, InvalidInput, Unsupported, invalid_value, spell
+from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure, check_size
+from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -31,11 +31,8 @@ def check_cost(space: Records, cost: object) -> Array:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.shape != (space.values,) * 2:
-        raise InvalidInput(
-            f"cost must be a matrix of {space.values} × {space.values} numbers",
-            field="cost",
-            value=cost,
-        )
+        message = f"cost must be a matrix of {space.values} × {space.values} numbers"
+        raise InvalidInput(message, field="cost", value=cost)
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
         raise InvalidInput(
             "cost must be finite, at least 0, and 0 on the diagonal", field="cost", value=cost
@@ -134,6 +131,8 @@ def entropy_bound(space_rows: int, values: int, entropy: float, distortion: floa
 
 MAX_CLOSED_FORM_WORLDS = 1024
 """Worlds of an E_i that does not factorise."""
+MAX_THRESHOLD_WORLDS = 1 << 20
+"""Worlds of dependent rows whose ε̃_X is searched for."""
 
 
 def randomized_response(epsilon: float, values: int) -> PerRow:
@@ -194,13 +193,11 @@ def least_threshold(structure: Structure) -> float:
         return max(least_threshold(block.structure) for block in structure.blocks)
     if structure.rows is not None:
         return log_up(_row_threshold(structure.rows, structure))
-    if structure.space.worlds > 1 << 20:
-        raise Unsupported(
-            f"ε̃_X of dependent rows needs a table of {spell(structure.space.worlds)} worlds, more "
-            f"than {spell(1 << 20)}",
-            field="prior",
-            hint="for independent rows it has a closed form",
-        )
+    what, hint = (
+        "ε̃_X of dependent rows needs a table of",
+        "for independent rows it has a closed form",
+    )
+    check_size(what, structure.space.worlds, "worlds", MAX_THRESHOLD_WORLDS, "prior", hint)
     mass = structure.prior.on_records(structure.space, float)
     low, high = structure.spread, max(structure.spread, 1.0)
     if _is_distribution(structure, mass, max(low, 1e-12)):
@@ -250,13 +247,8 @@ def _row_matrix(row: tuple[Fraction, ...], k: Fraction) -> Matrix | None:
 def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType:
     """E_i of dependent rows: p_Y(y) k^d depends on the type only, and p_X(x) on the counts of x."""
     space, types = structure.space, structure.types
-    if space.worlds > MAX_CLOSED_FORM_WORLDS:
-        raise Unsupported(
-            f"E_i of dependent rows needs a table of {spell(space.worlds)} worlds, more than "
-            f"{spell(MAX_CLOSED_FORM_WORLDS)}",
-            field="prior",
-            hint="for independent rows it is one small matrix for each row",
-        )
+    what, hint = "E_i of dependent rows needs a table of", "independent rows need one matrix each"
+    check_size(what, space.worlds, "worlds", MAX_CLOSED_FORM_WORLDS, "prior", hint)
     mass = structure.prior.on_records(space, flint_rational)
     result = _apply_inverse_kernel(structure, mass, flint_rational(k))
     if min(result) < 0:
@@ -272,13 +264,9 @@ def _type_mechanism(structure: Structure, k: Fraction, epsilon: float) -> ByType
 
 def _refuse_below_threshold(structure: Structure, epsilon: float) -> ImpossibleTarget:
     least = least_threshold(structure)
-    return ImpossibleTarget(
-        f"E_i exists from ε̃_X = {spell(least)} on, and epsilon is {spell(epsilon)}",
-        least,
-        field="epsilon",
-        value=epsilon,
-        hint="below it the optimum has no closed form",
-    )
+    message = f"E_i exists from ε̃_X = {spell(least)} on, and epsilon is {spell(epsilon)}"
+    hint = "below it the optimum has no closed form"
+    return ImpossibleTarget(message, least, field="epsilon", value=epsilon, hint=hint)
 
 
 # Closed-form bounds on the optimum, for either quantity (T16, T17; Wang14 Theorems 1, 2).
@@ -299,11 +287,7 @@ def distortion_bounds(
     if not is_hamming(cost):
         return 0.0, most
     if notion == "dp":
-        low = (
-            hamming_distortion(space, epsilon + structure.spread)
-            if structure.spread < math.inf
-            else 0.0
-        )
+        low = hamming_distortion(space, epsilon + structure.spread)
         return min(low, most), hamming_distortion(space, epsilon)
     if notion == "identifiability":
         value = hamming_distortion(space, epsilon)

@@ -157,25 +157,18 @@ class Program:
             trouble = solver.modelStatusToString(status).lower()
         result = solver.getSolution()
         basis = solver.getBasis()
-        guess = (
-            _solver_numbers(result.col_value, count),
-            _solver_numbers(result.row_dual, rows + sums),
-        )
+        sides = ((result.col_value, count), (result.row_dual, rows + sums))
+        first, duals = (_solver_numbers(*side) for side in sides)
 
         def guesses() -> Iterator[Guess]:
             """The solver's answer, and computed again from its basis where that is asked for."""
+            yield np.maximum(first, 0.0), np.maximum(-duals[:rows], 0.0) / size
             right = np.concatenate([np.zeros(rows), np.ones(sums)])
-            for attempt in (0, 1):
-                if attempt and not basis.valid:
-                    return
-                result = (
-                    polish_solution(i, j, values, right, self.objective, basis)
-                    if attempt
-                    else guess
-                )
-                if result is not None:
-                    weights, duals = result
-                    yield np.maximum(weights, 0.0), np.maximum(-duals[:rows], 0.0) / size
+            again = None
+            if basis.valid:
+                again = polish_solution(i, j, values, right, self.objective, basis)
+            if again is not None:
+                yield np.maximum(again[0], 0.0), np.maximum(-again[1][:rows], 0.0) / size
 
         return Solution(guesses(), basis, trouble)
 
@@ -467,17 +460,14 @@ class CertifiedProgram:
 
     def _constant(self) -> BestAtLevel:
         value, table = best_constant(self.structure, self.cost)
-        return BestAtLevel(
-            value, Fraction(0), constant_mechanism(table, self.structure.space.values)
-        )
+        made = constant_mechanism(table, self.structure.space.values)
+        return BestAtLevel(value, Fraction(0), made)
 
     def _response(self, epsilon: float) -> BestAtLevel:
         made = randomized_response(epsilon, self.structure.space.values)
         rows = [(len(group), self.structure.marginals[group[0]]) for group in self.structure.groups]
-        value = sum(
-            (many * expected_cost(row, made.matrices[0], self.cost) for many, row in rows),
-            Fraction(0),
-        )
+        costs = (many * expected_cost(row, made.matrices[0], self.cost) for many, row in rows)
+        value = sum(costs, Fraction(0))
         return BestAtLevel(value, Fraction(0), made)
 
 

@@ -19,8 +19,7 @@ from whosin.distortion.closed_forms import (
 )
 from whosin.distortion.program import combine_blocks, integer_shares
 from whosin.distortion.row_mechanisms import ByType, Optimum, PerBlock, PerRow, exact_matrix
-from whosin.distortion.symmetry import Block, Structure, Types, independent_blocks
-from whosin.errors import Unsupported, spell
+from whosin.distortion.symmetry import Block, Structure, Types, check_size, independent_blocks
 from whosin.exact import Array
 from whosin.mechanisms import Mechanism
 
@@ -399,11 +398,7 @@ def _letter_channels(
 
 
 def rate_optimum(
-    known: Structure,
-    cost: Array,
-    *,
-    epsilon: float | None = None,
-    distortion: float | None = None,
+    known: Structure, cost: Array, *, epsilon: float | None = None, distortion: float | None = None
 ) -> Optimum:
     """The rate–distortion function at a distortion, or its inverse at an information."""
     space, plain, parts = known.space, is_hamming(cost), independent_blocks(known)
@@ -427,13 +422,8 @@ def rate_optimum(
         _channel_mechanism(block.structure, channel)
         for block, channel in zip(parts, point.conditionals, strict=True)
     ]
-    result = (
-        point.distortion,
-        level,
-        point.information,
-        combine_blocks(known, parts, made),
-        point.gap,
-    )
+    mechanism = combine_blocks(known, parts, made)
+    result = (point.distortion, level, point.information, mechanism, point.gap)
     reasons = (("T17",), "Shannon's bound is attained") if tight else ((), "")
     return Optimum(space, "mutual-information", given, *result, *bounds, *reasons)
 
@@ -442,13 +432,9 @@ def _block_letter(block: Block, cost: Array) -> Letter:
     known, times = block.structure, len(block.copies)
     if known.rows is not None:
         return row_letter(np.array([float(p) for p in known.rows[0]]), cost, times)
-    if len(known.masses) > MAX_COMPONENTS:
-        raise Unsupported(
-            f"rate–distortion has {spell(len(known.masses))} kinds of tables here, more than "
-            f"{spell(MAX_COMPONENTS)}",
-            field="prior",
-            hint="independent rows are solved one by one, exchangeable ones by their counts",
-        )
+    hint = "independent rows are solved one by one, exchangeable ones by their counts"
+    kinds = len(known.masses)
+    check_size("rate–distortion has", kinds, "kinds of tables here", MAX_COMPONENTS, "prior", hint)
     return table_letter(known.types, known.masses, cost, times)
 
 

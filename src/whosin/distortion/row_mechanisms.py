@@ -34,11 +34,8 @@ def checked_table(space: Records, table: Sequence[int] | Array) -> Array:
     """The rows of one table of a space, refused where they are not that."""
     rows = np.asarray(table, dtype=np.int64)
     if rows.shape != (space.rows,) or ((rows < 0) | (rows >= space.values)).any():
-        raise InvalidInput(
-            f"table must have {space.rows} values from 0 to {space.values - 1}",
-            field="table",
-            value=rows.shape,
-        )
+        message = f"table must have {space.rows} values from 0 to {space.values - 1}"
+        raise InvalidInput(message, field="table", value=rows.shape)
     return rows
 
 
@@ -256,11 +253,9 @@ class PerRow(Mechanism):
                 read_list(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
                 if total != 1 or len(row) != len(matrix):
-                    raise InvalidInput(
-                        f"matrix of row {number} must be square, and each of its rows add up to 1",
-                        field=f"matrix of row {number}",
-                        value=total,
-                    )
+                    field = f"matrix of row {number}"
+                    message = f"{field} must be square, and each of its rows add up to 1"
+                    raise InvalidInput(message, field=field, value=total)
 
     def of_row(self, row: int) -> Matrix:
         return self.matrices[0] if len(self.matrices) == 1 else self.matrices[row]
@@ -275,12 +270,9 @@ class PerRow(Mechanism):
         for row in range(space.rows):
             matrix = self.of_row(row)
             if len(matrix) != space.values:
-                raise InvalidInput(
-                    f"the matrices are for {len(matrix)} values of a row, and the space has "
-                    f"{space.values}",
-                    field="values",
-                    value=space.values,
-                )
+                mine = f"the matrices are for {len(matrix)} values of a row"
+                message = f"{mine}, and the space has {space.values}"
+                raise InvalidInput(message, field="values", value=space.values)
             flat = (entry for line in matrix for entry in line)
             table = np.kron(table, flint_array(flat, (space.values, space.values)))
         return Channel(space, table, list(space))
@@ -295,11 +287,8 @@ class PerRow(Mechanism):
         self._check(len(rows))
         values = len(self.matrices[0])
         if rows.ndim != 1 or ((rows < 0) | (rows >= values)).any():
-            raise InvalidInput(
-                f"table must be a list of values from 0 to {values - 1}",
-                field="table",
-                value=rows.shape,
-            )
+            message = f"table must be a list of values from 0 to {values - 1}"
+            raise InvalidInput(message, field="table", value=rows.shape)
         kinds = {id(matrix): matrix for matrix in self.matrices}
         number = {key: index for index, key in enumerate(kinds)}
         which = np.array([number[id(matrix)] for matrix in self.matrices], dtype=np.int64)
@@ -308,11 +297,9 @@ class PerRow(Mechanism):
 
     def _check(self, rows: int) -> None:
         if len(self.matrices) not in (1, rows):
+            message = f"there are {len(self.matrices)} matrices for {rows} rows"
             raise InvalidInput(
-                f"there are {len(self.matrices)} matrices for {rows} rows",
-                field="rows",
-                value=rows,
-                hint="give one matrix, or one for each row",
+                message, field="rows", value=rows, hint="give one matrix, or one for each row"
             )
 
 
@@ -330,18 +317,14 @@ def constant_mechanism(table: Sequence[int], values: int) -> PerRow:
     """Always the same table."""
     if len(set(table)) == 1:
         table = table[:1]
-    return PerRow(
-        tuple(
-            ((tuple(Fraction(int(b == value)) for b in range(values))),) * values for value in table
-        )
-    )
+    lines = (tuple(Fraction(int(b == value)) for b in range(values)) for value in table)
+    return PerRow(tuple((line,) * values for line in lines))
 
 
 def identity_mechanism(values: int) -> PerRow:
     """Return the mechanism that shows the data themselves."""
-    return PerRow(
-        (tuple(tuple(Fraction(int(a == b)) for b in range(values)) for a in range(values)),)
-    )
+    lines = (tuple(Fraction(int(a == b)) for b in range(values)) for a in range(values))
+    return PerRow((tuple(lines),))
 
 
 # What the search for a best mechanism returns: at one level, and in all.

@@ -35,7 +35,7 @@ from whosin.distortion.row_mechanisms import (
     exact_matrix,
     identity_mechanism,
 )
-from whosin.distortion.symmetry import Structure, find_structure
+from whosin.distortion.symmetry import Structure, check_size, find_structure
 from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, log_up, rational, round_down, round_up
 from whosin.extras import require_extras
@@ -126,19 +126,11 @@ def _solve_program(
     data = [np.repeat(ratio / size, m), np.repeat(-top / size, m), known.ravel()]
     row = [lines, lines, np.repeat(extra, m * m)]
     column = [left, right, np.tile(np.arange(m * m), len(points))]
-    upper = coo_matrix(
-        (
-            np.concatenate([*data, np.full(len(points), -1.0)]),
-            (
-                np.concatenate([*row, extra]),
-                np.append(np.concatenate(column), [m * m] * len(extra)),
-            ),
-        ),
-        shape=(len(lines) + len(points), m * m + 1),
-    )
-    sums = coo_matrix(
-        (np.ones(m * m), (np.repeat(outputs, m), np.arange(m * m))), shape=(m, m * m + 1)
-    )
+    entries = np.concatenate([*data, np.full(len(points), -1.0)])
+    place = np.concatenate([*row, extra]), np.concatenate([*column, np.full(len(extra), m * m)])
+    upper = coo_matrix((entries, place), shape=(len(lines) + len(points), m * m + 1))
+    totals = np.repeat(outputs, m), np.arange(m * m)
+    sums = coo_matrix((np.ones(m * m), totals), shape=(m, m * m + 1))
     goal = np.append(np.zeros(m * m), 1.0)
     zeros = np.zeros(upper.shape[0])
     solution = linprog(
@@ -224,32 +216,18 @@ WORST_PRIOR_NOTE = (
 def best_over(
     space: Space, prior: PriorSet, cost: object, notion: str, epsilon: float | None
 ) -> Optimum:
-    """The mechanism whose distortion under its worst prior of the set is least.
-
-    Raises:
-        Unsupported: another question than for the distortion at an ε of differential privacy or
-            identifiability, or rows of too many values.
-        ImpossibleTarget: identifiability below what the set alone gives away.
-    """
+    """The mechanism whose distortion under its worst prior of the set is least."""
     if not isinstance(space, Records):
         raise invalid_value("space", "Records(rows, values)", repr(space))
     prior.of_rows(space)  # it fits
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
-        raise Unsupported(
-            "the best mechanism for a set of priors is known for an epsilon of dp or "
-            "identifiability only",
-            field="notion",
-            value=notion,
-            hint='give an epsilon, and "dp" or "identifiability" as notion',
-        )
-    if space.values > MAX_PRIOR_SET_VALUES:
-        raise Unsupported(
-            f"a set of priors is for at most {MAX_PRIOR_SET_VALUES} values of a row, not "
-            f"{space.values}",
-            field="values",
-            value=space.values,
-        )
+        known = "an epsilon of dp or identifiability"
+        message = f"the best mechanism for a set of priors is known for {known} only"
+        hint = 'give an epsilon, and "dp" or "identifiability" as notion'
+        raise Unsupported(message, field="notion", value=notion, hint=hint)
+    what, hint = "a set of priors has rows of", "use fewer values"
+    check_size(what, space.values, "values", MAX_PRIOR_SET_VALUES, "values", hint)
     if epsilon == math.inf:
         learned = find_structure(space, _one_prior([one.likeliest(0) for one in sets])).entropy
         result = (0.0, epsilon, learned, identity_mechanism(space.values), 0.0)
@@ -257,8 +235,9 @@ def best_over(
         return Optimum(space, notion, "epsilon", *result, 0.0, 0.0, ("T26",), note)
     floor = Fraction(1)
     if notion == "identifiability":
-        floor = _largest_odds(prior, epsilon)
-        epsilon = max(epsilon, log_up(floor))
+        spread = log_up(prior.spread) if isinstance(prior.spread, Fraction) else math.inf
+        check_identifiability(epsilon, spread, "a prior of the set")
+        floor, epsilon = Fraction(prior.spread), max(epsilon, spread)
     least, most = max(exp_down(epsilon), floor), max(exp_up(epsilon), floor)
     best = {}
     for one in dict.fromkeys(sets):
@@ -280,29 +259,6 @@ def best_over(
 def _one_prior(rows: list[Row]) -> Independent:
     """The prior with these rows, or with one distribution for any number of rows."""
     return Independent(rows if len(rows) > 1 else rows[0])
-
-
-def _largest_odds(prior: PriorSet, epsilon: float) -> Fraction:
-    """The largest odds of the set, unless they are above e^ε."""
-    odds = prior.spread
-    if not isinstance(odds, Fraction):
-        raise ImpossibleTarget(
-            "a prior of the set has zeros, so no mechanism has finite identifiability",
-            math.inf,
-            field="epsilon",
-            value=epsilon,
-        )
-    spread = log_up(odds)
-    if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
-        raise ImpossibleTarget(
-            f"no mechanism has identifiability {spell(epsilon)}: the set of priors alone gives "
-            f"away {spell(spread)}",
-            spread,
-            field="epsilon",
-            value=epsilon,
-            hint=f"use an epsilon of at least {spell(spread)}",
-        )
-    return odds
 
 
 # The best mechanism for a level of privacy, or the most privacy for a distortion.
@@ -384,7 +340,7 @@ def best_at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) 
     """The best mechanism at ε, or at a number of nats."""
     space, plain = known.space, is_hamming(cost)
     if notion == "identifiability":
-        check_reachable(known, epsilon)
+        check_identifiability(epsilon, known.spread, "the prior")
     bounds = distortion_bounds(known, cost, notion, epsilon)
 
     def ends(value: float, mechanism: Mechanism, information: float) -> Optimum:
@@ -419,25 +375,16 @@ def describe_answer(answer: BestAtLevel, plain: bool) -> tuple[tuple[str, ...], 
     return (theorems if plain else ()), note
 
 
-def check_reachable(known: Structure, epsilon: float) -> None:
-    """Refuse an identifiability below ε_X."""
-    spread = known.spread
+def check_identifiability(epsilon: float, spread: float, whose: str) -> None:
+    """Refuse an ε below what a prior, or a set of them, alone gives away."""
     if spread == math.inf and epsilon < math.inf:
-        raise ImpossibleTarget(
-            "the prior has zeros, so ε_X is infinite and no mechanism has finite identifiability",
-            math.inf,
-            field="epsilon",
-            value=epsilon,
-        )
+        message = f"{whose} has zeros, so no mechanism has finite identifiability"
+        raise ImpossibleTarget(message, math.inf, field="epsilon", value=epsilon)
     if epsilon < spread and not math.isclose(epsilon, spread, rel_tol=1e-14):
-        raise ImpossibleTarget(
-            f"no mechanism has identifiability {spell(epsilon)}: the prior alone gives away ε_X = "
-            f"{spell(spread)}",
-            spread,
-            field="epsilon",
-            value=epsilon,
-            hint=f"use an epsilon of at least {spell(spread)}",
-        )
+        known = f"{whose} alone gives away ε_X = {spell(spread)}"
+        message = f"no mechanism has identifiability {spell(epsilon)}: {known}"
+        hint = f"use an epsilon of at least {spell(spread)}"
+        raise ImpossibleTarget(message, spread, field="epsilon", value=epsilon, hint=hint)
 
 
 def best_at_distortion(known: Structure, cost: Array, notion: str, wanted: Fraction) -> Optimum:

@@ -183,14 +183,9 @@ class Types:
             step = len(after)
             base = before[:, None, None] * (self.shape[position] * step) + after[None, None, :]
             spread = np.ones_like(base)
-            result.append(
-                (
-                    (base + move.source[None, :, None] * step).ravel(),
-                    (base + move.target[None, :, None] * step).ravel(),
-                    (spread * move.above[None, :, None]).ravel(),
-                    (spread * move.below[None, :, None]).ravel(),
-                )
-            )
+            places = (base + each[None, :, None] * step for each in (move.source, move.target))
+            factors = (spread * each[None, :, None] for each in (move.above, move.below))
+            result.append([each.ravel() for each in (*places, *factors)])
         return TypeMoves(*(np.concatenate(parts) for parts in zip(*result, strict=True)))
 
 
@@ -208,6 +203,13 @@ MAX_INEQUALITIES = 120_000
 """Inequalities of a linear program."""
 MAX_UNSTRUCTURED_WORLDS = 4096
 """Worlds of a prior that is written out."""
+
+
+def check_size(what: str, count: int, unit: str, most: int, field: str, hint: str) -> None:
+    """Refuse what is out of reach; the hint says which structure would help."""
+    if count > most:
+        message = f"{what} {spell(count)} {unit}, more than {spell(most)}"
+        raise Unsupported(message, field=field, value=count, hint=hint)
 
 
 def number_of_types(sizes: tuple[int, ...], values: int) -> int:
@@ -229,11 +231,7 @@ def number_of_moves(sizes: tuple[int, ...], values: int) -> int:
 
 
 def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
-    """Refuse more types than that.
-
-    Raises:
-        Unsupported: there are too many; the message says which structure would help.
-    """
+    """Refuse more types than that, and say which structure would help."""
     n, m, needed = sum(sizes), values, number_of_types(sizes, values)
     if needed <= most:
         return
@@ -244,44 +242,26 @@ def need_types(sizes: tuple[int, ...], values: int, most: int) -> None:
         if alike <= MAX_VARIABLES
         else f"with rows that the prior treats alike {fit} rows of {m} values fit, and "
     )
-    raise Unsupported(
-        f"the best mechanism for {n} rows of {m} values in groups of {', '.join(map(str, sizes))} "
-        f"needs {spell(needed)} variables, more than {spell(most)}",
-        field="space",
-        value=needed,
-        hint=f"{better}independent rows or blocks are solved one by one, however many",
-    )
+    what = f"the best mechanism for {n} rows of {m} values in groups of "
+    what += f"{', '.join(map(str, sizes))} needs"
+    hint = f"{better}independent rows or blocks are solved one by one, however many"
+    check_size(what, needed, "variables", most, "space", hint)
 
 
 def need_moves(sizes: tuple[int, ...], values: int) -> None:
     """Refuse more inequalities than a program can have."""
-    n, m, moves = sum(sizes), values, number_of_moves(sizes, values)
-    if moves > MAX_INEQUALITIES:
-        raise Unsupported(
-            f"the best mechanism for {n} rows of {m} values has {spell(moves)} inequalities, more "
-            f"than {spell(MAX_INEQUALITIES)}",
-            field="space",
-            value=moves,
-            hint=(
-                "use fewer values; independent rows with Hamming distortion have a closed form "
-                "for any number"
-            ),
-        )
+    what = f"the best mechanism for {sum(sizes)} rows of {values} values has"
+    closed = "independent rows with Hamming distortion have a closed form for any number"
+    moves, hint = number_of_moves(sizes, values), f"use fewer values; {closed}"
+    check_size(what, moves, "inequalities", MAX_INEQUALITIES, "space", hint)
 
 
 def need_worlds(worlds: int) -> None:
     """Refuse to write out a prior of more worlds."""
-    if worlds > MAX_UNSTRUCTURED_WORLDS:
-        raise Unsupported(
-            f"a prior without declared structure has at most {spell(MAX_UNSTRUCTURED_WORLDS)} "
-            f"worlds, not {spell(worlds)}",
-            field="prior",
-            value=worlds,
-            hint=(
-                "use Independent, Uniform or Exchangeable, or Blocks for rows that depend on "
-                "each other only within small groups"
-            ),
-        )
+    what = "a prior without declared structure would be written out for"
+    small = "Blocks for rows that depend on each other only within small groups"
+    hint = f"use Independent, Uniform or Exchangeable, or {small}"
+    check_size(what, worlds, "worlds", MAX_UNSTRUCTURED_WORLDS, "prior", hint)
 
 
 # A prior on records, seen through its symmetry and its independent parts (F14, T20).
@@ -340,17 +320,10 @@ class Structure:
         total that may differ from 1 as the prior's numbers do."""
         if self.rows is not None:
             first = [self.rows[group[0]] for group in self.groups]
-            return [
-                math.prod(
-                    (
-                        p**c
-                        for row, part in zip(first, counts, strict=True)
-                        for p, c in zip(row, part, strict=True)
-                    ),
-                    start=Fraction(1),
-                )
-                for counts in self.types.counts
-            ]
+            chances = [p for row in first for p in row]
+            flat = ([count for part in counts for count in part] for counts in self.types.counts)
+            one = Fraction(1)
+            return [math.prod(map(pow, chances, counts), start=one) for counts in flat]
         if isinstance(self.prior, Exchangeable):
             return [
                 rational(self.prior.sizes[ones]) / math.comb(self.space.rows, ones)
@@ -468,12 +441,7 @@ def exact_log(value: Fraction) -> float:
 
 
 def find_structure(space: Space, prior: Prior) -> Structure:
-    """The symmetry of a prior on records.
-
-    Raises:
-        InvalidInput: the space is not one of records, or the prior does not fit it.
-        Unsupported: a prior without declared structure is too large to write out.
-    """
+    """The symmetry of a prior on records."""
     if not isinstance(space, Records):
         raise invalid_value("space", "Records(rows, values)", repr(space))
     if not isinstance(prior, Prior):
@@ -491,12 +459,9 @@ def find_structure(space: Space, prior: Prior) -> Structure:
         return Structure(space, prior, tuple(map(tuple, alike.values())), rows)
     if isinstance(prior, Exchangeable):
         if space.values != 2 or len(prior.sizes) != space.rows + 1:
-            raise InvalidInput(
-                f"an exchangeable prior for {space.rows} rows has {space.rows + 1} sizes and two "
-                "values of a row",
-                field="prior",
-                value=prior,
-            )
+            sizes = f"{space.rows + 1} sizes and two values of a row"
+            message = f"an exchangeable prior for {space.rows} rows has {sizes}"
+            raise InvalidInput(message, field="prior", value=prior)
         return Structure(space, prior, (tuple(range(space.rows)),))
     if isinstance(prior, Blocks):
         return _block_structure(space, prior)

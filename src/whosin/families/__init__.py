@@ -7,39 +7,15 @@ Numbers such as T7, F12 or E2 are explained in docs/theory/numbers.md.
 """
 
 from whosin.errors import InvalidInput, UnknownName, invalid_value
-from whosin.families.at_most_known import AtMostKnown as AtMostKnown
-from whosin.families.at_most_known import Uninformed as Uninformed
-from whosin.families.base import Adversary as Adversary
-from whosin.families.base import Family as Family
-from whosin.families.base import Worst as Worst
-from whosin.families.cliques import Cliques as Cliques
-from whosin.families.explicit import Explicit as Explicit
-from whosin.families.fixed_probability import FixedProbability as FixedProbability
-from whosin.families.fixed_size import FixedSize as FixedSize
-from whosin.families.fixed_size import OneOf as OneOf
-from whosin.families.fixed_size import SwapOfTwo as SwapOfTwo
-from whosin.families.independent import AnyPrior as AnyPrior
-from whosin.families.independent import Independent as Independent
-from whosin.families.independent import OneOfTwo as OneOfTwo
+from whosin.families.base import Adversary, Family, Worst
+from whosin.families.explicit import Explicit
+from whosin.families.fixed_size import FixedSize, OneOf, SwapOfTwo
+from whosin.families.independent import AnyPrior, Cliques, Independent, OneOfTwo
+from whosin.families.uncertain import AtMostKnown, FixedProbability, Uninformed
 
-__all__ = [
-    "FAMILY_KINDS",
-    "Adversary",
-    "AnyPrior",
-    "AtMostKnown",
-    "Cliques",
-    "Explicit",
-    "Family",
-    "FixedProbability",
-    "FixedSize",
-    "Independent",
-    "OneOf",
-    "OneOfTwo",
-    "SwapOfTwo",
-    "Uninformed",
-    "Worst",
-    "read_family",
-]
+__all__ = ["FAMILY_KINDS", "Adversary", "AnyPrior", "AtMostKnown", "Cliques", "Explicit", "Family"]
+__all__ += ["FixedProbability", "FixedSize", "Independent", "OneOf", "OneOfTwo", "SwapOfTwo"]
+__all__ += ["Uninformed", "Worst", "read_family"]
 
 
 def __dir__() -> list[str]:
@@ -73,18 +49,7 @@ def read_family(text: str) -> Family:
     if name not in known:
         raise UnknownName("family", name, known)
     kind = known[name]
-    if equals and not kind.form:
-        raise InvalidInput(
-            f"the family {name} takes no parameter",
-            field="family",
-            value=text,
-            hint=f"write {name}",
-        )
-    if kind.form.startswith("=") and not argument:
-        raise InvalidInput(
-            f"the family {name} needs its parameter",
-            field="family",
-            value=text,
-            hint=f"write {name}{kind.form}",
-        )
+    if (equals and not kind.form) or (kind.form.startswith("=") and not argument):
+        message = f"the family {name} {'needs its' if kind.form else 'takes no'} parameter"
+        raise InvalidInput(message, field="family", value=text, hint=f"write {name}{kind.form}")
     return kind.parse(argument)

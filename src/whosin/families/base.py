@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,14 +18,13 @@ from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
 from whosin.spaces.worlds import Subsets
-from whosin.validation import check_kind, shorten_value
+from whosin.validation import check_kind
+
 
 # Everyone but one person: some are known, and the others are at one of two beliefs.
 #
 # These are the priors at which profiles of counts are largest (F21), and some families have no
 # other priors. Whoever is known is known to be in or out for certain.
-
-
 @dataclass(frozen=True)
 class OtherPeople:
     """The others: how many are at which belief, and how many known ones may be in.
@@ -45,12 +44,10 @@ class OtherPeople:
 
     @property
     def unsure(self) -> int:
-        """How many others are uncertain."""
         return self.at_low + self.at_high
 
     @property
     def known(self) -> int:
-        """How many others are known."""
         return self.people - 1 - self.unsure
 
     @property
@@ -72,41 +69,26 @@ class OtherPeople:
 
     def prior(self, inside: int, belief: Any) -> Prior:
         """The prior with this belief in entity 0 and `inside` of the known others in."""
-        out = self.known - inside
-        return Independent(
-            [
-                belief,
-                *[Fraction(1)] * inside,
-                *[Fraction(0)] * out,
-                *[self.low] * self.at_low,
-                *[self.high] * self.at_high,
-            ]
-        )
+        known = [Fraction(1)] * inside + [Fraction(0)] * (self.known - inside)
+        return Independent([belief, *known, *[self.low] * self.at_low, *[self.high] * self.at_high])
 
     def words(self, inside: int) -> str:
         """Who is looking, as a clause."""
-        parts = []
-        if self.known:
-            out = self.known - inside
-            parts.append(f"knows about {_count_others(self.known)} ({inside} in, {out} out)")
-        sure = [(self.at_low, self.low), (self.at_high, self.high)]
-        parts += [
-            f"is {chosen_percent(p, 'nearest')} sure of {_count_others(count)}"
-            for count, p in sure
+        said = [(self.known, "knows about", f" ({inside} in, {self.known - inside} out)")]
+        for count, p in ((self.at_low, self.low), (self.at_high, self.high)):
+            said.append((count, f"is {chosen_percent(p, 'nearest')} sure of", ""))
+        parts = [
+            f"{verb} {'one other' if count == 1 else f'{count} others'}{more}"
+            for count, verb, more in said
             if count
         ]
         return " and ".join(parts) or "has nobody else to think of"
-
-
-def _count_others(count: int) -> str:
-    return "one other" if count == 1 else f"{count} others"
 
 
 # What every family of priors can do, and the shape of what it finds.
 #
 # A family never sees a mechanism. It gets an array of likelihoods, with one row per class of
 # worlds, and answers with its worst priors on that array; `notions` turns them into levels.
-
 
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
@@ -212,19 +194,12 @@ class Family(ABC):
     profiles are largest."""
 
     def crowds(self, people: int) -> Iterator[OtherPeople]:
-        """The priors at which the profile of a count is largest, whatever the mechanism (F21).
-
-        Raises:
-            Unsupported: it is not known which these are.
-        """
+        """The priors at which the profile of a count is largest, whatever the mechanism (F21)."""
         raise self._unfailing()
 
     def extreme_priors(self, lattice: Lattice) -> Iterator[tuple[int, Callable[[Fraction], Prior]]]:
         """(entity, its prior at a belief) for the priors at which the profile of any mechanism on
         the lattice is largest.
-
-        Raises:
-            Unsupported: it is not known which these are.
         """
         raise self._unfailing()
 
@@ -309,12 +284,8 @@ class Family(ABC):
     def chosen(cls, value: int, prior: Range | None) -> Self:
         """The family from its plain word, and the range of beliefs where one was given."""
         if prior is not None:
-            raise InvalidInput(
-                f"a prior has no meaning with {cls.key}",
-                field=cls.key,
-                value=spelled_range(prior),
-                hint="leave the prior out",
-            )
+            message, hint = f"a prior has no meaning with {cls.key}", "leave the prior out"
+            raise InvalidInput(message, field=cls.key, value=spelled_range(prior), hint=hint)
         return cls() if value is True else cls(value)  # type: ignore[call-arg]
 
 
@@ -331,7 +302,6 @@ class Bounded(Family):
 
     @cached_property
     def bounds(self) -> Range:
-        """low and high, exactly."""
         return read_interval(self.low, self.high)
 
     @property
@@ -373,7 +343,6 @@ class Bounded(Family):
 
     @classmethod
     def within(cls, beliefs: Range) -> Self:
-        """The family with these beliefs."""
         return cls(*beliefs)  # type: ignore[call-arg]
 
     @classmethod
@@ -382,7 +351,6 @@ class Bounded(Family):
 
 
 def is_nested(larger: Range, smaller: Range) -> bool:
-    """Whether one range lies in another."""
     return larger[0] <= smaller[0] and smaller[1] <= larger[1]
 
 
@@ -400,18 +368,19 @@ def spelled_range(beliefs: Range) -> str:
 
 
 def read_interval(low: object, high: object) -> Range:
-    """Read a range of prior beliefs."""
     ends = probability(low, "low"), probability(high, "high")
     if ends[0] > ends[1]:
         raise invalid_value("low", f"at most high, {high}", low)
     if ends[0] == ends[1] and ends[0] in (0, 1):
-        raise InvalidInput(
-            f"a belief of {low} is certain, so there is nothing to protect",
-            field="low and high",
-            value=low,
-            hint="give a range with some belief strictly between 0 and 1",
-        )
+        message = f"a belief of {low} is certain, so there is nothing to protect"
+        hint = "give a range with some belief strictly between 0 and 1"
+        raise InvalidInput(message, field="low and high", value=low, hint=hint)
     return ends
+
+
+def vary_belief(beliefs: Sequence[Fraction], entity: int) -> Callable[[Fraction], Prior]:
+    """The independent prior with these beliefs, by the belief in one entity."""
+    return lambda belief: Independent([*beliefs[:entity], belief, *beliefs[entity + 1 :]])
 
 
 def two_worlds(
@@ -431,15 +400,11 @@ def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Ar
 
 
 # Recognising what kind of prior a distribution is, exactly, on spaces small enough to list.
-
-
 def check_prior(prior: Prior, space: Subsets) -> None:
     """Refuse what is not a prior, not a space, or a prior of another space."""
-    if not isinstance(prior, Prior):
-        raise invalid_value(
-            "prior", "a prior, such as Independent([0.5, 0.2])", shorten_value(prior)
-        )
-    prior.check(check_kind(space, Subsets, "space", "Subsets(…)"))
+    accepted = "a prior, such as Independent([0.5, 0.2])"
+    known: Prior = check_kind(prior, Prior, "prior", accepted)  # type: ignore[type-abstract]
+    known.check(check_kind(space, Subsets, "space", "Subsets(…)"))
 
 
 def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
@@ -481,23 +446,17 @@ def fixed_size_structure(
     for entity in unsure[1:]:
         with_first = next(w for w in worlds if unsure[0] in w and entity not in w)
         odds[entity] = worlds[with_first - {unsure[0]} | {entity}] / worlds[with_first]
-    rebuilt = FixedSize(
-        [
-            Fraction(e in known) if e not in odds else odds[e] / (1 + odds[e])
-            for e in range(space.size)
-        ],
-        size,
-    )
-    return (
-        (known, odds, size) if rebuilt.probabilities(space) == prior.probabilities(space) else None
-    )
+    beliefs = [Fraction(e in known) for e in range(space.size)]
+    for entity, share in odds.items():
+        beliefs[entity] = share / (1 + share)
+    same = FixedSize(beliefs, size).probabilities(space) == prior.probabilities(space)
+    return (known, odds, size) if same else None
 
 
 # Whether sums over a prior were lost to the range of floats (see `spaces.arrays`).
 #
 # A sum of probabilities times likelihoods that underflows looks like an impossible output, whose
 # ratio is 0/0 = 1. So sums that are suspiciously small are compared with what is really possible.
-
 
 MAX_COINS = 900
 """Up to this many coins the probability of all of them is a float."""
@@ -506,56 +465,39 @@ MAX_COINS = 900
 def sums_given(
     prior: Prior, lattice: Lattice, entity: int, array: Array, largest: Array
 ) -> tuple[Array, Array]:
-    """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain.
-
-    Args:
-        largest: the largest likelihood of each output.
-
-    Raises:
-        Underflow: a search in floats lost some of them.
-    """
+    """(Pr[o|t], Pr[o|¬t]) for an entity that is uncertain; `Underflow` where floats lost some."""
     exact = array.dtype == object
     present, absent = prior.given(lattice, entity, flint_rational if exact else float)
-    if not exact:
-        for side in (present, absent):
-            if not abs(side.sum() - 1) < 1e-6:
-                raise Underflow
     sides = present @ array, absent @ array
-    if not exact:
-        for which, sums in enumerate(sides):
-            check_underflow(
-                sums,
-                largest,
-                lambda which=which: possible_classes(prior, lattice, entity)[which] @ (array > 0),  # type: ignore[misc]
-            )
+    if exact:
+        return sides
+    if not all(abs(side.sum() - 1) < 1e-6 for side in (present, absent)):
+        raise Underflow
+    for which, sums in enumerate(sides):
+
+        def possible(which: int = which) -> Array:
+            return np.asarray(possible_classes(prior, lattice, entity)[which] @ (array > 0))
+
+        check_underflow(sums, largest, possible)
     return sides
 
 
 def possible_classes(prior: Prior, lattice: Lattice, entity: int) -> tuple[Array, Array]:
     """The classes of worlds that are possible given that the entity is in, and that it is out."""
-    coins = _fair_coins(prior, lattice)
-    if coins is not None:
-        present, absent = coins.given(lattice, entity, float)
-    else:
-        present, absent = prior.given(lattice, entity, flint_rational)
-    return _is_positive(present), _is_positive(absent)
+    same, number = _fair_coins(prior, lattice)
+    present, absent = same.given(lattice, entity, number)
+    return present != 0, absent != 0
 
 
 def support_classes(prior: Prior, lattice: Lattice) -> Array:
-    """The classes of worlds that are possible."""
-    coins = _fair_coins(prior, lattice)
-    if coins is not None:
-        return _is_positive(coins.mass(lattice, float))
-    return _is_positive(prior.mass(lattice, flint_rational))
+    same, number = _fair_coins(prior, lattice)
+    return same.mass(lattice, number) != 0
 
 
-def _fair_coins(prior: Prior, lattice: Lattice) -> Independent | None:
-    """For few independent entities the prior with the same worlds and no small probabilities."""
+def _fair_coins(prior: Prior, lattice: Lattice) -> tuple[Prior, Any]:
+    """A prior with the same worlds, and the kind of number that none of its probabilities is too
+    small for: coins in floats, for few independent entities."""
     if not isinstance(prior, Independent | Uniform) or lattice.space.size > MAX_COINS:
-        return None
+        return prior, flint_rational
     beliefs = [prior.belief(lattice.space, other) for other in range(lattice.space.size)]
-    return Independent([p if p in (0, 1) else Fraction(1, 2) for p in beliefs])
-
-
-def _is_positive(mass: Array) -> Array:
-    return np.asarray(mass != 0, dtype=bool)
+    return Independent([p if p in (0, 1) else Fraction(1, 2) for p in beliefs]), float

@@ -78,15 +78,10 @@ class Explicit(Family):
         if all(isinstance(prior, Independent | Uniform) for prior in self.priors):
             if self.independent_beliefs is not None:
                 return super().adversary()
-            raise Unsupported(
-                "nobody is uncertain under these priors, so there is nothing to protect",
-                field="priors",
-            )
-        raise Unsupported(
-            "calibration takes lists of independent priors only",
-            field="priors",
-            hint="measure the mechanism instead",
-        )
+            message = "nobody is uncertain under these priors, so there is nothing to protect"
+            raise Unsupported(message, field="priors")
+        message = "calibration takes lists of independent priors only"
+        raise Unsupported(message, field="priors", hint="measure the mechanism instead")
 
     def includes(self, other: Family) -> bool:
         return isinstance(other, Explicit) and set(other.priors) <= set(self.priors)
@@ -94,22 +89,19 @@ class Explicit(Family):
     def canonical(self) -> Family:
         result = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
         if result in ((Uniform(),), (Independent(ONE_HALF),)):
-            from whosin.families.at_most_known import Uninformed  # which is made from this one
+            from whosin.families.uncertain import Uninformed  # which is made from this one
 
             return Uninformed()
         return Explicit(result)
 
     def words(self) -> str:
-        count = len(self.priors)
-        return (
-            f"someone whose belief is {'the one' if count == 1 else f'one of the {count}'} listed"
-        )
+        count = "the one" if len(self.priors) == 1 else f"one of the {len(self.priors)}"
+        return f"someone whose belief is {count} listed"
 
     @classmethod
     def parse(cls, argument: str) -> Self:
-        raise Unsupported(
-            "a list of priors cannot be written as text", field="family", hint="give it in Python"
-        )
+        message = "a list of priors cannot be written as text"
+        raise Unsupported(message, field="family", hint="give it in Python")
 
     @property
     def spelled(self) -> str:
@@ -121,9 +113,8 @@ class Explicit(Family):
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         check_prior(prior, space)
-        return any(
-            known.probabilities(space) == prior.probabilities(space) for known in self.priors
-        )
+        same = prior.probabilities(space)
+        return any(known.probabilities(space) == same for known in self.priors)
 
     complete: ClassVar[bool] = True
 
@@ -184,11 +175,9 @@ def _fold_kinds(
             parts = [(view[side].sum(axis=0), weights[side].sum()) for side in (1, 0)]
         else:
             members, counts = length - 1, np.arange(length)
+            sums, totals = view.sum(axis=1), weights.sum(axis=1)
             parts = [
-                (
-                    np.tensordot(share, view.sum(axis=1), 1) / members,
-                    (share * weights.sum(axis=1)).sum() / members,
-                )
+                (np.tensordot(share, sums, 1) / members, (share * totals).sum() / members)
                 for share in (counts, members - counts)
             ]
         (inside, in_mass), (outside, out_mass) = parts

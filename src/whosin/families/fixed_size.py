@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, ClassVar, Self
@@ -32,9 +32,6 @@ from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, l
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
-
-# One of m candidates is in: the adversaries of differential identifiability (Li13 5.5).
-
 
 MAX_INSERTED_CANDIDATES = 24
 """Up to this many candidates insertion is faster than partial sorting."""
@@ -80,8 +77,6 @@ class OneOf(Family):
         return swaps and self.m == 2 and not self.literal
 
     def relatives(self) -> Iterator[Family]:
-        # which is made from this one
-
         yield OneOf(self.m)
         if self.m == 2:
             yield SwapOfTwo(ONE_HALF, ONE_HALF)
@@ -97,12 +92,7 @@ class OneOf(Family):
     def parse(cls, argument: str) -> Self:
         number, _, literal = argument.partition(":")
         if literal not in ("", "literal"):
-            raise InvalidInput(
-                f"one-of={shorten_value(argument)} is not a family",
-                field="one-of",
-                value=argument,
-                hint="write one-of=m or one-of=m:literal",
-            )
+            raise invalid_value("one-of", "m or m:literal", shorten_value(argument))
         return cls(spelled_whole(number, "m in one-of=m"), literal == "literal")
 
     def check(self, space: Subsets) -> None:
@@ -158,30 +148,17 @@ class OneOf(Family):
         positive: bool,
     ) -> Worst:
         ways = sorted(grid.neighbours(base), key=lambda way: array[way[1], output])
-        if positive:
-            entity, world = ways[-1]
-            others = ways[: self.m - 1]
-        else:
-            entity, world = ways[0]
-            others = ways[len(ways) - self.m + 1 :]
+        ways = ways if positive else ways[::-1]
+        entity, others = ways[-1][0], [other for other, _ in ways[: self.m - 1]]
         known = set(grid.representative(base))
         odds = [Fraction(position in known) for position in range(grid.space.size)]
-        for candidate, _ in [(entity, world), *others]:
+        for candidate in (entity, *others):
             odds[candidate] = Fraction(1, 2)
         prior = FixedSizePrior(odds, len(known) + 1)
-        after = {
-            other: lattice.class_of({*known, other}) for other, _ in [(entity, world), *others]
-        }
-        return Worst(
-            ratio=ratio,
-            entity=entity,
-            output=output,
-            low=Fraction(1, self.m),
-            high=Fraction(1, self.m),
-            prior=lambda _belief: prior,
-            present=((after[entity], Fraction(1)),),
-            absent=tuple((after[other], Fraction(1, self.m - 1)) for other, _ in others),
-        )
+        present = ((lattice.class_of({*known, entity}), Fraction(1)),)
+        share = Fraction(1, self.m - 1)
+        absent = tuple((lattice.class_of({*known, other}), share) for other in others)
+        return Worst(ratio, entity, output, *self.beliefs, lambda _belief: prior, present, absent)
 
 
 def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Iterator[Array]:
@@ -259,9 +236,6 @@ def _contrast_exact(values: Array, free: Array, m: int, positive: bool) -> tuple
     return top, bottom
 
 
-# Adversaries who know how many are in the data (Li13 4.6, 4.7; Tramèr15 Definition 8).
-
-
 @dataclass(frozen=True)
 class FixedSize(Bounded):
     """D_B, or D_B^[low, high] when uncertain entities have beliefs in [low, high] only.
@@ -330,9 +304,6 @@ class FixedSize(Bounded):
     def swaps(self) -> tuple[Fraction, Fraction]:
         """The beliefs p of a swap of two: the other entity has belief 1 − p, which must be allowed
         as well.
-
-        Raises:
-            InvalidInput: there are none.
         """
         low, high = self.bounds
         if not low <= ONE_HALF <= high:
@@ -427,10 +398,8 @@ def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -
         seen = mirrored.prior(mirrored.low)
         assert isinstance(seen, FixedSizePrior)
         prior = FixedSizePrior([1 - rational(p) for p in seen.parameters], size - seen.size)
-        yield Worst(
-            ratio=mirrored.ratio,
-            entity=mirrored.entity,
-            output=mirrored.output,
+        yield replace(
+            mirrored,
             low=1 - mirrored.low,
             high=1 - mirrored.low,
             prior=lambda _belief, prior=prior: prior,  # type: ignore[misc]
@@ -459,16 +428,9 @@ def worst_swap(
     others = [way for way in ways if way[0] != gains[0]]
     loses = min(others, key=lambda way: array[way[1], output])
     named, other = (gains, loses) if positive else (loses, gains)
-    yield Worst(
-        ratio=ratio,
-        entity=named[0],
-        output=output,
-        low=low,
-        high=high,
-        prior=swap_of_two(lattice, base, named[0], other[0]),
-        present=((named[1], Fraction(1)),),
-        absent=((other[1], Fraction(1)),),
-    )
+    prior = swap_of_two(lattice, base, named[0], other[0])
+    sides = [((each[1], Fraction(1)),) for each in (named, other)]
+    yield Worst(ratio, named[0], output, low, high, prior, *sides)
 
 
 def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:

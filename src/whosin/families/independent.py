@@ -1,11 +1,11 @@
-"""Independent priors (Li13 4.3, 4.4; Tramèr15), and the family of all priors (Li13 3.4)."""
+"""Independent priors (Li13 4.3, 4.4; Tramèr15), people who come and go together, and all priors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from whosin.families.base import (
     Family,
     OtherPeople,
     Range,
-    Weighted,
     Worst,
+    check_prior,
     independent_beliefs,
     is_nested,
+    output_columns,
     two_worlds,
+    vary_belief,
 )
-from whosin.priors import Independent as IndependentPrior
-from whosin.priors import Prior
+from whosin.priors import Prior, Table
 from whosin.spaces.arrays import (
     exceeds_best,
     first_at_least,
@@ -33,14 +34,15 @@ from whosin.spaces.arrays import (
     largest_ratio,
     largest_ratios,
 )
-from whosin.spaces.quotients import Addition, AdditionCase, Lattice, as_count_lattice
+from whosin.spaces.quotients import (
+    Addition,
+    CountLattice,
+    Lattice,
+    as_count_lattice,
+    spread_on_grid,
+)
 from whosin.spaces.worlds import Subsets
-
-# Independent entities: the adversaries of differential privacy (Li13 4.3, 4.4; Tramèr15).
-
-
-UNIT_BELIEF = Fraction(1)
-BOTH_DIRECTIONS = (True, False)
+from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,7 @@ class Independent(Bounded):
         grid = as_count_lattice(lattice)
         for world in range(grid.worlds):
             for entity, _ in grid.neighbours(world):
-                known = grid.representative(world)
-                yield entity, one_of_two(grid.space, AdditionCase(entity, known, 0, 0, 0))
+                yield entity, one_of_two(grid.space, entity, grid.representative(world))
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)
@@ -112,34 +113,23 @@ class OneOfTwo(Independent):
     source: ClassVar[str] = "Li13, distribution family 4.4"
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
-        beliefs = independent_beliefs(prior, space)
-        return (
-            super().contains(prior, space)
-            and beliefs is not None
-            and sum(0 < p < 1 for p in beliefs) == 1
-        )
+        beliefs = independent_beliefs(prior, space) or ()
+        return super().contains(prior, space) and sum(0 < p < 1 for p in beliefs) == 1
 
     def includes(self, other: Family) -> bool:
         return isinstance(other, OneOfTwo) and is_nested(self.bounds, other.bounds)
 
 
-def one_of_two(space: Subsets, case: AdditionCase) -> Callable[[Fraction], Prior]:
-    """The independent prior in which only the entity at this position is uncertain."""
-    known = set(case.known)
-
-    def prior(belief: Fraction) -> Prior:
-        beliefs = [Fraction(entity in known) for entity in range(space.size)]
-        beliefs[case.entity] = belief
-        return IndependentPrior(beliefs)
-
-    return prior
+def one_of_two(space: Subsets, entity: int, known: Collection[int]) -> Callable[[Fraction], Prior]:
+    """The independent prior in which only the entity is uncertain, and these others are in."""
+    return vary_belief([Fraction(each in set(known)) for each in range(space.size)], entity)
 
 
 def largest_addition(
     array: Array,
     lattice: Lattice,
-    directions: tuple[bool, ...] = BOTH_DIRECTIONS,
-    bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
+    directions: tuple[bool, ...] = (True, False),
+    bounds: Range = WHOLE_RANGE,
 ) -> tuple[Worst, bool]:
     """The largest ratio between neighbouring worlds (add-remove), and its direction.
 
@@ -160,26 +150,14 @@ def largest_addition(
     assert chosen is not None
     addition, positive = chosen
     case = addition.case(first_at_least(*_order_sides(addition, positive), best))
-    worst = Worst(
-        ratio=best,
-        entity=case.entity,
-        output=case.output,
-        low=bounds[0],
-        high=bounds[1],
-        prior=one_of_two(lattice.space, case),
-        present=((case.present, UNIT_BELIEF),),
-        absent=((case.absent, UNIT_BELIEF),),
-    )
-    return worst, positive
+    prior = one_of_two(lattice.space, case.entity, case.known)
+    sides = [((each, Fraction(1)),) for each in (case.present, case.absent)]
+    return Worst(best, case.entity, case.output, *bounds, prior, *sides), positive
 
 
 def _order_sides(addition: Addition, positive: bool) -> tuple[Array, Array]:
-    if positive:
-        return addition.present, addition.absent
-    return addition.absent, addition.present
-
-
-# Every distribution over worlds: against this adversary no useful answer is safe (Li13 3.4).
+    sides = addition.present, addition.absent
+    return sides if positive else sides[::-1]
 
 
 @dataclass(frozen=True)
@@ -222,28 +200,138 @@ class AnyPrior(Family):
         for result in lattice.separations(likelihoods, positive):
             ratio = largest_ratio(result.largest, result.smallest)
             (output,) = first_at_least(result.largest, result.smallest, ratio)
-            yield Worst(
-                ratio,
-                result.entity,
-                output,
-                Fraction(0),
-                Fraction(1),
-                *_two_world_prior(likelihoods, lattice, result.entity, output, positive),
-            )
+            # The two worlds are found again, now that the entity and the output are known.
+            column, worlds = likelihoods[:, output], []
+            for inside in (True, False):
+                members = lattice.members(result.entity, inside)
+                extreme = np.argmax if inside is positive else np.argmin
+                worlds.append(int(members[extreme(column[members])]))
+            with_it = tuple({*lattice.representative(worlds[0]), result.entity})
+            without = lattice.representative(worlds[1], avoid=result.entity)
+            prior = two_worlds(lattice.space, with_it, without)
+            sides = [((world, Fraction(1)),) for world in worlds]
+            yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
 
 
-def _two_world_prior(
-    array: Array, lattice: Lattice, entity: int, output: int, positive: bool
-) -> tuple[Callable[[Fraction], Prior], Weighted, Weighted]:
-    """The two-world prior and its classes, found again once the entity and the output are known."""
-    column = array[:, output]
-    inside, outside = lattice.members(entity, True), lattice.members(entity, False)
-    best, least = (np.argmax, np.argmin) if positive else (np.argmin, np.argmax)
-    present, absent = int(inside[best(column[inside])]), int(outside[least(column[outside])])
-    with_it = tuple({*lattice.representative(present), entity})
-    without = lattice.representative(absent, avoid=entity)
-    return (
-        two_worlds(lattice.space, with_it, without),
-        ((present, Fraction(1)),),
-        ((absent, Fraction(1)),),
-    )
+@dataclass(frozen=True)
+class Cliques(Family):
+    """D_NI^k: disjoint groups of at most k entities, each present or absent as one, independent.
+
+    The worst ratio is between T and T with one group added. The largest likelihood over all
+    additions of at most j entities follows from that of j − 1, so all groups cost k n 2^n K.
+    """
+
+    k: int
+
+    name: ClassVar[str] = "cliques"
+    form: ClassVar[str] = "=k"
+    example: ClassVar[str] = "cliques=4"
+    key: ClassVar[str] = "linked"
+    symbol: ClassVar[str] = "D_NI^k"
+    definition: ClassVar[str] = "groups of at most k entities present or absent together"
+    source: ClassVar[str] = "Li13, section 4.1"
+    downward: ClassVar[bool] = True
+    upward: ClassVar[bool] = True
+    theorems: ClassVar[tuple[str, ...]] = ("T1", "T7")
+
+    def __post_init__(self) -> None:
+        read_whole(self.k, "k", 1, MAX_POPULATION)
+
+    def adversary(self) -> Adversary:
+        return Adversary(*WHOLE_RANGE, self.relation, group=self.k, theorems=("T7",))
+
+    def includes(self, other: Family) -> bool:
+        if isinstance(other, Cliques):
+            return other.k <= self.k
+        return Independent().includes(other)  # a group of one is a person
+
+    def canonical(self) -> Family:
+        return Independent() if self.k == 1 else self
+
+    def words(self) -> str:
+        return (
+            f"someone who knows that up to {self.k} people are in or out together, and believes "
+            "anything at all about that person"
+        )
+
+    @property
+    def argument(self) -> str:
+        return str(self.k)
+
+    @classmethod
+    def parse(cls, argument: str) -> Self:
+        return cls(spelled_whole(argument, "k in cliques=k"))
+
+    def contains(self, prior: Prior, space: Subsets) -> bool:
+        check_prior(prior, space)
+        worlds = {w: mass for w, mass in enumerate(prior.probabilities(space)) if mass}
+        presence = [tuple(w >> e & 1 for w in worlds) for e in range(space.size)]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for entity, pattern in enumerate(presence):
+            key = pattern if 0 < sum(pattern) < len(pattern) else (entity, *pattern)
+            groups.setdefault(key, []).append(entity)
+        leaders = [members[0] for members in groups.values()]
+        if max(map(len, groups.values())) > self.k:
+            return False
+        merged: dict[int, Fraction] = {}
+        for world, mass in worlds.items():
+            merged[sum(1 << i for i, e in enumerate(leaders) if world >> e & 1)] = mass
+        return independent_beliefs(Table(merged), Subsets(len(leaders))) is not None
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        grid, array = spread_on_grid(lattice, likelihoods)
+        best: tuple[Any, int, int] | None = None
+        for start, piece in output_columns(array, 1 << 24):
+            reach = _extreme_reachable(grid, piece, self.k, positive)
+            sides = (reach, piece) if positive else (piece, reach)
+            ratio = largest_ratio(*sides)
+            if best is None or exceeds_best(ratio, best[0]):
+                base, output = first_at_least(*sides, ratio)
+                best = ratio, int(base), start + int(output)
+        assert best is not None
+        ratio, base, output = best
+        group, world = _find_group(grid, array[:, output], base, self.k, positive)
+        known = grid.representative(base)
+        prior = two_worlds(grid.space, (*known, *group), known)
+        classes = map(lattice.class_of, (grid.representative(world), known))
+        sides = [((each, Fraction(1)),) for each in classes]
+        yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *sides)
+
+
+def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:
+    """The extreme likelihood over all ways to add at most k entities to each class."""
+    best = np.maximum if positive else np.minimum
+    reach = array
+    for _ in range(min(k, grid.space.size)):
+        further = reach.copy()
+        for kind in range(len(grid.kinds)):
+            below = grid.axis(further, kind)[:, :-1]
+            best(below, grid.axis(reach, kind)[:, 1:], out=below)
+        reach = further
+    return reach
+
+
+def _find_group(
+    grid: CountLattice, column: Array, base: int, k: int, positive: bool
+) -> tuple[list[int], int]:
+    """A group of one to k entities that leads from the base to the extreme likelihood."""
+    frontier: dict[int, list[int]] = {base: []}
+    seen: dict[int, list[int]] = {}
+    for _ in range(min(k, grid.space.size)):
+        further: dict[int, list[int]] = {}
+        for world, kinds in frontier.items():
+            present = grid.counts(world)
+            for kind, stride in enumerate(grid.strides):
+                if present[kind] + 1 < grid.lengths[kind]:
+                    further.setdefault(world + stride, [*kinds, kind])
+        seen.update({world: kinds for world, kinds in further.items() if world not in seen})
+        frontier = further
+    if not seen:  # the base is everyone, reached only when no ratio exceeds 1
+        return [grid.kinds[0][0]], base
+    pick = max if positive else min
+    world = pick(seen, key=lambda candidate: column[candidate])
+    counts, group = list(grid.counts(base)), []
+    for kind in seen[world]:
+        group.append(grid.kinds[kind][counts[kind]])
+        counts[kind] += 1
+    return group, world

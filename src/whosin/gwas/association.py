@@ -71,8 +71,7 @@ def genotypic_chi2(counts: object) -> Array:
     cases, controls = table[:, :3], table[:, 3:]
     gap = (cases * s[:, None] - controls * r[:, None]).astype(float)
     below = (cases + controls) * (r.astype(float) * s)[:, None]
-    total: Array = _safe_ratio(gap * gap, below).sum(axis=1)
-    return total
+    return np.asarray(_safe_ratio(gap * gap, below).sum(axis=1))
 
 
 def allele_frequencies(counts: object) -> tuple[Array, Array]:
@@ -84,15 +83,13 @@ def allele_frequencies(counts: object) -> tuple[Array, Array]:
 
 
 def p_values(chi2: object, degrees: int = 1) -> Array:
-    """Upper tails of the χ² distribution."""
     from scipy.special import chdtrc
 
     try:
         values = np.asarray(chi2, dtype=np.float64)
     except (TypeError, ValueError):
         raise invalid_value("chi2", "an array of numbers", type(chi2).__name__) from None
-    tails: Array = chdtrc(read_whole(degrees, "degrees", 1), values)
-    return tails
+    return np.asarray(chdtrc(read_whole(degrees, "degrees", 1), values))
 
 
 def odds_ratios(counts: object) -> Array:
@@ -139,7 +136,6 @@ class Association:
 
     @property
     def interval(self) -> tuple[Array, Array]:
-        """The odds ratio's 95% interval."""
         with np.errstate(over="ignore"):
             spread = np.exp(NORMAL_95 * self.se)
         return self.odds_ratio / spread, self.odds_ratio * spread
@@ -186,8 +182,7 @@ def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:
     from scipy.special import erfc
 
     if first <= 0 or second <= 0:
-        tail: Array = erfc(t / sigma / math.sqrt(2))
-        return tail
+        return np.asarray(erfc(t / sigma / math.sqrt(2)))
     if abs(first - second) < 1e-3 * first:
         second = first * (1 + 1e-3)
     weight = first**2 / (first**2 - second**2)
@@ -203,8 +198,7 @@ def _upper_tail(t: Array, sigma: Array, b: float) -> Array:
     half = ratio * ratio / 2
     rise = np.exp(half - t / b + log_ndtr(z - ratio))
     fall = np.exp(half + t / b + log_ndtr(-z - ratio))
-    upper: Array = ndtr(-z) + (rise - fall) / 2
-    return upper
+    return np.asarray(ndtr(-z) + (rise - fall) / 2)
 
 
 def noisy_chi2_p(chi2: Array, scale: float) -> Array:
@@ -217,8 +211,7 @@ def noisy_chi2_p(chi2: Array, scale: float) -> Array:
     tails = np.where(
         distance > 0, np.exp(-np.maximum(distance, 0)) / 2, 1 - np.exp(np.minimum(distance, 0)) / 2
     )
-    p: Array = np.clip(tails @ weights, 0.0, 1.0)
-    return p
+    return np.asarray(np.clip(tails @ weights, 0.0, 1.0))
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
@@ -283,7 +276,6 @@ def imputed_sensitivity(
 
 
 def check_relation(relation: object) -> None:
-    """Refuse a relation that is not one of the two."""
     if relation not in STUDY_RELATIONS:
         raise UnknownName("relation", str(relation), STUDY_RELATIONS)
 

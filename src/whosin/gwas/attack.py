@@ -19,19 +19,12 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
-from whosin.gwas.bed import MISSING_GENOTYPE, Bed, open_bed, refuse_other_formats, sibling_path
-from whosin.gwas.people import (
-    Progress,
-    check_instance,
-    check_progress,
-    check_sequence,
-    count_lines,
-    read_groups,
-)
-from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES
+from whosin.gwas.bed import MISSING_GENOTYPE, Bed
+from whosin.gwas.people import Progress, check_instance, check_progress, check_sequence
+from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, open_study
 from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
@@ -62,12 +55,10 @@ class AttackPoint:
 
     @property
     def power(self) -> float:
-        """The share of cases that are recognised."""
         return self.recognised / self.cases
 
     @property
     def false_positives(self) -> float:
-        """The share of outsiders that are taken for cases."""
         return self.mistaken / self.outsiders
 
     @property
@@ -102,24 +93,17 @@ class GenotypePanel:
     def of(
         cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1
     ) -> GenotypePanel:
-        """Split the people of a PLINK study."""
         file = read_path(path, "study")
         if file.name.lower().endswith((*COUNT_TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
+            message = f"{file.name} has no genotypes of single people, which the attack needs"
             raise InvalidInput(
-                f"{file.name} has no genotypes of single people, which the attack needs",
-                field="study",
-                value=file.name,
-                hint="give PLINK files (.bed, .bim, .fam)",
+                message, field="study", value=file.name, hint="give PLINK files (.bed, .bim, .fam)"
             )
-        refuse_other_formats(file)
         read_whole(seed, "seed", 0)
-        groups = read_groups(sibling_path(path, ".fam"), phenotypes)
-        bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
+        bed, groups = open_study(path, phenotypes)
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
-        half = len(controls) // 2
-        return cls(
-            bed, np.flatnonzero(groups.cases), controls[half:], controls[:half], len(controls)
-        )
+        half, cases = len(controls) // 2, np.flatnonzero(groups.cases)
+        return cls(bed, cases, controls[half:], controls[:half], len(controls))
 
 
 def attack_study(
@@ -149,17 +133,13 @@ def attack_study(
     read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
     if len(crowd.outsiders) * rate < 1:
         least = 2 * int(np.ceil(1 / rate))
-        raise InvalidInput(
+        message = (
             f"a false-positive rate of {spell(rate)} needs at least {least} controls, and the "
-            f"study has {crowd.controls}",
-            field="controls",
-            value=crowd.controls,
+            f"study has {crowd.controls}"
         )
-    wanted = [
-        read_whole(size, "numbers of SNPs", 1) for size in check_sequence(sizes, "numbers of SNPs")
-    ]
-    if max(wanted) > crowd.bed.snps:
-        raise invalid_value("numbers of SNPs", f"from 1 to {crowd.bed.snps}", max(wanted))
+        raise InvalidInput(message, field="controls", value=crowd.controls)
+    field = "numbers of SNPs"
+    wanted = [read_whole(size, field, 1, crowd.bed.snps) for size in check_sequence(sizes, field)]
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
     points: list[AttackPoint] = []
     ordered = sorted(set(wanted))
@@ -175,7 +155,6 @@ def attack_study(
 def _run_tests(
     crowd: GenotypePanel, snps: Array, scale: float, rate: float, rng: np.random.Generator
 ) -> list[AttackPoint]:
-    """Both tests on these SNPs."""
     tests = [(statistic, source) for source in FREQUENCY_SOURCES for statistic in ATTACK_STATISTICS]
     members = np.zeros((len(tests), len(crowd.cases)))
     outsiders = np.zeros((len(tests), len(crowd.outsiders)))
@@ -220,8 +199,7 @@ def _guess_frequencies(
     sampling = reference * (1 - reference) / np.maximum(alleles, 1)
     noise = LaplaceNoise(exact_fraction(scale)).variance / np.maximum(alleles, 1) ** 2
     trust = sampling / (sampling + noise)
-    moved: Array = reference + trust * (case + draws / np.maximum(alleles, 1) - reference)
-    return moved
+    return np.asarray(reference + trust * (case + draws / np.maximum(alleles, 1) - reference))
 
 
 def _score_table(statistic: str, case: Array, reference: Array) -> Array:

@@ -104,16 +104,12 @@ def refuse_other_formats(study: str | Path) -> None:
         if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
             kind, command = OTHER_FORMATS[file.suffix.lower()]
             stem = file.with_suffix("").name
-            raise InvalidInput(
-                f"{file.name} is {kind}, which is not read here",
-                field="study",
-                value=file.name,
-                hint=f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`",
-            )
+            message = f"{file.name} is {kind}, which is not read here"
+            hint = f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`"
+            raise InvalidInput(message, field="study", value=file.name, hint=hint)
 
 
 def study_files(path: str | Path) -> list[Path]:
-    """The three files of a PLINK study."""
     return [sibling_path(path, suffix) for suffix in PLINK_SUFFIXES]
 
 
@@ -124,17 +120,15 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     with bed_path.open("rb") as file:
         magic = file.read(HEADER_BYTES)
     if len(magic) < HEADER_BYTES or magic[:2] != BED_MAGIC:
-        raise InvalidInput(
-            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, "
-            "not 6c 1b",
-            field=bed_path.name,
-            value=_format_hex(magic),
+        message = (
+            f"{bed_path.name} is not a PLINK .bed file: it begins with {_format_hex(magic)}, not "
+            "6c 1b"
         )
+        raise InvalidInput(message, field=bed_path.name, value=_format_hex(magic))
     if magic[2] == PERSON_MAJOR:
+        message = f"{bed_path.name} is individual-major, and only SNP-major files are read"
         raise InvalidInput(
-            f"{bed_path.name} is individual-major, and only SNP-major files are read",
-            field=bed_path.name,
-            hint="`plink1.9 --bfile … --make-bed` writes one from it",
+            message, field=bed_path.name, hint="`plink1.9 --bfile … --make-bed` writes one from it"
         )
     if magic[2] != SNP_MAJOR:
         raise invalid_value(
@@ -148,12 +142,11 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
             if snps is None
             else f"{HEADER_BYTES + rows * stride} bytes for {people} people and {snps} SNPs"
         )
-        raise InvalidInput(
+        message = (
             f"{bed_path.name} is {size} bytes long and should have {wanted}: it is truncated, or "
-            "belongs to another study",
-            field=bed_path.name,
-            value=size,
+            "belongs to another study"
         )
+        raise InvalidInput(message, field=bed_path.name, value=size)
     return Bed(bed_path, people, rows)
 
 
@@ -168,7 +161,6 @@ def pack_genotypes(copies: Array) -> bytes:
 
 
 def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
-    """Write blocks of copies of A1, one after the other."""
     with create_file(sibling_path(path, ".bed"), binary=True) as file:
         file.write(BED_MAGIC + bytes([SNP_MAJOR]))
         for block in blocks:
@@ -273,7 +265,6 @@ def _genotype_counts(sums: Array, size: int) -> Array:
 
 
 def _row_sums(ones: Array, snps: int) -> Array:
-    """Sums of popcounts over each row."""
     table = ones.reshape(6, snps, -1)
     total = np.zeros((6, snps), dtype=np.int64)
     for first in range(0, table.shape[2], MAX_WORDS):
@@ -288,5 +279,4 @@ def _member_mask(members: Array, half: int) -> Array:
     bits[: len(members)] = members
     quads = bits.reshape(2, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
     front, back = np.bitwise_or.reduce(quads, axis=2)
-    mask: Array = (front | back << 1).view(np.uint64)
-    return mask
+    return np.asarray((front | back << 1).view(np.uint64))

@@ -44,19 +44,14 @@ IMPUTED_FRACTION_DIVISOR = 20
 
 
 def read_counts(counts: object) -> Array:
-    """Counts as an int64 array, checked."""
     try:
         given = np.asarray(counts)
     except ValueError:
-        raise InvalidInput(
-            "the rows of counts differ in length; every SNP needs six counts", field="counts"
-        ) from None
+        message = "the rows of counts differ in length; every SNP needs six counts"
+        raise InvalidInput(message, field="counts") from None
     if given.ndim != 2 or given.shape[1] != 6:
-        raise InvalidInput(
-            f"counts need one row a SNP with six counts each; the shape is {given.shape}",
-            field="counts",
-            value=given.shape,
-        )
+        message = f"counts need one row a SNP with six counts each; the shape is {given.shape}"
+        raise InvalidInput(message, field="counts", value=given.shape)
     if given.dtype.kind not in "iuf" and given.size:
         raise invalid_value("counts", "whole numbers", f"values of type {given.dtype}")
     with np.errstate(invalid="ignore"):
@@ -154,7 +149,6 @@ def read_groups(
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:
-    """Cases and controls from the phenotypes of people."""
     status = np.array([_read_status(word, source) for word in words], dtype=np.int64)
     groups = Groups(status == CASE, status == CONTROL)
     check_sizes(*groups.sizes, source)
@@ -173,7 +167,6 @@ def _has_relatives(rows: list[list[str]]) -> bool:
 
 
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
-    """Refuse groups of fewer than two."""
     for name, size in (("cases", cases), ("controls", controls)):
         if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
             raise invalid_value(f"{name} in {source}", f"at least {MIN_GROUP_SIZE}", size)
@@ -187,11 +180,8 @@ def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
     given: dict[str, str] = {}
     for (_, name), word in _phenotype_file(path).items():
         if name in given:
-            raise InvalidInput(
-                f"{path.name} has an individual name more than once",
-                field=path.name,
-                hint="keep one line a person",
-            )
+            message = f"{path.name} has an individual name more than once"
+            raise InvalidInput(message, field=path.name, hint="keep one line a person")
         given[name] = word
     return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
 
@@ -208,21 +198,17 @@ def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
 
 def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
     if len(set(names)) < len(names):
-        raise InvalidInput(
-            f"{path.name} has a person (family and individual) more than once",
-            field=path.name,
-            hint="keep one line a person",
-        )
+        message = f"{path.name} has a person (family and individual) more than once"
+        raise InvalidInput(message, field=path.name, hint="keep one line a person")
 
 
 def _read_columns(path: Path, columns: int) -> list[list[str]]:
     rows = read_words(path, MAX_STUDY_BYTES)
     if any(len(row) < columns for row in rows):
-        raise InvalidInput(
-            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate "
-            "them",
-            field=path.name,
+        message = (
+            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate them"
         )
+        raise InvalidInput(message, field=path.name)
     return rows
 
 
@@ -235,10 +221,8 @@ def _read_status(word: str, source: str) -> int:
         return int(number)
     if number in (0, -9) or number != number:
         return 0
-    raise InvalidInput(
-        f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)",
-        field="phenotypes",
-    )
+    message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
+    raise InvalidInput(message, field="phenotypes")
 
 
 HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
@@ -258,13 +242,11 @@ class Snps:
         return len(self.name)
 
     def take(self, which: Array) -> Snps:
-        """Some of the SNPs, by index."""
         words = self.chromosome, self.name, self.a1, self.a2
         chromosome, name, a1, a2 = ([column[int(index)] for index in which] for column in words)
         return Snps(chromosome, name, self.position[which], a1, a2)
 
     def columns(self) -> tuple[list[Any], ...]:
-        """Chromosome, name, position, A1 and A2, as lists."""
         return self.chromosome, self.name, self.position.tolist(), self.a1, self.a2
 
     def autosomal(self) -> Array:
@@ -291,9 +273,8 @@ def read_bim(path: Path) -> Snps:
     try:
         position = np.array([int(word) for word in words[3::6]], dtype=np.int64)
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"some positions in {path.name} are not whole numbers", field=path.name
-        ) from None
+        message = f"some positions in {path.name} are not whole numbers"
+        raise InvalidInput(message, field=path.name) from None
     return Snps(words[0::6], words[1::6], position, words[4::6], words[5::6])
 
 
@@ -311,7 +292,6 @@ Progress = Callable[[int, int], None]
 
 
 def check_instance(value: object, kind: type[T], field: str, accepted: str) -> T:
-    """The value, if it is of this kind."""
     if not isinstance(value, kind):
         raise invalid_value(field, accepted, type(value).__name__)
     return value

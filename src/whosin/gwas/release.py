@@ -97,19 +97,14 @@ class Question:
         if self.numbers not in NUMBER_KINDS:
             raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
         if (self.top is None) != bool(self.named):
-            raise InvalidInput(
-                "give either top (how many SNPs to select) or the named SNPs, and not both",
-                field="top",
-                value=self.top,
-            )
+            message = "give either top (how many SNPs to select) or the named SNPs, and not both"
+            raise InvalidInput(message, field="top", value=self.top)
         if self.top is not None:
             object.__setattr__(self, "top", read_whole(self.top, "top", 1))
         elif self.numbers == "nothing":
+            message = "named SNPs are released with numbers; nothing would be released of them"
             raise InvalidInput(
-                "named SNPs are released with numbers; nothing would be released of them",
-                field="numbers",
-                value=self.numbers,
-                hint="choose counts or chi2",
+                message, field="numbers", value=self.numbers, hint="choose counts or chi2"
             )
         if len(set(self.named)) < len(self.named):
             raise InvalidInput("a SNP is named twice", field="named SNPs")
@@ -117,7 +112,6 @@ class Question:
 
     @property
     def size(self) -> int:
-        """How many SNPs are published."""
         return len(self.named) if self.top is None else self.top
 
 
@@ -150,11 +144,9 @@ class StudyCostEstimate:
 
     @property
     def scale(self) -> float:
-        """The scale of the noise on numbers, in their own unit."""
         return float(self.spread * self.step)
 
     def spend(self) -> Spend:
-        """What the ledger is asked to pay."""
         asked = self.question
         what = {
             "release": "gwas",
@@ -177,35 +169,26 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     if plan.relation != "replace" or plan.delta:
-        raise InvalidInput(
+        message = (
             "a study is released under a plan for adversaries who know its size (replace "
-            "neighbours), without a delta",
-            field="plan",
-            value=plan.relation,
-            hint="for example family = 'fixed-size'",
+            "neighbours), without a delta"
         )
+        hint = "for example family = 'fixed-size'"
+        raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
     read_threshold(question.threshold, study.cases + study.controls)
     sizes = study.cases, study.controls
-    total = Fraction(
-        encoding.budget_units(plan.epsilon, "epsilon of the plan"), encoding.EPSILON_UNITS
-    )
+    field = "epsilon of the plan"
+    total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
-        raise invalid_value(
-            "epsilon of the plan", f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon
-        )
-    parts = _split_budget(total, question)
+        raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
+    chosen = Fraction(0) if question.named else total / 2
+    parts = (total, Fraction(0)) if question.numbers == "nothing" else (chosen, total - chosen)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
     spread, step = _number_noise(question, *sizes, parts[1])
     return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
-
-
-def _split_budget(total: Fraction, question: Question) -> tuple[Fraction, Fraction]:
-    if question.numbers == "nothing":
-        return total, Fraction(0)
-    return (Fraction(0), total) if question.named else (total / 2, total / 2)
 
 
 def _number_noise(
@@ -247,7 +230,6 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 
 def phenotype_fingerprint(study: Study) -> str:
-    """A fingerprint of the counts of cases and of controls."""
     return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
@@ -347,12 +329,15 @@ def publish_study(
     name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
     notes = [RELATIVES_WARNING] if study.related else []
     if name != asked_name:
-        notes.append(_shared_note(asked_name, name))
-    if request is None or not _is_paid(ledger, name, request):
+        notes.append(
+            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
+            "phenotypes of the same genomes share one"
+        )
+    paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
+    if not paid:
         notes += _open_budget(ledger, name, plan, registration, amend=amend, copies=copies)
-        account_name(
-            ledger, dataset, question.relation
-        )  # again: someone may have registered meanwhile
+        # Again: someone may have registered meanwhile.
+        account_name(ledger, dataset, question.relation)
     for note in notes:
         warnings.warn(note, stacklevel=2)
 
@@ -403,13 +388,6 @@ def _paying_dataset(
     return same[0]
 
 
-def _shared_note(name: str, payer: str) -> str:
-    return (
-        f"the people of {name!r} are those of dataset {payer!r}, and its budget pays: the "
-        "phenotypes of the same genomes share one"
-    )
-
-
 def _study_spend(
     estimate: StudyCostEstimate, ledger: Ledger, name: str, study: Study, registration: Registration
 ) -> Spend:
@@ -419,10 +397,8 @@ def _study_spend(
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
         return spend
-    return replace(
-        spend,
-        what={**spend.what, "phenotype": registered.seal("rows", phenotype_fingerprint(study))},
-    )
+    phenotype = registered.seal("rows", phenotype_fingerprint(study))
+    return replace(spend, what={**spend.what, "phenotype": phenotype})
 
 
 def _open_budget(
@@ -445,20 +421,14 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     """The study's name in the ledger, one per relation; levels under two relations do not add."""
     for other in STUDY_RELATIONS:
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
-            raise BudgetRefused(
+            message = (
                 f"study {dataset!r} was released under the relation {other} before, and levels "
-                "under "
-                "two relations do not compose",
-                field="relation",
-                value=relation,
-                hint=f"ask under {other}",
+                "under two relations do not compose"
+            )
+            raise BudgetRefused(
+                message, field="relation", value=relation, hint=f"ask under {other}"
             )
     return f"{dataset}:{relation}"
-
-
-def _is_paid(ledger: Ledger, name: str, request: str) -> bool:
-    """Whether this request has been paid for: then it needs no more budget."""
-    return read_name(request, "request") in ledger.requests(name, request)
 
 
 def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
@@ -470,15 +440,11 @@ def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
 
 
 def _named_snps(question: Question, study: Study) -> Array:
-    """The indices of SNPs that were named."""
     indices = {name: index for index, name in enumerate(study.snps.name)}
     for name in question.named:
         if name not in indices:
-            raise InvalidInput(
-                f"the study has no SNP {name!r} among its {spell(len(indices))}",
-                field="SNP",
-                value=name,
-            )
+            message = f"the study has no SNP {name!r} among its {spell(len(indices))}"
+            raise InvalidInput(message, field="SNP", value=name)
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
@@ -491,7 +457,5 @@ def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]
         values = np.stack(imputed_copies(table, *people), axis=1)
     else:
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
-    noisy: list[list[int]] = (
-        values + noise.LaplaceNoise(estimate.spread).draw(values.shape)
-    ).tolist()
-    return noisy
+    drawn = noise.LaplaceNoise(estimate.spread).draw(values.shape)
+    return [list(map(int, row)) for row in values + drawn]

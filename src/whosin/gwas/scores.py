@@ -1,27 +1,23 @@
 """Scores for choosing SNPs: the distance to the other side of a threshold, by genotype changes or
 label swaps.
 
-How far changed people, or exchanged labels, can move a count of alleles. `twos` changes move a
-count by 2 each, then `ones` by 1 each, and further ones not at all. Every formula is the most that
-k changes reach for one count by itself, so k + 1 changes from a neighbour reach at least as far
-(see `whosin.gwas.scores`).
+Scores are whole numbers, the larger the better, with their sensitivity for the relation asked,
+whether or not genotypes are missing; sizes of groups are public, so nothing but the scores depends
+on the data.
 
-Rows of a table here are eight numbers: people with 0, 1 and 2 copies of A1 and with a missing
-genotype, among cases, then among controls. A missing genotype adds to neither allele's count.
+*Moves*: how far changed people, or exchanged labels, can move a count of alleles. `twos` changes
+move a count by 2 each, then `ones` by 1 each, and further ones not at all. Every formula is the
+most that k changes reach for one count by itself, so k + 1 changes from a neighbour reach at least
+as far. Rows of a table here are eight numbers: people with 0, 1 and 2 copies of A1 and with a
+missing genotype, among cases, then among controls. A missing genotype adds to neither count.
 
-Which tables are beyond a threshold of the allelic χ², decided exactly. A table is above when A1 is
-more frequent among cases and χ² ≥ c, c > 0. Floating point decides, and whole numbers wherever it
-is too close to call.
-
-With x copies of A1 and w of A2 among cases, y and v among controls, D = xv − yw and n = x + w + y +
-v, above means D > 0 and nD² ≥ c (x+w)(y+v)(x+y)(w+v). While D > 0 the logarithm of χ² rises with x
-and v and falls with w and y: its derivative by w is −2y/D + 1/n − 1/(x+w) − 1/(w+v) < 0, as n ≥ x +
-w, and by x it is 2v/D + 1/n − 1/(x+w) − 1/(x+y) > 0, as D ≤ xv. So what is above stays above when x
-or v grow and w or y shrink.
-
-Scores by which SNPs are chosen privately, with what each costs. Whole numbers, the larger the
-better, and their sensitivity for the relation asked, whether or not genotypes are missing; sizes of
-groups are public, so nothing but the scores depends on the data.
+*The threshold* is decided exactly: a table is above when A1 is more frequent among cases and χ² ≥
+c, c > 0. Floating point decides, and whole numbers wherever it is too close to call. With x copies
+of A1 and w of A2 among cases, y and v among controls, D = xv − yw and n = x + w + y + v, above is
+D > 0 and nD² ≥ c (x+w)(y+v)(x+y)(w+v). While D > 0 the logarithm of χ² rises with x and v and falls
+with w and y: its derivative by w is −2y/D + 1/n − 1/(x+w) − 1/(w+v) < 0, as n ≥ x + w, and by x it
+is 2v/D + 1/n − 1/(x+w) − 1/(x+y) > 0, as D ≤ xv. So what is above stays above when x or v grow and
+w or y shrink.
 """
 
 from __future__ import annotations
@@ -57,13 +53,8 @@ class Moves:
 
     def reach(self, changes: Array) -> Array:
         """The largest step of this many changes."""
-        step: Array = np.minimum(
-            np.minimum(2 * changes, changes + self.twos), 2 * self.twos + self.ones
-        )
-        return step
-
-    def take(self, which: Array) -> Moves:
-        return Moves(self.twos[which], self.ones[which])
+        step: Array = np.minimum(2 * changes, changes + self.twos)
+        return np.minimum(step, 2 * self.twos + self.ones)
 
 
 def genotype_gains(table: Array) -> tuple[Moves, Moves, Moves, Moves]:
@@ -78,32 +69,12 @@ def genotype_gains(table: Array) -> tuple[Moves, Moves, Moves, Moves]:
     )
 
 
-def genotype_losses(table: Array) -> tuple[Moves, Moves, Moves, Moves]:
-    """How fast changed cases lower x and raise w, and changed controls raise y and lower v."""
-    _, one, two, missing, other_none, other_one, _, other_missing = table.T
-    return (
-        Moves(two, one),
-        Moves(two + missing, one),
-        Moves(other_none + other_missing, other_one),
-        Moves(other_none, other_one),
-    )
-
-
 def swap_gains(table: Array) -> tuple[Moves, Moves]:
     """How fast exchanges raise x (and lower y as much), and lower w (and raise v)."""
     none, one, _, missing, _, other_one, other_two, other_missing = table.T
     return (
         _best_exchanges(none + missing, one, other_one, other_two),
         _best_exchanges(none, one, other_one, other_two + other_missing),
-    )
-
-
-def swap_losses(table: Array) -> tuple[Moves, Moves]:
-    """How fast exchanges lower x, and raise w."""
-    _, one, two, missing, other_none, other_one, _, other_missing = table.T
-    return (
-        _best_exchanges(two, one, other_one, other_none + other_missing),
-        _best_exchanges(two + missing, one, other_one, other_none),
     )
 
 
@@ -147,8 +118,7 @@ def _is_above_exactly(x: Array, w: Array, y: Array, v: Array, c: Fraction) -> Ar
         left = (x_ + w_ + y_ + v_) * (x_ * v_ - y_ * w_) ** 2
         right = (x_ + w_) * (y_ + v_) * (x_ + y_) * (w_ + v_)
         answers.append(left * c.denominator >= c.numerator * right)
-    result: Array = np.array(answers)[back]
-    return result
+    return np.asarray(np.array(answers)[back])
 
 
 # How far a SNP is from the other side of a threshold (Johnson and Shmatikov 2013).
@@ -203,10 +173,8 @@ def distance_scores(
     known = group_sizes(table)
     people = known if sizes is None else tuple(np.full(len(table), size) for size in sizes)
     if min(people[0].min(), people[1].min()) < MIN_GROUP_SIZE:
-        raise InvalidInput(
-            f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls",
-            field="counts",
-        )
+        message = f"some SNPs have a genotype of fewer than {MIN_GROUP_SIZE} cases or controls"
+        raise InvalidInput(message, field="counts")
     c = read_threshold(threshold, int((people[0] + people[1]).min()))
     if sizes is None:
         missing = np.zeros((len(table), 2), dtype=np.int64)
@@ -230,11 +198,10 @@ def _score_chunk(table: Array, c: Fraction, swaps: bool) -> Array:
     scores = np.empty(len(table), dtype=np.int64)
     beyond = sides[0] | sides[1]
     below, other = table[~beyond], flipped[~beyond]
-    scores[~beyond] = 1 - np.minimum(
-        _changes_to_gain(below, c, swaps), _changes_to_gain(other, c, swaps)
-    )
+    to_gain = (_changes_to_cross(each, c, swaps, gaining=True) for each in (below, other))
+    scores[~beyond] = 1 - np.minimum(*to_gain)
     above = np.where(sides[0][:, None], table, flipped)[beyond]
-    scores[beyond] = _changes_to_lose(above, c, swaps)
+    scores[beyond] = _changes_to_cross(above, c, swaps, gaining=False)
     if swaps:
         for row in np.flatnonzero(beyond)[_always_beyond(above, c)]:
             scores[row] = -min(table[row, :4].sum(), table[row, 4:].sum())
@@ -244,40 +211,27 @@ def _score_chunk(table: Array, c: Fraction, swaps: bool) -> Array:
 def _allele_counts(table: Array) -> tuple[Array, Array, Array, Array]:
     """(x, w, y, v): copies of A1 and of A2 among cases, then among controls."""
     none, one, two, _, other_none, other_one, other_two, _ = table.T
-    return (
-        one + 2 * two,
-        one + 2 * none,
-        other_one + 2 * other_two,
-        other_one + 2 * other_none,
-    )
+    return one + 2 * two, one + 2 * none, other_one + 2 * other_two, other_one + 2 * other_none
 
 
-def _changes_to_gain(table: Array, c: Fraction, swaps: bool) -> Array:
-    """The fewest changes after which A1 can be above, where it is not."""
+def _changes_to_cross(table: Array, c: Fraction, swaps: bool, *, gaining: bool) -> Array:
+    """The fewest changes after which A1 can be above, where it is not; or, not gaining, after which
+    it can be above no longer, where it is. What lowers x and v and raises w and y is what would
+    raise and lower them if the other allele were counted."""
     x, w, y, v = _allele_counts(table)
-    if swaps:
-        first, second = swap_gains(table)
+    moving = table if gaining else table[:, REVERSED_COLUMNS]
+    if not swaps:
+        first, second, third, fourth = genotype_gains(moving)
+        reached = (first, second, third, fourth) if gaining else (second, first, fourth, third)
+        return _fewest_changes((x, w, y, v), reached, gaining, c)
+    rise, fall = swap_gains(moving) if gaining else swap_gains(moving)[::-1]
+    sign = 1 if gaining else -1
 
-        def gained(k: Array) -> Array:
-            up, down = first.reach(k), second.reach(k)
-            return is_above(x + up, w - down, y - up, v + down, c)
+    def crosses(k: Array) -> Array:
+        up, down = sign * rise.reach(k), sign * fall.reach(k)
+        return np.equal(is_above(x + up, w - down, y - up, v + down, c), gaining)
 
-        return _least_change(gained, np.minimum(table[:, :4].sum(axis=1), table[:, 4:].sum(axis=1)))
-    return _fewest_changes((x, w, y, v), genotype_gains(table), (1, -1, -1, 1), c)
-
-
-def _changes_to_lose(table: Array, c: Fraction, swaps: bool) -> Array:
-    """The fewest changes after which A1 can be above no longer, where it is."""
-    x, w, y, v = _allele_counts(table)
-    if swaps:
-        first, second = swap_losses(table)
-
-        def lost(k: Array) -> Array:
-            down, up = first.reach(k), second.reach(k)
-            return ~is_above(x - down, w + up, y + down, v - up, c)
-
-        return _least_change(lost, np.minimum(table[:, :4].sum(axis=1), table[:, 4:].sum(axis=1)))
-    return _fewest_changes((x, w, y, v), genotype_losses(table), (-1, 1, 1, -1), c)
+    return _least_change(crosses, np.minimum(table[:, :4].sum(axis=1), table[:, 4:].sum(axis=1)))
 
 
 def _least_change(holds: Callable[[Array], Array], most: Array, start: Array | int = 0) -> Array:
@@ -293,10 +247,7 @@ def _least_change(holds: Callable[[Array], Array], most: Array, start: Array | i
 
 
 def _fewest_changes(
-    alleles: tuple[Array, ...],
-    reached: tuple[Moves, ...],
-    signs: tuple[int, int, int, int],
-    c: Fraction,
+    alleles: tuple[Array, ...], reached: tuple[Moves, ...], gaining: bool, c: Fraction
 ) -> Array:
     """The fewest k1 + k2 for which k1 changed cases and k2 changed controls cross.
 
@@ -308,7 +259,7 @@ def _fewest_changes(
     if not len(alleles[0]):
         return np.zeros(0, dtype=np.int64)
     twos_and_ones = [part for each in reached for part in (each.twos, each.ones)]
-    rows = _Rows(np.stack([*alleles, *twos_and_ones]), signs, c)
+    rows = _Rows(np.stack([*alleles, *twos_and_ones]), gaining, c)
     kept = rows.keep_sizes(0), rows.keep_sizes(2)
     best = _least_change(lambda k: rows.some_split_crosses(k, *kept), kept[0] + kept[1])
     best = np.where(best > kept[0] + kept[1], rows.people(0) + rows.people(2), best)
@@ -322,19 +273,18 @@ def _fewest_changes(
 class _Rows:
     """Counts of alleles and their moves: 4 + 8 rows of numbers."""
 
-    def __init__(self, values: Array, signs: tuple[int, int, int, int], c: Fraction) -> None:
-        self.values, self.signs, self.c = values, signs, c
-        self.gaining = signs[0] > 0
+    def __init__(self, values: Array, gaining: bool, c: Fraction) -> None:
+        self.values, self.gaining, self.c = values, gaining, c
+        self.signs = (1, -1, -1, 1) if gaining else (-1, 1, 1, -1)
         self.moves = [Moves(values[4 + 2 * i], values[5 + 2 * i]) for i in range(4)]
 
     def take(self, which: Array) -> _Rows:
-        return _Rows(self.values[:, which], self.signs, self.c)
+        return _Rows(self.values[:, which], self.gaining, self.c)
 
     def people(self, count: int) -> Array:
         """How many people of a group can change one of its two counts."""
         first, second = self.moves[count : count + 2]
-        most: Array = np.maximum(first.twos + first.ones, second.twos + second.ones)
-        return most
+        return np.asarray(np.maximum(first.twos + first.ones, second.twos + second.ones))
 
     def keep_sizes(self, count: int) -> Array:
         """How many changes of a group keep its size: those of people whose genotype is known."""
@@ -346,8 +296,7 @@ class _Rows:
         """Whether the counts that these numbers of changes reach are on the other side."""
         changes = (first, first, second, second)
         moved = [self.values[i] + self.signs[i] * self.moves[i].reach(changes[i]) for i in range(4)]
-        above: Array = is_above(moved[0], moved[1], moved[2], moved[3], self.c)
-        return np.equal(above, self.gaining)
+        return np.equal(is_above(*moved, self.c), self.gaining)
 
     def some_split_crosses(self, k: Array, cases: Array, controls: Array) -> Array:
         """Whether k changes that keep sizes can cross, at most so many of cases and of controls."""
@@ -413,8 +362,7 @@ def _always_beyond(table: Array, c: Fraction) -> Array:
 
 
 def _nearest_quotient(top: Array, below: Array) -> Array:
-    result: Array = (2 * top + below) // (2 * below)
-    return result
+    return np.asarray((2 * top + below) // (2 * below))
 
 
 def _labelling_beyond(
@@ -461,11 +409,7 @@ than a common one with a clear association, and chance decides."""
 
 
 def selection_scores(
-    kind: str,
-    table: Array,
-    relation: str,
-    threshold: object,
-    sizes: tuple[int, int] | None = None,
+    kind: str, table: Array, relation: str, threshold: object, sizes: tuple[int, int] | None = None
 ) -> Array:
     """Scores of tables of so many cases and controls: "distance" to the threshold, or "chi2" on a
     grid."""

@@ -1,15 +1,14 @@
 """Simulated studies, and experiments on how many true SNPs come back.
 
-Simulated studies: cases and controls, some SNPs causal. For trying things out; nothing here is
-private, and its randomness is numpy's, with a stated seed. SNPs are independent and in
-Hardy–Weinberg proportions. Controls have A1 with frequency p ~ uniform(low, 1/2); at a causal SNP
-cases have it with odds `odds_ratio` times as large.
+Nothing here is private, and its randomness is NumPy's, with a stated seed. SNPs are independent and
+in Hardy–Weinberg proportions. Controls have A1 with frequency p ~ uniform(low, 1/2); at a causal
+SNP cases have it with odds `odds_ratio` times as large.
 
-How many of the truly most associated SNPs come back: plain DP beside bounded priors. Simulated
-studies with stated seeds, the same ones for every setting; selection by the same mechanism as a
-release (exponential noise, the M largest), with numpy's randomness. A setting is a relation, and an
-ε that gives the same γ: plain DP needs ε = ln γ against every prior, and ε = ln g(p, γ) is enough
-against people whose prior is p (Tramèr et al. 2015; ln(2γ−1) at ½).
+How many of the truly most associated SNPs come back is asked of plain DP beside bounded priors: the
+same studies for every setting; selection by the same mechanism as a release (exponential noise, the
+M largest). A setting is a relation, and an ε that gives the same γ: plain DP needs ε = ln γ against
+every prior, and ε = ln g(p, γ) is enough against people whose prior is p (Tramèr et al. 2015;
+ln(2γ−1) at ½).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +72,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
-        if read_whole(self.causal, "causal", 0) > read_whole(self.snps, "snps", 1):
-            raise invalid_value("causal", f"at most {self.snps}, the number of SNPs", self.causal)
+        read_whole(self.causal, "causal", 0, read_whole(self.snps, "snps", 1))
         if not 0 < float(rational(self.odds_ratio, "odds ratio")) < 1e6:
             raise invalid_value("odds ratio", "above 0 and below a million", self.odds_ratio)
         if not 0 <= float(rational(self.lowest, "lowest frequency")) <= 0.5:
@@ -101,7 +100,6 @@ class Simulation:
         return Study(self.names(), np.concatenate(parts, axis=1), self.cases, self.controls)
 
     def genotypes(self) -> Iterator[Array]:
-        """Blocks of copies of A1 (SNPs × people), cases first."""
         cases, controls, _ = self.frequencies()
         rng = np.random.default_rng([self.seed, 2])
         step = max(1, BLOCK_GENOTYPES // (self.cases + self.controls))
@@ -114,18 +112,11 @@ class Simulation:
             yield np.concatenate(parts, axis=1)
 
     def names(self) -> Snps:
-        """SNPs spread evenly over 22 chromosomes."""
         number = np.arange(self.snps)
         chromosome = number * CHROMOSOME_COUNT // self.snps
         position = 10_000 * (1 + number - np.searchsorted(chromosome, chromosome))
-        names = [f"rs{i + 1}" for i in number]
-        return Snps(
-            [str(i + 1) for i in chromosome],
-            names,
-            position,
-            ["A"] * self.snps,
-            ["G"] * self.snps,
-        )
+        words, names = [str(i + 1) for i in chromosome], [f"rs{i + 1}" for i in number]
+        return Snps(words, names, position, ["A"] * self.snps, ["G"] * self.snps)
 
     def write(self, path: str | Path) -> Path:
         """Write .bed, .bim and .fam; labels come in random order, so that files show nothing."""
@@ -133,9 +124,7 @@ class Simulation:
         write_bed(path, (block[:, order] for block in self.genotypes()))
         snps = self.names()
         with create_file(sibling_path(path, ".bim")) as file:
-            for row in zip(
-                snps.chromosome, snps.name, snps.position, snps.a1, snps.a2, strict=True
-            ):
+            for row in zip(*snps.columns(), strict=True):
                 file.write("{}\t{}\t0\t{}\t{}\t{}\n".format(*row))
         with create_file(sibling_path(path, ".fam")) as file:
             for number, person in enumerate(order, start=1):
@@ -199,8 +188,7 @@ class Experiment:
         for name in ("gammas", "tops", "people"):
             check_sequence(getattr(self, name), name)
         for top in self.tops:
-            if read_whole(top, "top", 1) > self.snps:
-                raise invalid_value("top", f"from 1 to {self.snps}", top)
+            read_whole(top, "top", 1, self.snps)
         for people in self.people:
             read_whole(people, "people", 20)
         if self.score not in SNP_SCORE_KINDS:
@@ -217,7 +205,6 @@ class Experiment:
 
 
 def run_experiment(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
-    """Recovery in every setting, means over studies and draws."""
     check_instance(experiment, Experiment, "experiment", "an Experiment")
     tell = check_progress(progress)
     levels = experiment.levels()
@@ -226,62 +213,42 @@ def run_experiment(experiment: Experiment, progress: Progress | None = None) -> 
     for number, people in enumerate(experiment.people):
         shares: dict[tuple[object, int, str, str], list[float]] = {}
         for repeat in range(experiment.studies):
-            rng = np.random.default_rng([experiment.seed + repeat, people, 7])
-            _one_study(experiment, people, repeat, levels, rng, shares)
+            for setting, share in _recovered_shares(experiment, people, repeat, levels).items():
+                shares.setdefault(setting, []).append(share)
             if tell is not None:
                 tell(number * experiment.studies + repeat + 1, total)
         for (gamma, top, relation, privacy), result in shares.items():
-            spread = float(np.std(result, ddof=1)) if len(result) > 1 else 0.0
-            outcomes.append(
-                Outcome(
-                    people,
-                    float(Fraction(str(gamma))),
-                    top,
-                    experiment.score,
-                    relation,
-                    privacy,
-                    levels[gamma, privacy],
-                    float(np.mean(result)),
-                    spread / len(result) ** 0.5,
-                )
-            )
+            error = float(np.std(result, ddof=1)) / len(result) ** 0.5 if len(result) > 1 else 0.0
+            asked = float(Fraction(str(gamma))), top, experiment.score, relation, privacy
+            epsilon, mean = levels[gamma, privacy], float(np.mean(result))
+            outcomes.append(Outcome(people, *asked, epsilon, mean, error))
     return outcomes
 
 
-def _one_study(
-    experiment: Experiment,
-    people: int,
-    repeat: int,
-    levels: dict[tuple[object, str], float],
-    rng: np.random.Generator,
-    shares: dict[tuple[object, int, str, str], list[float]],
-) -> None:
-    """Add one study's shares, each the mean over draws."""
-    cases = people // 2
-    study = Simulation(
-        cases,
-        people - cases,
-        experiment.snps,
-        experiment.causal,
-        experiment.odds_ratio,
-        seed=experiment.seed + repeat,
-    ).study()
+def _recovered_shares(
+    experiment: Experiment, people: int, repeat: int, levels: dict[tuple[object, str], float]
+) -> dict[tuple[object, int, str, str], float]:
+    """One study's share in each setting, the mean over draws."""
+    rng = np.random.default_rng([experiment.seed + repeat, people, 7])
+    sizes, seed = (people // 2, people - people // 2), experiment.seed + repeat
+    asked = experiment.snps, experiment.causal, experiment.odds_ratio
+    study = Simulation(*sizes, *asked, seed=seed).study()
     best = np.argsort(-allelic_chi2(study.counts), kind="stable")
+    result = {}
     for relation in STUDY_RELATIONS:
         values = selection_scores(experiment.score, study.counts, relation, experiment.threshold)
-        change = score_sensitivity(experiment.score, study.cases, study.controls, relation)
-        for gamma in experiment.gammas:
-            for privacy in PRIVACY_KINDS:
-                for top in experiment.tops:
-                    scale = 2 * top * change / levels[gamma, privacy]
-                    share = _recovered_share(values, best[:top], scale, experiment.draws, rng)
-                    shares.setdefault((gamma, top, relation, privacy), []).append(share)
+        change = score_sensitivity(experiment.score, *sizes, relation)
+        settings = product(experiment.gammas, PRIVACY_KINDS, experiment.tops)
+        for gamma, privacy, top in settings:
+            scale = 2 * top * change / levels[gamma, privacy]
+            share = _recovered_share(values, best[:top], scale, experiment.draws, rng)
+            result[gamma, top, relation, privacy] = share
+    return result
 
 
 def _recovered_share(
     values: Array, truth: Array, scale: float, draws: int, rng: np.random.Generator
 ) -> float:
-    """The mean share of the truth among the largest noisy values."""
     noisy = values + scale * rng.standard_exponential((draws, len(values)))
     top = len(truth)
     chosen = np.argpartition(-noisy, top - 1, axis=1)[:, :top]

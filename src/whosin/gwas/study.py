@@ -16,9 +16,11 @@ number is returned. The file is read in a process of its own: a damaged one can 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +79,22 @@ def count_bed(
         leave_out_no_sex: leave out people of unknown sex, as PLINK does without --allow-no-sex.
         progress: called with the numbers of SNPs done and in all.
     """
+    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
+    return count_open(bed, groups, processes=processes, progress=progress)
+
+
+def open_study(
+    path: str | Path, phenotypes: str | Path | None, leave_out_no_sex: bool = False
+) -> tuple[Bed, Groups]:
+    """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
     groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
-    bed = open_bed(path, groups.people, count_lines(sibling_path(path, ".bim")))
-    return count_open(bed, groups, processes=processes, progress=progress)
+    return open_bed(path, groups.people, count_lines(sibling_path(path, ".bim"))), groups
 
 
 def count_open(
     bed: Bed, groups: Groups, *, processes: int | None = None, progress: Progress | None = None
 ) -> Array:
-    """Counts of a file that was opened, for given groups."""
     tell, workers = check_progress(progress), _worker_count(bed, processes)
     counts = np.empty((bed.snps, 6), dtype=np.int64)
     tasks = [(bed, groups, first, last) for first, last in split_shards(bed)]
@@ -104,13 +112,11 @@ def count_open(
 
 
 def split_shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:
-    """Ranges of SNPs of about `size` bytes each."""
     step = max(1, size // bed.stride)
     return [(first, min(first + step, bed.snps)) for first in range(0, bed.snps, step)]
 
 
 def count_shard(task: tuple[Bed, Groups, int, int]) -> tuple[int, Array]:
-    """Counts of one range of SNPs, with where it begins."""
     bed, groups, first, last = task
     return first, count_rows(bed.rows(first, last), groups)
 
@@ -167,16 +173,12 @@ class Study:
         check_sizes(self.cases, self.controls)
         missing_genotypes(table, self.cases, self.controls)
         if len(table) != len(self.snps):
-            raise InvalidInput(
-                f"there are {len(self.snps)} SNPs and {len(table)} rows of counts",
-                field="counts",
-                value=len(table),
-            )
+            message = f"there are {len(self.snps)} SNPs and {len(table)} rows of counts"
+            raise InvalidInput(message, field="counts", value=len(table))
         object.__setattr__(self, "counts", table)
 
     @property
     def people(self) -> int:
-        """How many people were genotyped."""
         return self.cases + self.controls + self.unlabelled
 
     def genotyped(self) -> Array:
@@ -202,19 +204,13 @@ def read_study(
     name = file.name.lower()
     if name.endswith(COUNT_TABLE_SUFFIXES):
         if phenotypes is not None:
-            raise InvalidInput(
-                "a table of counts needs no phenotype file: it has cases and controls already",
-                field="phenotype file",
-                value=phenotypes,
-            )
+            message = "a table of counts needs no phenotype file: it has cases and controls already"
+            raise InvalidInput(message, field="phenotype file", value=phenotypes)
         return read_table(file)
     if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
-            raise InvalidInput(
-                f"{file.name} is a VCF file, which does not say who is a case",
-                field="phenotype file",
-                hint="give a phenotype file",
-            )
+            message = f"{file.name} is a VCF file, which does not say who is a case"
+            raise InvalidInput(message, field="phenotype file", hint="give a phenotype file")
         snps, counts, groups, left_out = count_vcf(path, phenotypes)
         unlabelled = groups.people - sum(groups.sizes)
         found = Study(
@@ -222,9 +218,8 @@ def read_study(
         )
         return _keep_diploid(found)
     refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
     snps = read_bim(sibling_path(path, ".bim"))
-    bed = open_bed(path, groups.people, len(snps))
+    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
     counts = count_open(bed, groups, processes=processes, progress=progress)
     found = Study(snps, counts, *groups.sizes, related=groups.related)
     rest = ~(groups.cases | groups.controls)
@@ -236,7 +231,6 @@ def read_study(
 
 
 def _keep_diploid(study: Study) -> Study:
-    """The SNPs that everybody has twice."""
     kept = study.snps.autosomal()
     if kept.all():
         return study
@@ -258,33 +252,22 @@ def read_table(path: Path) -> Study:
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
-    missing = [
-        column for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS) if column not in header
-    ]
-    if missing:
-        raise InvalidInput(
-            f"the header of {path.name} has no column {missing[0]}",
-            field=path.name,
-            value=missing[0],
-        )
+    wanted = (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)
+    if missing := [column for column in wanted if column not in header]:
+        message = f"the header of {path.name} has no column {missing[0]}"
+        raise InvalidInput(message, field=path.name, value=missing[0])
     if any(len(row) != len(header) for row in rows):
-        raise InvalidInput(
-            f"some lines of {path.name} do not have the {len(header)} columns of its header",
-            field=path.name,
-        )
-    where = {column: header.index(column) for column in (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)}
-    chromosome, name, position, a1, a2 = (
-        [row[where[c]] for row in rows[1:]] for c in PUBLIC_COLUMNS
-    )
+        message = f"some lines of {path.name} do not have the {len(header)} columns of its header"
+        raise InvalidInput(message, field=path.name)
+    at = [header.index(column) for column in wanted]
+    columns = [[row[place] for row in rows[1:]] for place in at]
+    chromosome, name, position, a1, a2 = columns[:5]
     try:
-        positions = np.array([int(word) for word in position], dtype=np.int64)
-        counts = np.array(
-            [[int(row[where[c]]) for c in GENOTYPE_COUNT_COLUMNS] for row in rows[1:]], np.int64
-        )
+        positions = np.array(list(map(int, position)), np.int64)
+        counts = np.array([list(map(int, column)) for column in columns[5:]], np.int64).T
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"some counts or positions in {path.name} are not whole numbers", field=path.name
-        ) from None
+        message = f"some counts or positions in {path.name} are not whole numbers"
+        raise InvalidInput(message, field=path.name) from None
     counts = read_counts(counts.reshape(-1, 6))
     if sizes is None:
         sizes = _constant_sizes(counts, path.name)
@@ -303,29 +286,24 @@ def write_table(study: Study, path: Path) -> None:
 
 def _read_sizes(line: str, name: str) -> tuple[int, int]:
     words = line.lstrip("#").split()
-    if len(words) == 4 and words[0] == "cases" and words[2] == "controls":
-        try:
+    if len(words) == 4 and words[::2] == ["cases", "controls"]:
+        with contextlib.suppress(ValueError):
             return int(words[1]), int(words[3])
-        except ValueError:
-            pass
+    message = f"the first line of {name} is {line[:40]!r}"
     raise InvalidInput(
-        f"the first line of {name} is {line[:40]!r}",
-        field=name,
-        value=line[:40],
-        hint="write it like '# cases 500 controls 480'",
+        message, field=name, value=line[:40], hint="write it like '# cases 500 controls 480'"
     )
 
 
 def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     cases, controls = counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
     if not len(counts) or (cases != cases[0]).any() or (controls != controls[0]).any():
-        raise InvalidInput(
-            f"{name} does not say how many people the study has, and not every SNP has a "
-            "genotype for "
-            "everybody",
-            field=name,
-            hint="add a first line such as '# cases 500 controls 480'",
+        message = (
+            f"{name} does not say how many people the study has, and not every SNP has a genotype "
+            "for everybody"
         )
+        hint = "add a first line such as '# cases 500 controls 480'"
+        raise InvalidInput(message, field=name, hint=hint)
     return int(cases[0]), int(controls[0])
 
 
@@ -340,9 +318,7 @@ def count_bed_spark(
     """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
     if not hasattr(session, "sparkContext"):
         raise invalid_value("session", "a SparkSession", type(session).__name__)
-    refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
-    bed = open_bed(Path(path).resolve(), groups.people, count_lines(sibling_path(path, ".bim")))
+    bed, groups = open_study(Path(path).resolve(), phenotypes, leave_out_no_sex)
     context = session.sparkContext
     ranges = split_shards(bed, read_whole(shard_bytes, "shard_bytes", 1))
     shared = context.broadcast((bed, groups))
@@ -366,21 +342,13 @@ def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Gr
     file = Path(path)
     file.open("rb").close()  # a missing file is reported as one
     try:
-        samples = isolation.run_isolated(
-            binary_readers.vcf_samples, str(file), limits=VARIANT_READER_LIMITS
-        )
-        groups = sample_groups(samples, phenotypes)
-        counted, result, left_out = isolation.run_isolated(
-            binary_readers.vcf_counts,
-            str(file),
-            groups.cases.tolist(),
-            groups.controls.tolist(),
-            limits=VARIANT_READER_LIMITS,
-        )
+        run = partial(isolation.run_isolated, limits=VARIANT_READER_LIMITS)
+        groups = sample_groups(run(binary_readers.vcf_samples, str(file)), phenotypes)
+        labels = groups.cases.tolist(), groups.controls.tolist()
+        counted, result, left_out = run(binary_readers.vcf_counts, str(file), *labels)
     except (Crashed, OutOfMemory):
-        raise InvalidInput(
-            f"{file.name} is not a VCF file that can be read", field="study", value=file.name
-        ) from None
+        message = f"{file.name} is not a VCF file that can be read"
+        raise InvalidInput(message, field="study", value=file.name) from None
     counts = np.frombuffer(counted, dtype=np.int64).reshape(-1, 9).copy()
     chromosome, name, position, a1, a2 = ([row[column] for row in result] for column in range(5))
     snps = Snps(chromosome, name, np.array(position, dtype=np.int64), a1, a2)

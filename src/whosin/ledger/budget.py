@@ -116,22 +116,16 @@ class Spend:
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
-            raise InvalidInput(
-                "a spend needs its question and its costs as mappings",
-                field="spend",
-                value=self.what,
-            )
+            message = "a spend needs its question and its costs as mappings"
+            raise InvalidInput(message, field="spend", value=self.what)
         for relation, cost in self.costs.items():
             if relation not in NEIGHBOUR_RELATIONS:
                 raise UnknownName("relation of a cost", str(relation), NEIGHBOUR_RELATIONS)
             if not isinstance(cost, Cost):
                 raise invalid_value("cost", "a Cost", repr(cost))
         if not isinstance(self.guarantee, str) or not isinstance(self.alone, bool):
-            raise InvalidInput(
-                "a spend needs a guarantee in words, and alone as True or False",
-                field="guarantee",
-                value=self.guarantee,
-            )
+            message = "a spend needs a guarantee in words, and alone as True or False"
+            raise InvalidInput(message, field="guarantee", value=self.guarantee)
         # A copy in the ledger's own spelling: what is debited later is what was asked now.
         object.__setattr__(self, "what", encoding.plain_copy(self.what, "question"))
         object.__setattr__(self, "costs", dict(self.costs))

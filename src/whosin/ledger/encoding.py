@@ -105,25 +105,16 @@ MAX_DATASET_NAME_LENGTH = 200
 def read_name(value: object, field: str) -> str:
     """A name as it is stored; a letter and its accent, or the accented letter, are the same."""
     if not isinstance(value, str) or not value or value != value.strip():
-        raise invalid_value(
-            field,
-            "a name, not empty and without spaces around it",
-            repr(value)[:MAX_DATASET_NAME_LENGTH],
-        )
+        accepted = "a name, not empty and without spaces around it"
+        raise invalid_value(field, accepted, repr(value)[:MAX_DATASET_NAME_LENGTH])
     # Three letters can come of one: what is stored is what must fit.
     name = unicodedata.normalize("NFC", value[: MAX_DATASET_NAME_LENGTH + 1])
     if max(len(value), len(name)) > MAX_DATASET_NAME_LENGTH:
-        raise InvalidInput(
-            f"{field} has {len(value)} characters; at most {MAX_DATASET_NAME_LENGTH} fit",
-            field=field,
-            value=len(value),
-        )
+        message = f"{field} has {len(value)} characters; at most {MAX_DATASET_NAME_LENGTH} fit"
+        raise InvalidInput(message, field=field, value=len(value))
     if not name.isprintable():
-        raise InvalidInput(
-            f"{field} has characters that cannot be printed: {shorten(repr(value))}",
-            field=field,
-            value=value,
-        )
+        message = f"{field} has characters that cannot be printed: {shorten(repr(value))}"
+        raise InvalidInput(message, field=field, value=value)
     return name
 
 

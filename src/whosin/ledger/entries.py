@@ -37,7 +37,7 @@ from sqlalchemy import (
 )
 
 from whosin.calibration import Fallback, Plan, PlannedNoise
-from whosin.calibration import plan as calibration_plan
+from whosin.calibration.plan import decode_object
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding
@@ -98,6 +98,8 @@ metadata = MetaData()
 _BYTEWISE_STRING = String(200).with_variant(String(200, collation="C"), "postgresql")
 """Sorted by bytes whatever the database's language, so that an index finds a beginning."""
 
+_UNIT_COLUMNS = ("epsilon", "rho", "delta", "spent_epsilon", "spent_rho", "spent_delta")
+
 about = Table(
     "whosin_ledger",
     metadata,
@@ -112,12 +114,7 @@ datasets = Table(
     Column("state", String(24), nullable=False),
     Column("relation", String(16), nullable=False),
     Column("alone", Integer, nullable=False),
-    Column("epsilon", BigInteger, nullable=False),
-    Column("rho", BigInteger, nullable=False),
-    Column("delta", BigInteger, nullable=False),
-    Column("spent_epsilon", BigInteger, nullable=False),
-    Column("spent_rho", BigInteger, nullable=False),
-    Column("spent_delta", BigInteger, nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in _UNIT_COLUMNS),
     Column("debits", Integer, nullable=False),
     Column("entries", Integer, nullable=False),
     Column("head", String(64), nullable=False),
@@ -259,9 +256,9 @@ def _read_plan(text: str) -> Plan:
     known = {each.name for each in fields(Plan)}
     values = {key: value for key, value in data.items() if key in known}
     values |= {
-        "target": calibration_plan.decode_target(data["target"]),
-        "family": calibration_plan.decode_family(data["family"]),
-        "query": None if query is None else calibration_plan.decode_query(query),
+        "target": decode_object(data["target"], "target"),
+        "family": decode_object(data["family"], "family"),
+        "query": None if query is None else decode_object(query, "query"),
         "noise": None if noise is None else PlannedNoise(**noise),
         "gamma": float(data["gamma"]),
         "theorems": tuple(data["theorems"]),
@@ -318,9 +315,6 @@ def check_row(row: Any, last: Sequence[Entry]) -> None:
 
     Args:
         last: the last two entries, or the only one, newest first.
-
-    Raises:
-        BrokenHistory: it is not; nothing may be debited.
     """
     end = last[0] if last else None
     if end is None or (end.number, end.head) != (row.entries, row.head):

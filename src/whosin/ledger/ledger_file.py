@@ -63,20 +63,15 @@ class LedgerFile:
                     hint="see that the path is right, or make one with whosin ledger create",
                 )
             if not path.parent.is_dir():
+                message = f"the folder of the ledger {path.name} does not exist"
                 raise InvalidInput(
-                    f"the folder of the ledger {path.name} does not exist",
-                    field="ledger",
-                    value=path.name,
-                    hint="make the folder first",
+                    message, field="ledger", value=path.name, hint="make the folder first"
                 )
             with suppress(FileExistsError):
                 _make_file(path)
         if not path.is_file():
-            raise InvalidInput(
-                f"{path.name} is not a regular file, and a ledger needs one",
-                field="ledger",
-                value=path.name,
-            )
+            message = f"{path.name} is not a regular file, and a ledger needs one"
+            raise InvalidInput(message, field="ledger", value=path.name)
         if str(path) in mount_points(MOUNT_TABLE):
             raise StoreFailed(
                 f"{path.name} is mounted as a single file, so its log would stay outside the mount",
@@ -144,11 +139,8 @@ class LedgerFile:
         finally:
             base.close()
         if tables and not tables & set(entries.metadata.tables):
-            raise InvalidInput(
-                f"{self.path.name} is a database of another program, not a ledger",
-                field="ledger",
-                value=self.path.name,
-            )
+            message = f"{self.path.name} is a database of another program, not a ledger"
+            raise InvalidInput(message, field="ledger", value=self.path.name)
 
 
 def mount_points(table: Path) -> set[str]:

@@ -221,11 +221,8 @@ def check_debits(budget_state: BudgetState, spends: Sequence[Spend]) -> None:
             )
         spent, count = spent + spend.cost(relation), count + 1
     if any(spend.alone for spend in spends) and len(spends) > 1:
-        raise BudgetRefused(
-            "a release whose promise does not compose with others must be asked alone",
-            field="spends",
-            value=len(spends),
-        )
+        message = "a release whose promise does not compose with others must be asked alone"
+        raise BudgetRefused(message, field="spends", value=len(spends))
     for spend in spends:
         check_registration(budget_state, spend)
     by_itself = all(spend.alone and relation not in spend.costs for spend in spends)
@@ -526,11 +523,8 @@ class Registry:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
             if ledger_budget.state_after_resuming(turn.row.state) == "closed":
-                raise BudgetRefused(
-                    f"dataset {turn.row.name!r} is closed already",
-                    field="dataset",
-                    value=turn.row.name,
-                )
+                message = f"dataset {turn.row.name!r} is closed already"
+                raise BudgetRefused(message, field="dataset", value=turn.row.name)
             self._append(
                 turn, "closed", {}, state=ledger_budget.state_after_closing(turn.row.state)
             )
@@ -599,11 +593,7 @@ class Registry:
             raise _refuse_unknown(connection, name)
 
     def _append(
-        self,
-        turn: Transaction,
-        kind: str,
-        said: dict[str, Any],
-        **changes: object,
+        self, turn: Transaction, kind: str, said: dict[str, Any], **changes: object
     ) -> None:
         """Commit one more entry, with what it changes."""
         body = self._signed(said, turn.time)
@@ -629,11 +619,9 @@ def _check_copies(copies: object) -> None:
 def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
     known = [str(each) for each in connection.scalars(select(datasets.c.name))]
     if not known:
+        message = f"dataset {name!r} is not registered: the ledger is empty"
         return InvalidInput(
-            f"dataset {name!r} is not registered: the ledger is empty",
-            field="dataset",
-            value=name,
-            hint="register it with whosin ledger create",
+            message, field="dataset", value=name, hint="register it with whosin ledger create"
         )
     return UnknownName("dataset", name, known)
 

@@ -289,12 +289,7 @@ class Store:
         create: whether to make a ledger where there is none.
     """
 
-    def __init__(
-        self,
-        url: object,
-        wait: float = WAIT_SECONDS,
-        create: bool = True,
-    ) -> None:
+    def __init__(self, url: object, wait: float = WAIT_SECONDS, create: bool = True) -> None:
         self.url = read_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
@@ -445,11 +440,8 @@ class Store:
                 "this is a database of another program, not a ledger", field="ledger"
             )
         if not create or self.read_only:
-            raise EmptyLedger(
-                "this database is empty and holds no ledger",
-                field="ledger",
-                hint="make one with whosin ledger create",
-            )
+            message = "this database is empty and holds no ledger"
+            raise EmptyLedger(message, field="ledger", hint="make one with whosin ledger create")
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")

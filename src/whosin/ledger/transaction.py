@@ -23,16 +23,7 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    bindparam,
-    func,
-    insert,
-    literal_column,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select, true, update
 from sqlalchemy.sql.elements import CompilerElement
 
 from whosin.ledger import encoding
@@ -309,8 +300,7 @@ _PREPARED_STATEMENTS: dict[str, CompilerElement] = {
     ),
     # A server set to answer before its disk does is told not to, for this transaction.
     "time": select(
-        func.clock_timestamp(),
-        func.set_config(bindparam("setting"), bindparam("value"), true()),
+        func.clock_timestamp(), func.set_config(bindparam("setting"), bindparam("value"), true())
     ),
     "add entry": insert(entries),
     "add answer": insert(answers),

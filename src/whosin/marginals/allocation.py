@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
-from math import prod, sqrt
+from math import prod
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import UnknownName
 from whosin.exact import Array
 from whosin.marginals.estimation import Information, Measurement, table_variances
-from whosin.marginals.workload import Attributes, Workload, cover_sets, list_subsets, maximal_sets
+from whosin.marginals.workload import Attributes, Workload, cover_sets, maximal_sets
 
 # What to measure, and with how much of the budget.
 #
@@ -63,7 +62,7 @@ class BudgetAllocation:
         self.parts.flags.writeable = self.variances.flags.writeable = False
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def allocate_budget(
     workload: Workload,
     noise: str = "laplace",
@@ -71,8 +70,8 @@ def allocate_budget(
     goal: str = "mean",
     rows: int = 1,
 ) -> BudgetAllocation:
-    """The best way that was found to measure a workload. The last few are kept, since a batch is
-    priced more than once.
+    """The best way that was found to measure a workload, from public numbers only. The last ones
+    are kept, since a batch is priced more than once.
 
     Args:
         goal: "mean" for the least weighted mean of the tables' variances; "cells" for that of all
@@ -91,11 +90,11 @@ def allocate_budget(
         return _allocate_residuals(workload, goal, rows)
     known: dict[tuple[Measurement, ...], Information] = {}
     result = []
-    for start in _list_starts(workload, noise):
-        if start.measurements not in known:
-            known[start.measurements] = Information(workload, start.measurements)
-        told = known[start.measurements]
-        result.append(_descend_error(workload, told, noise, relation, goal, rows, start.parts))
+    for measurements, parts in _list_starts(workload, noise):
+        if measurements not in known:
+            known[measurements] = Information(workload, measurements)
+        told = known[measurements]
+        result.append(_descend_error(workload, told, noise, relation, goal, rows, parts))
     given = np.array(workload.weights)
     return min(result, key=lambda each: _score_variances(each.variances, given, goal))
 
@@ -135,12 +134,8 @@ def _level_worst_table(workload: Workload, best: Callable[[Array], Array], weigh
     return result
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Measurements to begin with, and how much of the budget each gets."""
-
-    measurements: tuple[Measurement, ...]
-    parts: Array
+_Start = tuple[tuple[Measurement, ...], Array]
+"""Measurements to begin with, and how much of the budget each gets."""
 
 
 def _list_starts(workload: Workload, noise: str) -> list[_Start]:
@@ -161,13 +156,11 @@ def _list_starts(workload: Workload, noise: str) -> list[_Start]:
     starts = [
         _favour_measurements(every, [each in wanted for each in workload.residuals]),
         _favour_measurements(every, [each in outer for each in workload.residuals]),
-        _favour_measurements((*inside, *extra), [True] * len(every)),
+        _favour_measurements(every, [True] * len(every)),
     ]
-    if noise == "laplace":
-        for blocks in _larger_covers(workload):
-            starts.append(
-                _favour_measurements((*map(Measurement, blocks), *every), [True] * len(blocks))
-            )
+    for blocks in _larger_covers(workload) if noise == "laplace" else ():
+        larger = (*map(Measurement, blocks), *every)
+        starts.append(_favour_measurements(larger, [True] * len(blocks)))
     return starts
 
 
@@ -176,7 +169,7 @@ def _favour_measurements(measurements: Sequence[Measurement], favoured: Sequence
     parts = np.full(len(measurements), 0.02 / len(measurements))
     chosen = np.flatnonzero(favoured)
     parts[chosen] += 0.98 / len(chosen)
-    return _Start(tuple(measurements), parts)
+    return tuple(measurements), parts
 
 
 def _larger_covers(workload: Workload) -> list[tuple[Attributes, ...]]:
@@ -223,14 +216,8 @@ def _descend_error(
 ) -> BudgetAllocation:
     """Lower the error from parts to start with until it hardly falls."""
     sizes, gaussian = workload.sizes, noise == "gaussian"
-    prices = np.array(
-        [
-            float(each.squared_l2_sensitivity(sizes, relation, rows))
-            if gaussian
-            else float(each.l1_sensitivity(sizes, relation, rows))
-            for each in told.measurements
-        ]
-    )
+    price = Measurement.squared_l2_sensitivity if gaussian else Measurement.l1_sensitivity
+    prices = np.array([float(price(each, sizes, relation, rows)) for each in told.measurements])
 
     def precisions(parts: Array) -> Array:
         return np.asarray(2 * parts / prices if gaussian else (parts / prices) ** 2 / 2)
@@ -264,86 +251,3 @@ def _descend_error(
     full[kept] = kept_parts
     variances = table_variances(workload, told.about(precisions(full)))
     return BudgetAllocation(noise, measured, kept_parts, variances)
-
-
-# How exact tables with Laplace noise can be at best, whatever tables are measured.
-#
-# Let tables B over any attributes be measured with ε_B each, Σ ε_B = 1, so that v_B = 2/ε_B² where
-# one person is there or not. By F20 the mean variance is Σ_A c_A/π_A with 2π_A = Σ_{B⊇A} ε_B²
-# g_AB², g_AB² = 1/∏_{j∈B∖A} n_j. The root of a sum of squares is at most the sum, so √(2π_A) ≤ s_A
-# = Σ_B ε_B g_AB, and the mean variance is at least min over ε of Σ_A 2c_A/s_A², which is convex.
-# For any λ ≥ 0 let H = max_B Σ_{A⊆B} λ_A g_AB, so that Σ λ_A s_A ≤ H; by Hölder's inequality Σ_A
-# 2c_A/s_A² ≥ 2 (Σ_A (c_A λ_A²)^⅓)³/H². That holds for every λ; λ_A = c_A/s_A³ makes it tight at the
-# least point.
-#
-# Two values as one difference (`measurements`) tell √2 times as much for the same ε, on fewer A:
-# where an attribute has two values, these are listed beside the tables. With more values
-# differences tell less than the table itself.
-
-
-MAX_BOUND_ATTRIBUTES = 15
-"""Attributes, where those of two values count twice: all tables and differences are listed."""
-LAPLACE_BOUND_STEPS = 2_000
-CLOSE_FACTOR = 1.002
-"""Where bound and relaxation are this close, the bound hardly rises any more."""
-
-
-def laplace_bound(workload: Workload) -> float:
-    """A number that no choice of measured tables, and no division of ε = 1 over them, can bring the
-    mean variance below, where one person is one row, and is there or not."""
-    listed = len(workload.sizes) + workload.sizes.count(2)
-    if listed > MAX_BOUND_ATTRIBUTES:
-        raise InvalidInput(
-            f"the bound lists all differences of the workload, which has {listed} attributes, "
-            "those of two values counted twice",
-            field="workload",
-            value=listed,
-            hint=f"use at most {MAX_BOUND_ATTRIBUTES}",
-        )
-    numbers, residuals, gains = _measurement_gains(workload)
-    importance, count = workload.importance(), int(numbers.max()) + 1
-    parts = np.full(count, 1 / count)
-    best, relaxed = 0.0, np.inf
-    for _ in range(LAPLACE_BOUND_STEPS):
-        told = np.bincount(residuals, gains * parts[numbers], len(importance))
-        relaxed = min(relaxed, float(2 * (importance / told**2).sum()))
-        worths = importance / told**3
-        reach = np.bincount(numbers, gains * worths[residuals], count)
-        roots = np.cbrt(importance * worths**2).sum()
-        best = max(best, float(2 * roots**3 / reach.max() ** 2))
-        if relaxed < CLOSE_FACTOR * best:
-            break
-        parts = parts * np.sqrt(reach / reach.max())
-        parts = parts / parts.sum()
-    return best
-
-
-def _measurement_gains(workload: Workload) -> tuple[Array, Array, Array]:
-    """(measurement, residual, g) for every table and every difference of two values in it."""
-    sizes, order = workload.sizes, max(map(len, workload.residuals))
-    numbers: list[int] = []
-    residuals: list[int] = []
-    gains: list[float] = []
-    number = 0
-    for length in range(len(sizes) + 1):
-        for table in combinations(range(len(sizes)), length):
-            inside = [
-                part
-                for size in range(min(order, length) + 1)
-                for part in combinations(table, size)
-                if part in workload.index_of
-            ]
-            for apart in _difference_sets(sizes, table):
-                told = [part for part in inside if set(apart).issubset(part)]
-                for part in told:
-                    summed = prod(sizes[each] for each in table if each not in part)
-                    numbers.append(number)
-                    residuals.append(workload.index_of[part])
-                    gains.append(sqrt(2.0 ** len(apart) / summed))
-                number += bool(told)
-    return np.array(numbers), np.array(residuals), np.array(gains)
-
-
-def _difference_sets(sizes: tuple[int, ...], table: Attributes) -> list[Attributes]:
-    """The sets of attributes of two values that can stand by their difference."""
-    return list_subsets(tuple(each for each in table if sizes[each] == 2))

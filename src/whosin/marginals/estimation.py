@@ -39,14 +39,12 @@ class Measurement:
     differences: Attributes = ()
 
     def shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the numbers that are measured."""
         return tuple(
             1 if each in self.differences and sizes[each] == 2 else sizes[each]
             for each in self.attributes
         )
 
     def cells(self, sizes: tuple[int, ...]) -> int:
-        """How many numbers are measured."""
         return prod(self.shape(sizes))
 
     def l1_sensitivity(self, sizes: tuple[int, ...], relation: str, rows: int = 1) -> int:
@@ -58,7 +56,6 @@ class Measurement:
     def squared_l2_sensitivity(
         self, sizes: tuple[int, ...], relation: str, rows: int = 1
     ) -> Fraction:
-        """Return the squared L2 sensitivity."""
         one = Fraction(prod(_difference_sensitivities(sizes[each])[1] for each in self.differences))
         if relation == "replace" and self.attributes:
             one *= 2
@@ -101,7 +98,6 @@ class Measurement:
         return result
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Plain data, with names for attributes."""
         return {
             "columns": [names[each] for each in self.attributes],
             "differences": [names[each] for each in self.differences],
@@ -332,7 +328,7 @@ def whole_tables(tables: Sequence[Array], variances: Sequence[float], total: flo
     people = max(0, round(float(total)))
     result = []
     for table, variance in zip(tables, variances, strict=True):
-        fitted = _project_to_simplex(table.ravel(), people).reshape(table.shape)
+        fitted = project_to_simplex(table.ravel(), people).reshape(table.shape)
         if table.ndim > 1 and people:
             least = float(((fitted - table) ** 2).sum())
             allowed = max(EXPLAINED_SHARE * float(variance) * table.size, NEARLY_FACTOR * least)
@@ -364,15 +360,15 @@ def _move_to_estimate(
 
 def _independent_table(table: Array, total: int) -> Array:
     """The table that the margins of an estimate would have if attributes were independent."""
-    result = np.ones(())
+    result = np.array(float(total))
     for axis in range(table.ndim):
         others = tuple(each for each in range(table.ndim) if each != axis)
-        margin = np.maximum(_project_to_simplex(table.sum(axis=others), total), MIN_ERROR)
+        margin = np.maximum(project_to_simplex(table.sum(axis=others), total), MIN_ERROR)
         result = np.multiply.outer(result, margin / margin.sum())
-    return np.asarray(result * total)
+    return result
 
 
-def _project_to_simplex(cells: Array, total: int) -> Array:
+def project_to_simplex(cells: Array, total: float) -> Array:
     """The closest point, in least squares, whose coordinates are at least 0 and add up: all cells
     less a constant, those that would be below 0 set to it."""
     if not total:
@@ -463,10 +459,8 @@ def interval_radii(
         number: np.sqrt(each)
         for number, each in sum_variances(workload, measurements, variances).items()
     }
-    largest = [
-        _OfSums(workload, number, errors[number], count, confidence)
-        if number in errors
-        else _OfCells(confidence)
+    seen = [
+        _TableErrors(workload, number, errors.get(number), count, confidence)
         for number in range(len(workload.sets))
     ]
     for start in range(0, count, block):
@@ -478,40 +472,31 @@ def interval_radii(
         residuals = estimate_residuals(workload, measurements, variances, noise)
         for number, attributes in enumerate(workload.sets):
             table = estimate_table(workload, residuals, attributes)
-            largest[number].look(np.abs(sum_cells(table, workload.sums[number])))
-    return [each.radii() for each in largest]
+            seen[number].look(np.abs(sum_cells(table, workload.sums[number])))
+    return [each.radii() for each in seen]
 
 
-class _OfCells:
-    """Errors of copies of a table of cells."""
+class _TableErrors:
+    """Errors of copies of a table: the largest of each copy, for sums in standard errors; and of
+    one sum of each kind, or of a few cells together, the largest ones, the least of which is the
+    radius. That is the least r with (1 + Σ F_j(r))/(K+1) at most 1 − confidence.
 
-    def __init__(self, confidence: float) -> None:
-        self.confidence = confidence
-        self.largest: list[Array] = []
-        self.looked: list[Array] = []
-
-    def look(self, errors: Array) -> None:
-        flat = errors.reshape(len(errors), -1)
-        self.largest.append(flat.max(axis=1))
-        self.looked.append(flat[:, :RADIUS_CELLS].copy())
-
-    def radii(self) -> IntervalRadii:
-        some, most = np.concatenate(self.looked), np.concatenate(self.largest)
-        return IntervalRadii(
-            _cell_radius(some, self.confidence), _joint_radius(most, self.confidence)
-        )
-
-
-class _OfSums:
-    """Errors of copies of a table of sums: the largest in standard errors, and for one sum of each
-    kind the few largest, the least of which is its radius."""
+    Args:
+        errors: the standard errors of a table of sums; None for one of cells.
+    """
 
     def __init__(
-        self, workload: Workload, number: int, errors: Array, copies: int, confidence: float
+        self,
+        workload: Workload,
+        number: int,
+        errors: Array | None,
+        copies: int,
+        confidence: float,
     ) -> None:
         self.errors, self.confidence = errors, confidence
-        beyond = floor((1 - confidence) * (copies + 1) - 1 + 1e-9)
-        self.kept = beyond + 1  # 0 where there are too few copies for any radius
+        self.cells = min(RADIUS_CELLS, prod(workload.asked(number))) if errors is None else 1
+        beyond = floor(self.cells * ((1 - confidence) * (copies + 1) - 1) + 1e-9)
+        self.kept = max(beyond + 1, 0)  # 0 where there are too few copies for any radius
         self.largest: list[Array] = []
         asked = list(zip(workload.asked(number), workload.sums[number], strict=True))
         self.kinds = [np.zeros(1, int) if each is None else each.kinds for _, each in asked]
@@ -521,20 +506,24 @@ class _OfSums:
         self.looked = np.zeros((0, *map(len, self.kinds)))
 
     def look(self, errors: Array) -> None:
-        self.largest.append((errors / self.errors).reshape(len(errors), -1).max(axis=1))
-        for axis, each in enumerate(self.kinds, 1):
-            errors = errors.take(each, axis=axis)
+        flat = (errors if self.errors is None else errors / self.errors).reshape(len(errors), -1)
+        self.largest.append(flat.max(axis=1))
+        if self.errors is None:
+            errors = flat[:, : self.cells].reshape(-1, *self.looked.shape[1:])
+        else:
+            for axis, each in enumerate(self.kinds, 1):
+                errors = errors.take(each, axis=axis)
         both = np.sort(np.concatenate([self.looked, errors]), axis=0)
         self.looked = both[max(len(both) - self.kept, 0) :]
 
     def radii(self) -> IntervalRadii:
-        table = self.errors * _joint_radius(np.concatenate(self.largest), self.confidence)
-        if self.kept < 1:
-            return IntervalRadii(np.full_like(self.errors, np.inf), table)
-        cell = self.looked[0]
+        joint = _joint_radius(np.concatenate(self.largest), self.confidence)
+        cell = self.looked[0] if self.kept else np.full(self.looked.shape[1:], np.inf)
+        if self.errors is None:
+            return IntervalRadii(float(cell.item()), joint)
         for axis, each in enumerate(self.kind_of):
             cell = cell.take(each, axis=axis)
-        return IntervalRadii(cell, table)
+        return IntervalRadii(cell, self.errors * joint)
 
 
 def _joint_radius(largest: Array, confidence: float) -> float:
@@ -542,13 +531,3 @@ def _joint_radius(largest: Array, confidence: float) -> float:
     copies = len(largest)
     rank = ceil(confidence * (copies + 1) - 1e-9)
     return float(np.sort(largest)[rank - 1]) if rank <= copies else float("inf")
-
-
-def _cell_radius(errors: Array, confidence: float) -> float:
-    """The least r with (1 + Σ F_j(r))/(K+1) at most 1 − confidence; F_j is the share beyond r."""
-    copies, cells = errors.shape
-    beyond = floor(cells * ((1 - confidence) * (copies + 1) - 1) + 1e-9)
-    if beyond < 0:
-        return float("inf")
-    flat = np.sort(errors, axis=None)
-    return float(flat[flat.size - 1 - beyond]) if beyond < flat.size else 0.0

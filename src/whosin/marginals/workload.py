@@ -38,21 +38,14 @@ class Sums:
 
     def __post_init__(self) -> None:
         if not self.spans or not all(0 <= a < b <= self.size for a, b in self.spans):
-            raise InvalidInput(
-                f"spans must be pairs (first, end) within {self.size} cells",
-                field="spans",
-                value=self.spans[:5],
-            )
+            message = f"spans must be pairs (first, end) within {self.size} cells"
+            raise InvalidInput(message, field="spans", value=self.spans[:5])
         if self.order and sorted(self.order) != list(range(self.size)):
-            raise InvalidInput(
-                f"order must have each of the cells 0 to {self.size - 1} once",
-                field="order",
-                value=self.order[:5],
-            )
+            message = f"order must have each of the cells 0 to {self.size - 1} once"
+            raise InvalidInput(message, field="order", value=self.order[:5])
 
     @property
     def lengths(self) -> Array:
-        """How many cells each sum has."""
         return np.array([end - start for start, end in self.spans], np.float64)
 
     @property
@@ -72,7 +65,6 @@ class Sums:
 
     @property
     def kind_of(self) -> Array:
-        """For each sum its index in `kinds`."""
         return np.unique(self.lengths, return_inverse=True)[1]
 
     def of(self, table: Array, axis: int) -> Array:
@@ -103,7 +95,6 @@ def sum_cells(table: Array, sums: Sequence[Sums | None]) -> Array:
 # may be asked by sums of its cells (`Sums`) instead of the cells themselves.
 
 
-MAX_ATTRIBUTES = 1_000
 MAX_MARGINALS = 100_000
 MAX_MARGINAL_CELLS = 10**7
 Attributes = tuple[int, ...]
@@ -130,21 +121,17 @@ class Workload:
         for size in self.sizes:
             read_whole(size, "size of an attribute", 2, MAX_MARGINAL_CELLS)
         if not self.sets or len(self.sets) > MAX_MARGINALS:
-            raise InvalidInput(
-                f"sets has {len(self.sets)} tables",
-                field="sets",
-                value=len(self.sets),
-                hint=f"give 1 to {spell(MAX_MARGINALS)}",
-            )
+            message = f"sets has {len(self.sets)} tables"
+            hint = f"give 1 to {spell(MAX_MARGINALS)}"
+            raise InvalidInput(message, field="sets", value=len(self.sets), hint=hint)
         self._sort()
         ordered = self.sets
         for each in ordered:
             self._check(each)
         for each, sums in zip(ordered, self.sums, strict=True):
             if any(one and one.size != self.sizes[i] for i, one in zip(each, sums, strict=True)):
-                raise InvalidInput(
-                    "sums are over another number of cells than their attribute has", field="sums"
-                )
+                message = "sums are over another number of cells than their attribute has"
+                raise InvalidInput(message, field="sums")
         asked = list(zip(ordered, self.sums, strict=True))
         if len(set(asked)) != len(asked):
             twice = next(each for each, _ in asked if ordered.count(each) > 1)
@@ -152,30 +139,23 @@ class Workload:
         if not self.weights:
             object.__setattr__(self, "weights", (1.0,) * len(ordered))
         if len(self.weights) != len(ordered):
-            raise InvalidInput(
-                f"weights has {len(self.weights)} numbers for {len(ordered)} tables",
-                field="weights",
-                value=len(self.weights),
-            )
+            message = f"weights has {len(self.weights)} numbers for {len(ordered)} tables"
+            raise InvalidInput(message, field="weights", value=len(self.weights))
         if not all(0 < each < float("inf") for each in self.weights):
-            raise InvalidInput(
-                "weights must be finite and above 0", field="weights", value=min(self.weights)
-            )
+            message = "weights must be finite and above 0"
+            raise InvalidInput(message, field="weights", value=min(self.weights))
 
     def _sort(self) -> None:
-        """Attributes rising, each with its sums."""
         given = self.sums or tuple((None,) * len(each) for each in self.sets)
         if [len(each) for each in given] != [len(each) for each in self.sets]:
-            raise InvalidInput(
-                "sums must have one entry for each attribute of each table", field="sums"
-            )
+            message = "sums must have one entry for each attribute of each table"
+            raise InvalidInput(message, field="sums")
         sets, sums = [], []
         for attributes, own in zip(self.sets, given, strict=True):
             if any(each is not None and not each.within.any() for each in own):
+                message = "sums of an attribute only has sums over all its cells"
                 raise InvalidInput(
-                    "sums of an attribute only has sums over all its cells",
-                    field="sums",
-                    hint="give a sum that leaves a cell out, or None",
+                    message, field="sums", hint="give a sum that leaves a cell out, or None"
                 )
             pairs = sorted(zip(attributes, own, strict=True), key=lambda pair: pair[0])
             sets.append(tuple(each for each, _ in pairs))
@@ -185,25 +165,18 @@ class Workload:
 
     def _check(self, each: Attributes) -> None:
         if len(set(each)) != len(each):
-            raise InvalidInput(
-                f"sets has a table with an attribute twice: {list(each)}",
-                field="sets",
-                value=list(each),
-            )
+            message = f"sets has a table with an attribute twice: {list(each)}"
+            raise InvalidInput(message, field="sets", value=list(each))
         if each and not (each[0] >= 0 and each[-1] < len(self.sizes)):
-            raise InvalidInput(
-                f"sets has a table of unknown attributes: {list(each)}",
-                field="sets",
-                value=list(each),
-                hint=f"attributes are 0 to {len(self.sizes) - 1}",
-            )
+            message = f"sets has a table of unknown attributes: {list(each)}"
+            hint = f"attributes are 0 to {len(self.sizes) - 1}"
+            raise InvalidInput(message, field="sets", value=list(each), hint=hint)
         if self.cells(each) > MAX_MARGINAL_CELLS:
-            raise InvalidInput(
+            message = (
                 f"the table {list(each)} has {spell(self.cells(each))} cells, more than "
-                f"{spell(MAX_MARGINAL_CELLS)}",
-                field="sets",
-                value=self.cells(each),
+                f"{spell(MAX_MARGINAL_CELLS)}"
             )
+            raise InvalidInput(message, field="sets", value=self.cells(each))
 
     @classmethod
     def up_to(cls, sizes: Sequence[int], order: int) -> Workload:
@@ -212,12 +185,10 @@ class Workload:
         return cls(tuple(sizes), tuple(list_sets(len(sizes), order)))
 
     def cells(self, attributes: Attributes) -> int:
-        """How many cells the table of some attributes has."""
         return prod(self.sizes[each] for each in attributes)
 
     @property
     def cells_in_all(self) -> int:
-        """How many cells, or sums of cells, all tables have together."""
         return sum(prod(self.asked(number)) for number in range(len(self.sets)))
 
     def asked(self, number: int) -> tuple[int, ...]:
@@ -232,18 +203,15 @@ class Workload:
         return all(each is None for each in self.sums[number])
 
     def shape(self, attributes: Attributes) -> tuple[int, ...]:
-        """The shape of that table."""
         return tuple(self.sizes[each] for each in attributes)
 
     @cached_property
     def residuals(self) -> tuple[Attributes, ...]:
-        """Every set that is inside one of the tables."""
         result = {part for each in self.sets for part in list_subsets(each)}
         return tuple(sorted(result, key=lambda part: (len(part), part)))
 
     @cached_property
     def index_of(self) -> dict[Attributes, int]:
-        """Which residual each set is."""
         return {part: index for index, part in enumerate(self.residuals)}
 
     @cached_property
@@ -286,7 +254,6 @@ class Workload:
 
 
 def list_subsets(attributes: Attributes) -> list[Attributes]:
-    """All subsets, smaller ones first."""
     return [part for size in range(len(attributes) + 1) for part in combinations(attributes, size)]
 
 
@@ -297,13 +264,11 @@ def list_sets(attributes: int, order: int) -> list[Attributes]:
         result = result * (attributes - size + 1) // size
         count += result
     if count > MAX_MARGINALS:
-        raise InvalidInput(
+        message = (
             f"tables of up to {order} attributes are {spell(count)}, more than "
-            f"{spell(MAX_MARGINALS)}",
-            field="order",
-            value=order,
-            hint="use a smaller order",
+            f"{spell(MAX_MARGINALS)}"
         )
+        raise InvalidInput(message, field="order", value=order, hint="use a smaller order")
     return [part for size in range(1, order + 1) for part in combinations(range(attributes), size)]
 
 
@@ -327,66 +292,35 @@ def cover_sets(
     listed = np.full((len(sets), max(map(len, sets), default=0)), len(sizes), np.int64)
     for row, number in enumerate(order):
         listed[row, : len(sets[number])] = sets[number]
-    wanted = _WantedSets(
-        listed, [np.flatnonzero(column) for column in member[order].T], np.ones(len(sets), bool)
-    )
-    missing = np.array([len(sets[number]) for number in order], np.int16)
-    result = []
-    for row in range(len(sets)):
-        if wanted.left[row]:
-            inside = np.zeros(len(sizes), bool)
-            _grow_set(wanted, sets[order[row]], missing.copy(), inside, lengths, np.log(cells))
-            result.append(tuple(np.flatnonzero(inside).tolist()))
-    return tuple(result)
+    holders = [np.flatnonzero(column) for column in member[order].T]
+    left = np.ones(len(sets), bool)  # those that are inside none yet
+    wanted = np.array([len(sets[number]) for number in order], np.int16)
+    most, count = np.log(cells) + 1e-9, len(sizes)
 
-
-@dataclass(frozen=True)
-class _WantedSets:
-    """Sets that are to be inside larger ones.
-
-    Attributes:
-        listed: the attributes of each.
-        holders: for each attribute which sets have it.
-        left: which are inside none yet.
-    """
-
-    listed: Array
-    holders: list[Array]
-    left: Array
-
-
-def _grow_set(
-    wanted: _WantedSets,
-    first: Attributes,
-    missing: Array,
-    inside: Array,
-    lengths: Array,
-    most: float,
-) -> None:
-    """Attributes added to `inside` one by one, after those of the first set. Each time it is the
-    one that completes most sets for its length; where none completes any, the one that is in most
-    sets that are partly inside. Sets that are inside at the end are left no longer."""
-    count, listed, left = len(lengths), wanted.listed, wanted.left
-    added: Sequence[int] = first
-    while True:
-        for each in added:
-            inside[each] = True
-            missing[wanted.holders[each]] -= 1
-        fits = ~inside & (lengths + lengths[inside].sum() <= most + 1e-9)
-        completed = np.zeros(count, np.int64)
-        if fits.any():
-            last = listed[left & (missing == 1)]
-            completed = np.bincount(last.ravel(), minlength=count + 1)[:count]
+    def grow(first: Attributes) -> Attributes:
+        """Add attributes one by one, after those of the first set. Each time it is the one that
+        completes most sets for its length; where none completes any, the one that is in most sets
+        that are partly inside. Sets that are inside at the end are left no longer."""
+        inside, missing = np.zeros(count, bool), wanted.copy()
+        added: Sequence[int] = first
+        while True:
+            for each in added:
+                inside[each] = True
+                missing[holders[each]] -= 1
+            fits = ~inside & (lengths + lengths[inside].sum() <= most)
+            completed = np.zeros(count, np.int64)
+            for some in (missing == 1, missing > 1):
+                if fits.any() and not completed[fits].any():
+                    named = listed[left & some].ravel()
+                    completed = np.bincount(named, minlength=count + 1)[:count]
             if not completed[fits].any():
-                partly = listed[left & (missing > 1)]
-                completed = np.bincount(partly.ravel(), minlength=count + 1)[:count]
-        if not completed[fits].any():
-            left[missing == 0] = False
-            return
-        added = (int(np.argmax(np.where(fits, completed / lengths, -1.0))),)
+                left[missing == 0] = False
+                return tuple(np.flatnonzero(inside).tolist())
+            added = (int(np.argmax(np.where(fits, completed / lengths, -1.0))),)
+
+    return tuple(grow(sets[order[row]]) for row in range(len(sets)) if left[row])
 
 
 def maximal_sets(sets: Sequence[Attributes]) -> set[Attributes]:
-    """The sets that are inside no other."""
     inside = {part for each in sets for part in list_subsets(each) if part != each}
     return set(sets) - inside

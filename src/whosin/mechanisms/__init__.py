@@ -5,55 +5,25 @@ there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.errors import UnknownName, at
-from whosin.mechanisms.additive_noise import Gaussian as Gaussian
-from whosin.mechanisms.additive_noise import Geometric as Geometric
-from whosin.mechanisms.additive_noise import Laplace as Laplace
-from whosin.mechanisms.base import Mechanism as Mechanism
-from whosin.mechanisms.base import read_channel as read_channel
-from whosin.mechanisms.channel import Channel as Channel
-from whosin.mechanisms.combinations import Composed as Composed
-from whosin.mechanisms.combinations import Mixture as Mixture
-from whosin.mechanisms.combinations import PostProcessed as PostProcessed
-from whosin.mechanisms.combinations import Sampled as Sampled
-from whosin.mechanisms.count_rules import CellKey as CellKey
-from whosin.mechanisms.count_rules import Exact as Exact
-from whosin.mechanisms.count_rules import FromTable as FromTable
-from whosin.mechanisms.count_rules import RandomRound as RandomRound
-from whosin.mechanisms.count_rules import Round as Round
-from whosin.mechanisms.count_rules import Suppress as Suppress
-from whosin.mechanisms.finite import ExceptFirst as ExceptFirst
-from whosin.mechanisms.finite import Exponential as Exponential
-from whosin.mechanisms.finite import KMax as KMax
-from whosin.mechanisms.finite import KMaxAsPublished as KMaxAsPublished
-from whosin.mechanisms.finite import RandomizedResponse as RandomizedResponse
+from whosin.mechanisms.additive_noise import Gaussian, Geometric, Laplace
+from whosin.mechanisms.base import Mechanism, read_channel
+from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.combinations import Composed, Mixture, PostProcessed, Sampled
+from whosin.mechanisms.count_rules import CellKey, Exact, FromTable, RandomRound, Round, Suppress
+from whosin.mechanisms.finite import (
+    ExceptFirst,
+    Exponential,
+    KMax,
+    KMaxAsPublished,
+    RandomizedResponse,
+)
 from whosin.scenario_model import MechanismParameters, Written, describe_object, match_fields
 from whosin.validation import check_kind
 
-__all__ = [
-    "MECHANISM_KINDS",
-    "CellKey",
-    "Channel",
-    "Composed",
-    "Exact",
-    "ExceptFirst",
-    "Exponential",
-    "FromTable",
-    "Gaussian",
-    "Geometric",
-    "KMax",
-    "KMaxAsPublished",
-    "Laplace",
-    "Mechanism",
-    "Mixture",
-    "PostProcessed",
-    "RandomRound",
-    "RandomizedResponse",
-    "Round",
-    "Sampled",
-    "Suppress",
-    "read_channel",
-    "read_mechanism",
-]
+__all__ = ["MECHANISM_KINDS", "CellKey", "Channel", "Composed", "Exact", "ExceptFirst"]
+__all__ += ["Exponential", "FromTable", "Gaussian", "Geometric", "KMax", "KMaxAsPublished"]
+__all__ += ["Laplace", "Mechanism", "Mixture", "PostProcessed", "RandomRound", "RandomizedResponse"]
+__all__ += ["Round", "Sampled", "Suppress", "read_channel", "read_mechanism"]
 
 
 def __dir__() -> list[str]:

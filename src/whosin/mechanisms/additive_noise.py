@@ -38,12 +38,10 @@ from whosin.validation import require_exactly_one
 # exact verification needs, under any prior, of every notion that is about one ratio. Bayesian
 # semantic privacy is about a product of two: `Axis` says what the noise is between the points.
 
-
 MIN_SCALE = Fraction(1, 10**300)
 
 
 def read_positive(value: object, field: str) -> Fraction:
-    """Read a number above 0 exactly."""
     number = rational(value, field)
     if number <= 0:
         raise invalid_value(field, "above 0", value)
@@ -54,8 +52,6 @@ def read_positive(value: object, field: str) -> Fraction:
 
 @dataclass(frozen=True)
 class AdditiveNoise(Mechanism):
-    """Noise of a scale on a statistic."""
-
     statistic: object
     scale: object
 
@@ -109,11 +105,7 @@ class Axis:
 def noise_channel(
     statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
 ) -> Channel:
-    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points.
-
-    Args:
-        whole: whether outputs are whole numbers only.
-    """
+    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
     centres = statistic_centres(statistic, space)
     points = centre_grid(centres)
     require_table("the densities at the deciding points", len(centres), len(points))
@@ -151,25 +143,20 @@ def point_labels(points: Sequence[Centre]) -> list[Hashable]:
     return [point[0] if len(point) == 1 else point for point in plain]
 
 
-def power_table(base: Fraction, exponents: Array) -> Array:
-    """base**exponent for whole exponents, exactly."""
-    from flint import fmpq
-
-    number = fmpq(base.numerator, base.denominator)
-    powers = [number**0]
-    for _ in range(int(exponents.max())):
-        powers.append(powers[-1] * number)
-    lookup = np.empty(len(powers), dtype=object)
-    lookup[:] = powers
-    return np.asarray(lookup[exponents.astype(np.int64)])
-
-
-# Laplace noise on a statistic (Dwork et al. 2006).
+def power_table(base: Any, exponents: Array) -> Array:
+    """base**exponent for whole exponents, in the base's kind of number."""
+    exact = not isinstance(base, float)
+    powers = np.empty(int(exponents.max()) + 1, dtype=object if exact else float)
+    power = base**0
+    for exponent in range(len(powers)):
+        powers[exponent], power = power, power * base
+    return np.asarray(powers[exponents.astype(np.int64)])
 
 
 @dataclass(frozen=True)
 class Laplace(AdditiveNoise):
-    """statistic(T) + noise with density e^(−|x|/scale) / (2 scale) in each coordinate.
+    """statistic(T) + noise with density e^(−|x|/scale) / (2 scale) in each coordinate (Dwork et al.
+    2006).
 
     With scale Δ/ε, where Δ is the L1 sensitivity, it is ε-differentially private.
 
@@ -184,9 +171,6 @@ class Laplace(AdditiveNoise):
             need_space(space, "Laplace"),
             read_positive(self.scale, "scale"),
         )
-
-
-# Gaussian noise: no pure level exists, only levels with a failure probability.
 
 
 @dataclass(frozen=True)
@@ -205,7 +189,6 @@ class Gaussian(AdditiveNoise):
 # Noisy counts are all whole numbers, but those below 0 have likelihoods in proportion to each
 # other, whatever the count 0 … n is, and so have those above n: taking them together loses nothing.
 # Maps that mix some of them with others need the first few on either side told apart (`margin`).
-
 
 TAIL_NATS = 64 * math.log(2)
 """Minus the logarithm of what may be left beyond the margin where a map needs all of it."""
@@ -233,28 +216,19 @@ def geometric_counts(people: int, alpha: object, scale: object, margin: int) -> 
     # Σ over all further counts of α^distance is α^(distance of the first of them)/(1 − α).
     at_end = (columns == 0) | (columns == len(outcomes) - 1)
     number = flint_rational(base) if exact else float(base)
-    powers = np.empty(int(apart.max()) + 1, dtype=object if exact else float)
-    power = number**0
-    for exponent in range(len(powers)):
-        powers[exponent] = power
-        power = power * number
-    weights = powers[apart] * np.where(at_end, 1 / (1 + number), (1 - number) / (1 + number))
+    powers = power_table(number, apart)
+    weights = powers * np.where(at_end, 1 / (1 + number), (1 - number) / (1 + number))
     kept = weights != 0
-    outputs: tuple[Hashable, ...] = (
-        Beyond(True, first),
-        *(int(each) for each in outcomes[1:-1]),
-        Beyond(False, last),
-    )
-    lost = not exact and float(powers[-1]) < MIN_TABULATED_PROBABILITY
+    between = map(int, outcomes[1:-1])
+    outputs: tuple[Hashable, ...] = (Beyond(True, first), *between, Beyond(False, last))
+    lost = not exact and float(powers.min()) < MIN_TABULATED_PROBABILITY
     return CountTable(people, counts[kept], columns[kept], weights[kept], outputs, lost)
-
-
-# Two-sided geometric noise on a whole-number statistic (Ghosh, Roughgarden, Sundararajan 2009).
 
 
 @dataclass(frozen=True)
 class Geometric(Mechanism):
-    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate.
+    """statistic(T) + whole-number noise with probability ∝ α^|x| in each coordinate (Ghosh,
+    Roughgarden, Sundararajan 2009).
 
     Args:
         statistic: whole-number valued: Count(), Sum(…), Histogram(…), or a function of the set.
@@ -292,19 +266,20 @@ class Geometric(Mechanism):
             statistic_lattice(statistic, space),
             widest_exp(math.log(alpha) * apart),
             point_labels(points),
-            Rationals(power_table(alpha, apart)),
+            Rationals(power_table(flint_rational(alpha), apart)),
             axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
         )
 
 
 def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
     """The statistic's value on each class of worlds, if these are whole numbers."""
-    centres = statistic_centres(statistic, space)
+    return check_whole(statistic, statistic_centres(statistic, space))
+
+
+def check_whole(statistic: Statistic, centres: list[Centre]) -> list[Centre]:
+    """Values of a statistic, if they are whole numbers."""
     if any(value.denominator != 1 for centre in centres for value in centre):
-        raise InvalidInput(
-            "geometric noise is for whole numbers, and this statistic has fractions",
-            field="statistic",
-            value=statistic,
-            hint="scale the statistic, or use Laplace noise",
-        )
+        message = "geometric noise is for whole numbers, and this statistic has fractions"
+        hint = "scale the statistic, or use Laplace noise"
+        raise InvalidInput(message, field="statistic", value=statistic, hint=hint)
     return centres

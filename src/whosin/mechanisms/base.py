@@ -32,11 +32,7 @@ class Mechanism(ABC):
 
 
 def read_channel(mechanism: object, space: Space | None = None) -> Channel:
-    """The channel of what a user handed over.
-
-    Raises:
-        InvalidInput: it is not a mechanism, or it needs a space and none was given.
-    """
+    """The channel of what a user handed over."""
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     return mechanism.channel(None if space is None else need_space(space, "it"))
@@ -45,9 +41,8 @@ def read_channel(mechanism: object, space: Space | None = None) -> Channel:
 def need_space(space: Space | None, mechanism: str) -> Space:
     """The space, or an error that says how to give one."""
     if space is None:
-        raise InvalidInput(
-            f"{mechanism} needs a space", field="space", hint="call measure(mechanism, space)"
-        )
+        hint = "call measure(mechanism, space)"
+        raise InvalidInput(f"{mechanism} needs a space", field="space", hint=hint)
     if not isinstance(space, Subsets | Records):
         raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
     return space

@@ -13,12 +13,7 @@ import numpy as np
 
 from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
 from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten, spell, spell_excess
-from whosin.exact import (
-    Array,
-    flint_array,
-    is_exact,
-    rational,
-)
+from whosin.exact import Array, flint_array, is_exact, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.count_table import CountTable
 from whosin.mechanisms.entries import Entries, Floats, Powers, Rationals, Weighted
@@ -31,13 +26,16 @@ from whosin.spaces.arrays import (
     smallest_float,
     widen_floats,
 )
-from whosin.validation import read_list, read_path, shorten_value, wrong_sum
+from whosin.validation import (
+    check_count,
+    read_list,
+    read_path,
+    shorten_value,
+    wrong_sum,
+)
 
 if TYPE_CHECKING:
     from whosin.mechanisms.additive_noise import Axis
-
-
-# Reading tables of probabilities: a row for each world, and names for the outputs.
 
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -63,25 +61,15 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     try:
         array = np.asarray(probabilities)
     except ValueError:
-        raise InvalidInput(
-            "probabilities has rows of different lengths",
-            field="probabilities",
-            hint="give every world one probability for each output",
-        ) from None
+        message = "probabilities has rows of different lengths"
+        hint = "give every world one probability for each output"
+        raise InvalidInput(message, field="probabilities", hint=hint) from None
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InvalidInput(
-            f"probabilities has the shape {array.shape}",
-            field="probabilities",
-            value=array.shape,
-            hint="give a table of worlds by outputs",
-        )
+        accepted = "a table of worlds by outputs"
+        raise invalid_value("probabilities", accepted, f"an array of shape {array.shape}")
     if array.shape[0] != rows:
         wanted = f"{rows} ({why})" if rows < MAX_WRITTEN_WORLDS else why
-        raise InvalidInput(
-            f"the channel has {spell(array.shape[0])} rows and needs {wanted}",
-            field="number of rows",
-            value=array.shape[0],
-        )
+        raise invalid_value("number of rows", wanted, spell(array.shape[0]))
     if array.dtype.kind == "f":
         doubles = np.ascontiguousarray(array, dtype=np.float64)
         # What is possible stays possible: extended floats reach further down.
@@ -101,9 +89,7 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
     try:
         floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
     except OverflowError:
-        raise InvalidInput(
-            "probabilities must be between 0 and 1, and one is above 1e300", field="probabilities"
-        ) from None
+        raise invalid_value("probabilities", "between 0 and 1", "above 1e300") from None
     return floats, exact if is_exact(*entries) else None
 
 
@@ -118,13 +104,10 @@ def _check_rows(floats: Array, exact: Array | None, name: Callable[[int], str]) 
         sums = exact.sum(axis=1)
         off = np.flatnonzero(sums != 1)
         if len(off):
-            total = rational(sums[off[0]])
-            raise InvalidInput(
-                f"the probabilities in {name(int(off[0]))} must add up to 1, not {shorten(total)} "
-                f"(off by {spell_excess(total)})",
-                field=f"sum of {name(int(off[0]))}",
-                value=total,
-            )
+            where, total = name(int(off[0])), rational(sums[off[0]])
+            message = f"the probabilities in {where} must add up to 1, not {shorten(total)}"
+            message += f" (off by {spell_excess(total)})"
+            raise InvalidInput(message, field=f"sum of {where}", value=total)
         return
     totals = floats.sum(axis=1)
     worst = int(np.argmax(np.abs(totals - 1)))
@@ -140,19 +123,12 @@ def output_names(outputs: Sequence[Hashable] | None, count: int) -> tuple[Hashab
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise invalid_value("outputs", "a list of names", repr(outputs))
     names = tuple(map(_output_name, outputs))
-    if len(names) != count:
-        raise InvalidInput(
-            f"outputs has {len(names)} names for {count} columns", field="outputs", value=len(names)
-        )
+    check_count(len(names), count, "outputs", "names", "columns")
     try:
         distinct = len(set(names))
     except TypeError:
-        raise InvalidInput(
-            "outputs has a name that cannot be hashed",
-            field="outputs",
-            value=names,
-            hint="use text, numbers or tuples",
-        ) from None
+        accepted, hint = "names that can be hashed", "use text, numbers or tuples"
+        raise invalid_value("outputs", accepted, names, hint) from None
     if distinct != count:
         raise InvalidInput("outputs has a name more than once", field="outputs", value=names)
     return names
@@ -163,9 +139,6 @@ def _output_name(name: Any) -> Any:
     if isinstance(name, Spelled):
         return float(name)
     return tuple(map(_output_name, name)) if isinstance(name, list) else name
-
-
-# What a channel file holds: its space and its probabilities, as people spell them.
 
 
 def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
@@ -183,18 +156,10 @@ def read_space(data: dict[str, object]) -> tuple[Space, Lattice | None]:
         space = Subsets(entities)
         return space, Count().lattice(space) if kind == "counts" else None
     rows, values = data.get("rows"), data.get("values")
-    if not isinstance(rows, int) or not isinstance(values, int):
-        raise InvalidInput(
-            f"rows and values must be whole numbers, not {shorten_value(rows)} and "
-            f"{shorten_value(values)}",
-            field="rows and values",
-            value=(rows, values),
-        )
-    return Records(rows, values), None
+    return Records(rows, values), None  # type: ignore[arg-type]
 
 
 def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
-    """A space as a channel file has it."""
     if isinstance(space, Records):
         return {"kind": "records", "rows": space.rows, "values": space.values}
     plain = space.entities == tuple(range(space.size))
@@ -203,20 +168,13 @@ def space_data(space: Space, *, counted: bool = False) -> dict[str, object]:
 
 
 def read_names(names: Iterable[object], field: str) -> list[object]:
-    """Names that JSON has: text, numbers, and tuples of these as lists.
-
-    Raises:
-        InvalidInput: there is another one.
-    """
+    """Names that JSON has: text, numbers, and tuples of these as lists."""
     result: list[object] = []
     for name in names:
         if not isinstance(name, str | int | float | tuple | None):
-            raise InvalidInput(
-                f"a file cannot hold {shorten_value(name)} as a name",
-                field=field,
-                value=name,
-                hint="use text, numbers or tuples of these",
-            )
+            message = f"a file cannot hold {shorten_value(name)} as a name"
+            hint = "use text, numbers or tuples of these"
+            raise InvalidInput(message, field=field, value=name, hint=hint)
         result.append(read_names(name, field) if isinstance(name, tuple) else name)
     return result
 
@@ -227,12 +185,8 @@ def read_decimals(probabilities: object) -> object:
     In a table of more than `MAX_SPELLED_ENTRIES` entries decimals are the floats nearest to
     them."""
     if not isinstance(probabilities, list) or not all(isinstance(r, list) for r in probabilities):
-        raise InvalidInput(
-            "probabilities is not a list of lists",
-            field="probabilities",
-            value=type(probabilities).__name__,
-            hint="give a list for each world",
-        )
+        kind = f"a {type(probabilities).__name__}"
+        raise invalid_value("probabilities", "a list with a list for each world", kind)
     for number, row in enumerate(probabilities):
         for column, entry in enumerate(row):
             if isinstance(entry, bool) or not isinstance(entry, int | float | str):
@@ -265,7 +219,6 @@ def _read_meant(entry: int | float | str) -> int | float | str | Fraction:
 # with a density is represented by its densities at the points that decide (F10): all rows share one
 # normaliser, which cancels in every ratio.
 
-
 MAX_EXACT_OPERATIONS = 1 << 21
 """Above this many element operations an exact channel is searched in floats, then certified."""
 
@@ -291,19 +244,54 @@ class Channel(Mechanism):
         *,
         lattice: Lattice | None = None,
     ) -> None:
-        if not isinstance(space, Subsets | Records):
-            raise invalid_value("space", "Subsets(…) or Records(…)", repr(space))
+        need_space(space, "a channel")
         rows = lattice.worlds if lattice is not None else space.worlds
-        why = _describe_space(space) if lattice is None else "one for each class of worlds"
+        why = "one for each class of worlds"
+        if lattice is None:
+            subsets = isinstance(space, Subsets)
+            power, base = (
+                (space.size, 2) if isinstance(space, Subsets) else (space.rows, space.values)
+            )
+            what = "entities" if subsets else f"rows of {base} values"
+            why = f"{base}^{power} for {power} {what}"
         floats, exact = read_stochastic(probabilities, rows, why, _row_names(space, lattice))
-        self.space = space
-        self.lattice = lattice or (
-            CountLattice.single(space) if isinstance(space, Subsets) else None
+        self._set(
+            space,
+            lattice,
+            floats,
+            Floats(floats) if exact is None else Rationals(exact),
+            output_names(outputs, floats.shape[1]),
         )
-        self.likelihoods = floats
-        self.entries: Entries = Floats(floats) if exact is None else Rationals(exact)
+
+    def _set(
+        self,
+        space: Space,
+        lattice: Lattice | None,
+        likelihoods: Array,
+        entries: Entries,
+        outputs: Sequence[Hashable],
+    ) -> None:
+        if lattice is None and isinstance(space, Subsets):
+            lattice = CountLattice.single(space)
+        self.space, self.lattice, self.likelihoods = space, lattice, likelihoods
+        self.entries, self.outputs = entries, tuple(outputs)
         self.axes: tuple[Axis | int, ...] | None = None
-        self.outputs = output_names(outputs, floats.shape[1])
+        self.is_density = False
+
+    @classmethod
+    def from_entries(
+        cls,
+        space: Space,
+        lattice: Lattice | None,
+        likelihoods: Array,
+        entries: Entries,
+        outputs: Sequence[Hashable],
+    ) -> Channel:
+        """A table whose rows are known to be distributions: floats to search in, and what they are
+        exactly."""
+        self = cls.__new__(cls)
+        self._set(space, lattice, likelihoods, entries, outputs)
+        return self
 
     @classmethod
     def from_densities(
@@ -322,44 +310,16 @@ class Channel(Mechanism):
             axes: the coordinates of an output, the first changing slowest: of noise, or the number
                 of outputs of a part that has finitely many. None where they are not known.
         """
-        self = cls.__new__(cls)
-        self.space, self.lattice, self.likelihoods = space, lattice, densities
-        self.entries, self.outputs = entries, tuple(outputs)
-        self.axes = None if axes is None else tuple(axes)
-        self.is_density = True
+        self = cls.from_entries(space, lattice, densities, entries, outputs)
+        self.axes, self.is_density = None if axes is None else tuple(axes), True
         return self
 
-    @classmethod
-    def from_table(
-        cls,
-        space: Space,
-        lattice: Lattice,
-        floats: Array,
-        exact: Array | None,
-        outputs: Sequence[Hashable],
-    ) -> Channel:
-        """A table whose rows are known to be distributions: floats, and FLINT rationals if any."""
-        self = cls.__new__(cls)
-        self.space, self.lattice, self.likelihoods = space, lattice, floats
-        self.entries = Floats(floats) if exact is None else Rationals(exact)
-        self.axes, self.outputs = None, tuple(outputs)
-        return self
-
-    @classmethod
-    def from_powers(
-        cls, space: Space, floats: Array, entries: Powers, outputs: Sequence[Hashable]
-    ) -> Channel:
-        """A table with a row for each world, whose rows are known to be distributions: entries that
-        are powers of rationals, and the same in floats to search in."""
-        self = cls.__new__(cls)
-        self.space, self.likelihoods, self.entries = space, floats, entries
-        self.lattice = CountLattice.single(space) if isinstance(space, Subsets) else None
-        self.axes, self.outputs = None, tuple(outputs)
-        return self
+    @property
+    def is_counted(self) -> bool:
+        return isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
 
     def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
-        counted = isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
-        if self.is_density or not counted or self.lattice.space.size != people:  # type: ignore[union-attr]
+        if self.is_density or not self.is_counted or self.lattice.space.size != people:  # type: ignore[union-attr]
             return None
         table = self.likelihoods if self.exact is None else self.exact
         return CountTable.from_dense(table, self.outputs)
@@ -375,12 +335,8 @@ class Channel(Mechanism):
         rows = [function(world) for world in space]
         for row in rows:
             if not isinstance(row, Mapping):
-                raise InvalidInput(
-                    f"function returned {shorten_value(row)}",
-                    field="function",
-                    value=row,
-                    hint="return {output: probability} for each world",
-                )
+                accepted = "one that returns {output: probability}"
+                raise invalid_value("function", accepted, shorten_value(row))
         outputs = list(dict.fromkeys(name for row in rows for name in row))
         return cls(space, [[row.get(name, 0) for name in outputs] for row in rows], outputs)
 
@@ -388,27 +344,19 @@ class Channel(Mechanism):
     def load(cls, path: str | Path) -> Channel:
         """Read a channel file. "a/b" strings are exact; decimals too, up to `MAX_SPELLED_ENTRIES`
         entries, beyond which they are the floats nearest to them."""
-        data = read_json(read_path(path), "channel file", spelled=True)
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(read_path(path), "channel file", spelled=True))
 
     @classmethod
     def from_dict(cls, data: object) -> Channel:
-        """The channel of a parsed channel file."""
         known = ("space", "outputs", "probabilities")
         if isinstance(data, dict):
             check_keys(data, known, "channel file")
         if not isinstance(data, dict) or not isinstance(data.get("space"), dict):
-            raise InvalidInput(
-                "this is not a channel file",
-                field="channel file",
-                hint=f"a channel is a JSON object with {', '.join(known)}",
-            )
+            hint = f"a channel is a JSON object with {', '.join(known)}"
+            raise InvalidInput("this is not a channel file", field="channel file", hint=hint)
         if "probabilities" not in data:
-            raise InvalidInput(
-                "the channel has no probabilities",
-                field="probabilities",
-                hint="give a list with a row for each world",
-            )
+            message, hint = "the channel has no probabilities", "give a row for each world"
+            raise InvalidInput(message, field="probabilities", hint=hint)
         space, lattice = read_space(data["space"])
         probabilities = read_decimals(data["probabilities"])
         return cls(space, probabilities, data.get("outputs"), lattice=lattice)
@@ -421,13 +369,12 @@ class Channel(Mechanism):
             InvalidInput: an entity or output has a name that JSON has not.
         """
         self.need_finite("a channel file")
-        counted = isinstance(self.lattice, CountLattice) and len(self.lattice.kinds) == 1
-        table = self if counted else self.on_worlds()
+        table = self if self.is_counted else self.on_worlds()
         probabilities = table.likelihoods.tolist()
         if table.exact is not None:
             probabilities = [[str(entry) for entry in row] for row in table.exact]
         data = {
-            "space": space_data(self.space, counted=counted),
+            "space": space_data(self.space, counted=self.is_counted),
             "outputs": read_names(self.outputs, "outputs"),
             "probabilities": probabilities,
         }
@@ -467,13 +414,9 @@ class Channel(Mechanism):
 
         return draw
 
-    is_density = False
-
     def channel(self, space: Space | None = None) -> Channel:
-        if space is not None and space != self.space:
-            raise InvalidInput(
-                f"the channel is on {self.space!r}, not on {space!r}", field="space", value=space
-            )
+        if space not in (None, self.space):
+            raise invalid_value("space", f"that of the channel, {self.space!r}", repr(space))
         return self
 
     @property
@@ -505,11 +448,7 @@ class Channel(Mechanism):
 
     @cached_property
     def wide(self) -> Array:
-        """The likelihoods in floats that reach down to the smallest of them.
-
-        Raises:
-            Unsupported: no float type does.
-        """
+        """The likelihoods in floats that reach down to the smallest of them."""
         if not self._is_narrow:
             return self.likelihoods
         array = widen_floats(self.likelihoods)
@@ -520,9 +459,8 @@ class Channel(Mechanism):
         ):
             array[tuple(entry)] = extended_float(self.exact[tuple(entry)])
         if ((array == 0) & (self.exact != 0)).any():
-            raise Unsupported(
-                "a likelihood of this channel is below the smallest float", field="mechanism"
-            )
+            message = "a likelihood of this channel is below the smallest float"
+            raise Unsupported(message, field="mechanism")
         return array
 
     @cached_property
@@ -544,26 +482,18 @@ class Channel(Mechanism):
         """The same channel with a row for every world of the space."""
         if self.lattice is None or self.lattice.is_single:
             return self
-        assert isinstance(self.space, Subsets)
         require_table("a table over all subsets", self.space.worlds, len(self.outputs))
-        return self.relabelled(self.lattice.labels(), CountLattice.single(self.space))
-
-    def relabelled(self, labels: Array, lattice: Lattice) -> Channel:
-        """Rows taken by number, on another lattice."""
-        other = Channel.__new__(Channel)
-        other.space, other.lattice, other.outputs = self.space, lattice, self.outputs
-        other.likelihoods = self.likelihoods[labels]
-        other.entries = self.entries.rows(labels)
-        other.is_density, other.axes = self.is_density, None
+        rows = self.lattice.labels()
+        likelihoods, entries = self.likelihoods[rows], self.entries.rows(rows)
+        other = Channel.from_entries(self.space, None, likelihoods, entries, self.outputs)
+        other.is_density = self.is_density
         return other
 
     def need_finite(self, what: str) -> None:
         """Refuse operations that need every output, not only the deciding points of a density."""
         if self.is_density:
-            raise Unsupported(
-                f"{what} needs finitely many outputs, and this mechanism has a density",
-                field="mechanism",
-            )
+            message = f"{what} needs finitely many outputs, and this mechanism has a density"
+            raise Unsupported(message, field="mechanism")
 
     def __repr__(self) -> str:
         rows, columns = self.likelihoods.shape
@@ -571,28 +501,14 @@ class Channel(Mechanism):
 
 
 def same_lattice(channels: Sequence[Channel]) -> list[Channel]:
-    """The channels as they are when their worlds agree, otherwise spread over all worlds.
-
-    Raises:
-        InvalidInput: they are on different spaces.
-    """
+    """The channels as they are when their worlds agree, otherwise spread over all worlds."""
     first = channels[0]
     for channel in channels[1:]:
         if channel.space != first.space:
-            raise InvalidInput(
-                f"parts are on different spaces: {first.space!r} and {channel.space!r}",
-                field="parts",
-                value=channel.space,
-            )
+            raise invalid_value("parts", f"on one space, {first.space!r}", repr(channel.space))
     if all(channel.lattice == first.lattice for channel in channels):
         return list(channels)
     return [channel.on_worlds() for channel in channels]
-
-
-def _describe_space(space: Space) -> str:
-    if isinstance(space, Subsets):
-        return f"2^{space.size} for {space.size} entities"
-    return f"{space.values}^{space.rows} for {space.rows} rows of {space.values} values"
 
 
 def _row_names(space: Space, lattice: Lattice | None) -> Callable[[int], str]:

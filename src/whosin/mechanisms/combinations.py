@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import (
     Array,
     ball_sum,
@@ -30,9 +30,8 @@ from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
 from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, is_narrow, require_table, widen_floats
 from whosin.spaces.quotients import sample_entities
-from whosin.validation import read_list, wrong_sum
-
-# Several answers about the same data, seen together.
+from whosin.spaces.worlds import need_subsets
+from whosin.validation import check_count, read_list, wrong_sum
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,7 @@ class Composed(Mechanism):
     parts: Sequence[Mechanism]
 
     def __post_init__(self) -> None:
-        if not self.parts:
-            raise InvalidInput(
-                "parts is empty",
-                field="parts",
-                value=self.parts,
-                hint="give at least one mechanism",
-            )
+        _read_parts(self.parts)
 
     def channel(self, space: Space | None = None) -> Channel:
         channels = same_lattice([read_channel(part, space) for part in self.parts])
@@ -70,21 +63,21 @@ class Composed(Mechanism):
         if is_narrow(floats) or (possible & (floats == 0)).any():
             floats = _outer_rows([widen_floats(channel.likelihoods) for channel in channels])
             if (possible & (floats == 0)).any():
-                raise Unsupported(
-                    "the joint likelihoods are below the smallest float",
-                    field="parts",
-                    hint="compose fewer releases, or use more noise",
-                )
+                message = "the joint likelihoods are below the smallest float"
+                hint = "compose fewer releases, or use more noise"
+                raise Unsupported(message, field="parts", hint=hint)
         if finite:
             return Channel(first.space, floats, outputs, lattice=first.lattice)
-        return Channel.from_densities(
-            first.space,
-            first.lattice,
-            floats,
-            outputs,
-            _joint_entries([channel.entries for channel in channels], sizes, exact),
-            _joint_axes(channels),
-        )
+        entries = _joint_entries([channel.entries for channel in channels], sizes, exact)
+        axes = _joint_axes(channels)
+        return Channel.from_densities(first.space, first.lattice, floats, outputs, entries, axes)
+
+
+def _read_parts(parts: object) -> tuple[Any, ...]:
+    listed = read_list(parts, "parts", "a list of mechanisms")
+    if not listed:
+        raise invalid_value("parts", "a list of at least one mechanism", "empty")
+    return listed
 
 
 def _joint_axes(channels: Sequence[Channel]) -> list[Axis | int] | None:
@@ -125,12 +118,9 @@ def _outer_rows(tables: Sequence[Array]) -> Array:
     return table
 
 
-# One of several mechanisms, drawn by a public coin that is then forgotten (Li13 Theorem 3.11).
-
-
 @dataclass(frozen=True)
 class Mixture(Mechanism):
-    """Run `parts[i]` with probability `weights[i]`; equal outputs are one output.
+    """Run `parts[i]` with probability `weights[i]`; equal outputs are one (Li13 Theorem 3.11).
 
     Args:
         parts: mechanisms on one space, with finitely many outputs.
@@ -141,21 +131,11 @@ class Mixture(Mechanism):
     weights: Sequence[object] | None = None
 
     def __post_init__(self) -> None:
-        if not read_list(self.parts, "parts", "a list of mechanisms"):
-            raise InvalidInput(
-                "parts is empty",
-                field="parts",
-                value=self.parts,
-                hint="give at least one mechanism",
-            )
+        parts = _read_parts(self.parts)
         if self.weights is not None:
-            if len(read_list(self.weights, "weights", "a list of numbers")) != len(self.parts):
-                raise InvalidInput(
-                    f"weights has {len(self.weights)} numbers for {len(self.parts)} parts",
-                    field="weights",
-                    value=len(self.weights),
-                )
-            total = sum((probability(w, "weights") for w in self.weights), Fraction(0))
+            weights = read_list(self.weights, "weights", "a list of numbers")
+            check_count(len(weights), len(parts), "weights", "numbers", "parts")
+            total = sum((probability(w, "weights") for w in weights), Fraction(0))
             if abs(total - 1) > 1e-9:
                 raise wrong_sum("weights", total)
 
@@ -174,15 +154,12 @@ class Mixture(Mechanism):
         column = {name: position for position, name in enumerate(outputs)}
         for channel, weight in zip(channels, weights, strict=True):
             where = [column[name] for name in channel.outputs]
+            number = flint_rational(weight)
             if exact:
-                table[:, where] += channel.exact * flint_rational(weight)
+                table[:, where] += channel.exact * number
             else:
-                number = flint_rational(weight)
                 table[:, where] += channel.likelihoods * (int(number.p) / int(number.q))
         return Channel(channels[0].space, table, outputs, lattice=channels[0].lattice)
-
-
-# Whatever one does to an answer without looking at the data again (Li13 Theorem 3.12).
 
 
 Map = (
@@ -192,7 +169,7 @@ Map = (
 
 @dataclass(frozen=True)
 class PostProcessed(Mechanism):
-    """The outputs of a mechanism passed through a fixed, possibly random, map.
+    """The outputs of a mechanism passed through a fixed, possibly random, map (Li13 Theorem 3.12).
 
     A count with geometric noise has infinitely many outputs. Those so far out that they tell
     nothing more apart are taken together; a rule of `rules` says how far that is, and for other
@@ -252,23 +229,15 @@ class PostProcessed(Mechanism):
     ) -> tuple[Array, Array | None, tuple[Hashable, ...]]:
         """The map as a table from old outputs to new ones, with the new ones' names."""
         after = CountTable.from_rows(self._stages(old))
-        shape = len(old), len(after.outputs)
-        floats = np.zeros(shape)
-        floats[after.counts, after.columns] = after.floats
-        if not after.exact:
-            return floats, None, after.outputs
-        exact = np.full(shape, flint_rational(0), dtype=object)
-        exact[after.counts, after.columns] = after.weights
-        return floats, exact, after.outputs
+        return *after.dense(), after.outputs
 
     def _image(self, name: Hashable) -> Hashable:
         if isinstance(name, Beyond):
             return name
         if isinstance(self.map, Mapping):
             if name not in self.map:
-                raise InvalidInput(
-                    f"map has no entry for the output {name!r}", field="map", value=name
-                )
+                message = f"map has no entry for the output {name!r}"
+                raise InvalidInput(message, field="map", value=name)
             return self.map[name]
         assert callable(self.map)
         return self.map(name)
@@ -287,16 +256,14 @@ def combine_rules(mechanism: Mechanism) -> Rule | None:
     return RuleChain((*before, mechanism.map))
 
 
-# Running a mechanism on a random sample of the entities (Li13 Definition 5.8).
-
-
 MAX_EXACT_SAMPLED_ENTRIES = 1 << 20
 """Up to this many entries are sampled in rationals where floats do not reach."""
 
 
 @dataclass(frozen=True)
 class Sampled(Mechanism):
-    """Keep each present entity with probability β, then run the mechanism on what is left."""
+    """Keep each present entity with probability β, then run the mechanism on what is left (Li13
+    Definition 5.8)."""
 
     mechanism: Mechanism
     beta: object
@@ -306,11 +273,7 @@ class Sampled(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         before = read_channel(self.mechanism, space)
-        subsets = before.space
-        if not isinstance(subsets, Subsets):
-            raise Unsupported(
-                "entities are sampled on Subsets, not on Records", field="space", value=subsets
-            )
+        subsets = need_subsets(before.space, "sampling entities")
         if not isinstance(before.lattice, CountLattice):
             before = before.on_worlds()
         grid = before.lattice
@@ -358,10 +321,5 @@ class Sampled(Mechanism):
 
 def _has_underflow(grid: CountLattice, before: Array, after: Array) -> bool:
     """Whether an entry that is positive in truth came out too small for floats."""
-    if not (after < MIN_LIKELIHOOD).any():
-        return False
-    return bool(
-        (
-            (after < MIN_LIKELIHOOD) & (sample_entities(grid, (before > 0).astype(float), 0.5) > 0)
-        ).any()
-    )
+    low = after < MIN_LIKELIHOOD
+    return bool(low.any() and sample_entities(grid, (before > 0).astype(float), 0.5)[low].any())

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,16 @@ from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
-from whosin.spaces import Space, Subsets
-from whosin.validation import MAX_POPULATION, read_path, read_whole, shorten_value, wrong_sum
+from whosin.spaces import Space
+from whosin.spaces.worlds import need_subsets
+from whosin.validation import (
+    MAX_POPULATION,
+    check_count,
+    read_path,
+    read_whole,
+    shorten_value,
+    wrong_sum,
+)
 
 # Perturbation tables as offices write them: text with a header, columns apart by , ; or tabs.
 #
@@ -26,17 +34,15 @@ from whosin.validation import MAX_POPULATION, read_path, read_whole, shorten_val
 # - `i`, `j`, `p` and `v` (the R packages ptable and cellKey): a count of i becomes j = i + v with
 #   probability p; further columns are not needed. The row of the largest i is for all counts above.
 # - `pcv`, `ckey`, `pvalue` (the cell-key package of the UK's statistical office): a count of pcv in
-#   a
-#   cell with the key ckey changes by pvalue; all keys are equally likely. A count of 0 stays 0
-#   where
-#   the table has no row for it.
-
+#   a cell with the key ckey changes by pvalue; all keys are equally likely. A count of 0 stays 0
+#   where the table has no row for it.
 
 MAX_P_TABLE_BYTES = 16 << 20
 MAX_P_TABLE_ROWS = 1 << 20
 LAST_KEYED_COUNT, REPEATED_KEYED_COUNTS = 750, 250
 """Tables of keys have 750 counts, of which larger counts use the last 250 in turn."""
-P_TABLE_FILE_TOLERANCE = Fraction(1, 10**6)
+P_TABLE_TOLERANCE = Fraction(1, 10**6)
+"""By how much the decimals of a row may miss a sum of 1: p-tables are written with few digits."""
 Table = dict[int, dict[int, Fraction]]
 
 
@@ -47,12 +53,8 @@ def read_p_table(path: Path) -> tuple[Table, int]:
             read_text(path, "p-table", MAX_P_TABLE_BYTES), "p-table"
         )
         if not 1 < len(rows) <= MAX_P_TABLE_ROWS + 1:
-            raise InvalidInput(
-                f"p-table has {len(rows)} lines",
-                field="p-table",
-                value=len(rows),
-                hint=f"give a header and 1 to {spell(MAX_P_TABLE_ROWS)} rows",
-            )
+            accepted = f"a header and 1 to {spell(MAX_P_TABLE_ROWS)} rows"
+            raise invalid_value("p-table", accepted, f"{len(rows)} lines")
         columns = {name.lower(): index for index, name in enumerate(rows[0])}
         body = list(zip(lines[1:], rows[1:], strict=True))
         for names, read in COLUMN_READERS.items():
@@ -60,101 +62,75 @@ def read_p_table(path: Path) -> tuple[Table, int]:
                 table = _normalise_rows(read(_read_cells(body, [columns[name] for name in names])))
                 repeats = names[0] == "pcv" and max(table) == LAST_KEYED_COUNT
                 return table, REPEATED_KEYED_COUNTS if repeats else 1
-        raise InvalidInput(
-            f"p-table has the columns {', '.join(list(columns)[:8])}",
-            field="columns of the p-table",
-            value=tuple(columns),
-            hint="give i, j, p, or i, v, p, or pcv, ckey, pvalue",
-        )
+        names = ", ".join(list(columns)[:8])
+        accepted = "i, j, p, or i, v, p, or pcv, ckey, pvalue"
+        raise invalid_value("columns of the p-table", accepted, names)
 
 
-def _read_cells(
-    rows: list[tuple[int, tuple[str, ...]]], indices: list[int]
-) -> list[tuple[int, list[str]]]:
-    """(line, the cells of the columns) for each row."""
+Cells = list[tuple[str, list[str]]]
+"""Where a row stands, for messages, and the cells of its columns."""
+
+
+def _read_cells(rows: list[tuple[int, tuple[str, ...]]], indices: list[int]) -> Cells:
     result = []
     for line, row in rows:
+        where = f"line {line} of the p-table"
         if len(row) <= max(indices):
-            raise InvalidInput(
-                f"line {line} of the p-table has {len(row)} cells, fewer than its columns",
-                field=f"line {line} of the p-table",
-                value=len(row),
-            )
-        result.append((line, [row[index] for index in indices]))
+            raise invalid_value(where, "a cell for each column", f"{len(row)} cells")
+        result.append((where, [row[index] for index in indices]))
     return result
 
 
-def _read_moves(cells: list[tuple[int, list[str]]]) -> Table:
-    """From i, j, p."""
+def _read_changes(cells: Cells, *, moved: bool = False) -> Table:
+    """From i, v, p; or from i, j, p, where j is the count as it was moved."""
     table: Table = {}
-    for line, (before, after, weight) in cells:
-        count = _read_whole(before, line)
-        _add_weight(table, count, _read_whole(after, line) - count, weight, line)
+    for where, (before, after, weight) in cells:
+        count = _read_whole(before, where)
+        change = _read_whole(after, where) - (count if moved else 0)
+        row = table.setdefault(count, {})
+        if change in row:
+            raise _repeated(where, "change", change)
+        row[change] = probability(weight, f"probability in {where}")
     return table
 
 
-def _read_changes(cells: list[tuple[int, list[str]]]) -> Table:
-    """From i, v, p."""
-    table: Table = {}
-    for line, (before, change, weight) in cells:
-        _add_weight(table, _read_whole(before, line), _read_whole(change, line), weight, line)
-    return table
-
-
-def _read_keys(cells: list[tuple[int, list[str]]]) -> Table:
+def _read_keys(cells: Cells) -> Table:
     """From pcv, ckey, pvalue."""
     rows: dict[int, dict[int, int]] = {}
-    for line, (before, key, change_by) in cells:
-        row = rows.setdefault(_read_whole(before, line), {})
-        if _read_whole(key, line) in row:
-            raise InvalidInput(
-                f"line {line} of the p-table has a key of this count for the second time: {key}",
-                field=f"line {line} of the p-table",
-                value=key,
-            )
-        row[_read_whole(key, line)] = _read_whole(change_by, line)
+    for where, texts in cells:
+        count, key, change = (_read_whole(text, where) for text in texts)
+        row = rows.setdefault(count, {})
+        if key in row:
+            raise _repeated(where, "key", key)
+        row[key] = change
     keys = len(next(iter(rows.values())))
     table: Table = {} if 0 in rows else {0: {0: Fraction(1)}}
     for count, row in rows.items():
         if len(row) != keys:
-            raise InvalidInput(
-                f"the p-table has {len(row)} keys for a count of {count}, and {keys} for others",
-                field=f"keys of count {count} in the p-table",
-                value=len(row),
-                hint="give every count the same keys",
-            )
+            where = f"keys of count {count} in the p-table"
+            raise invalid_value(where, f"{keys}, as for other counts", len(row))
         for change in row.values():
             weights = table.setdefault(count, {})
             weights[change] = weights.get(change, Fraction(0)) + Fraction(1, keys)
     return table
 
 
-COLUMN_READERS: dict[tuple[str, ...], Callable[[list[tuple[int, list[str]]]], Table]] = {
-    ("i", "j", "p"): _read_moves,
+COLUMN_READERS: dict[tuple[str, ...], Callable[[Cells], Table]] = {
+    ("i", "j", "p"): partial(_read_changes, moved=True),
     ("i", "v", "p"): _read_changes,
     ("pcv", "ckey", "pvalue"): _read_keys,
 }
 
 
-def _add_weight(table: Table, count: int, change: int, weight: str, line: int) -> None:
-    row = table.setdefault(count, {})
-    if change in row:
-        raise InvalidInput(
-            f"line {line} of the p-table has a change of this count for the second time: {change}",
-            field=f"line {line} of the p-table",
-            value=change,
-        )
-    row[change] = probability(weight, f"probability in line {line} of the p-table")
+def _repeated(where: str, what: str, value: int) -> InvalidInput:
+    message = f"{where} has a {what} of this count for the second time: {value}"
+    return InvalidInput(message, field=where, value=value)
 
 
-def _read_whole(text: str, line: int) -> int:
-    number = rational(text, f"line {line} of the p-table")
+def _read_whole(text: str, where: str) -> int:
+    number = rational(text, where)
     if number.denominator != 1:
-        raise InvalidInput(
-            f"line {line} of the p-table must have whole numbers, not {text}",
-            field=f"line {line} of the p-table",
-            value=text,
-        )
+        raise invalid_value(where, "whole numbers", text)
     return int(number)
 
 
@@ -162,18 +138,12 @@ def _normalise_rows(table: Table) -> Table:
     """The rows in order; decimals with few digits are brought to a sum of 1."""
     for count, row in table.items():
         total = sum(row.values(), Fraction(0))
-        if abs(total - 1) > P_TABLE_FILE_TOLERANCE:
-            raise wrong_sum(
-                f"sum of the probabilities of count {count}",
-                total,
-                f"the probabilities of count {count}",
-            )
+        if abs(total - 1) > P_TABLE_TOLERANCE:
+            whose = f"the probabilities of count {count}"
+            raise wrong_sum(f"sum of {whose}", total, whose)
         for change in row:
             row[change] /= total
     return dict(sorted(table.items()))
-
-
-# What the rules have in common: they turn a count into what is shown.
 
 
 MAX_CHANGE = 1 << 40
@@ -216,14 +186,8 @@ class Rule(Mechanism):
         return CountTable.from_rows(self.spread(count) for count in range(people + 1))
 
     def channel(self, space: Space | None = None) -> Channel:
-        subsets = need_space(space, type(self).__name__)
-        if not isinstance(subsets, Subsets):
-            raise InvalidInput(
-                f"{type(self).__name__} is a rule about counts of people, not about records",
-                field="space",
-                value=space,
-                hint="use Subsets(…)",
-            )
+        name = type(self).__name__
+        subsets = need_subsets(need_space(space, name), name)
         return self.on_counts(subsets.size).channel(subsets)
 
 
@@ -233,9 +197,6 @@ class Rule(Mechanism):
 # picks the change from a table (the "p-table"). Keys of different people are independent and
 # uniform, so for one cell the change is drawn afresh; the same people always get the same change.
 
-
-P_TABLE_SUM_TOLERANCE = Fraction(1, 10**6)
-"""By how much the decimals of a row may miss a sum of 1: p-tables are written with few digits."""
 Row = tuple[tuple[int, Fraction], ...]
 
 
@@ -266,25 +227,18 @@ class CellKey(Rule):
 
     @cached_property
     def largest(self) -> int:
-        """The largest change, up or down."""
         return max(abs(change) for row in self.table for change, _ in row)
 
     @property
     def reach(self) -> int:
         return 2 * self.largest
 
-    @property
-    def keyed(self) -> bool:
-        return True
+    keyed = True
 
     def spread(self, count: int) -> Spread:
         if count < 0:
-            raise Unsupported(
-                "a cell key is for counts of at least 0",
-                field="count",
-                value=count,
-                hint="raise those below 0 first",
-            )
+            message, hint = "a cell key is for counts of at least 0", "raise those below 0 first"
+            raise Unsupported(message, field="count", value=count, hint=hint)
         last = len(self.table) - 1
         number = count
         if count > last:
@@ -298,14 +252,10 @@ def _read_rows(table: object) -> tuple[Row, ...]:
         raise invalid_value("table", accepted, shorten_value(table))
     for count in table:
         read_whole(count, "count of a row in table", 0, MAX_POPULATION)
-    missing = next((count for count in range(len(table)) if count not in table), None)
-    if missing is not None:
-        raise InvalidInput(
-            f"table has no row for a count of {missing}",
-            field="table",
-            value=missing,
-            hint="give a row for each count from 0 on",
-        )
+    for count in range(len(table)):
+        if count not in table:
+            message, hint = f"table has no row for a count of {count}", f"give {accepted}"
+            raise InvalidInput(message, field="table", value=count, hint=hint)
     return tuple(_read_row(count, table[count]) for count in range(len(table)))
 
 
@@ -318,29 +268,21 @@ def _read_row(count: int, row: Any) -> Row:
     entries = {int(change): probability(p, f"probability in {where}") for change, p in row.items()}
     total = sum(entries.values(), Fraction(0))
     exact = is_exact(*row.values())
-    if (total != 1 and exact) or abs(total - 1) > P_TABLE_SUM_TOLERANCE:
+    if (total != 1 and exact) or abs(total - 1) > P_TABLE_TOLERANCE:
         raise wrong_sum(f"sum of {where}", total, f"the probabilities in {where}")
     return tuple(
         (change, Rational(rational(p) / total)) for change, p in sorted(entries.items()) if p
     )
 
 
-# No rule at all: the count itself.
-
-
 @dataclass(frozen=True)
 class Exact(Rule):
     """The count as it is."""
 
-    @property
-    def reach(self) -> int:
-        return 0
+    reach = 0
 
     def spread(self, count: int) -> Spread:
         return [(count, 1)]
-
-
-# A rule of one's own: a row of output probabilities for each count.
 
 
 @dataclass(frozen=True)
@@ -362,11 +304,7 @@ class FromTable(Rule):
     def _table(self) -> CountTable:
         rows = len(self.matrix) if hasattr(self.matrix, "__len__") else 0
         if rows < 2:
-            raise InvalidInput(
-                "matrix must have a row for each count 0, 1, …: at least two",
-                field="matrix",
-                value=rows,
-            )
+            raise invalid_value("matrix", "a row for each count 0, 1, …: at least two", rows)
         floats, exact = read_stochastic(
             self.matrix, rows, "one a count", lambda row: f"row {row} of matrix"
         )
@@ -376,25 +314,14 @@ class FromTable(Rule):
     def spread(self, count: int) -> Spread:
         table = self._table
         if not 0 <= count <= table.people:
-            raise Unsupported(
-                f"the table is for counts of 0 to {table.people}, not for {count}",
-                field="matrix",
-                value=count,
-            )
+            message = f"the table is for counts of 0 to {table.people}, not for {count}"
+            raise Unsupported(message, field="matrix", value=count)
         entries = range(table.starts[count], table.starts[count + 1])
         return [(table.outputs[table.columns[entry]], table.weights[entry]) for entry in entries]
 
     def on_counts(self, people: int, margin: int = 0) -> CountTable:
-        if people != self._table.people:
-            raise InvalidInput(
-                f"matrix has {self._table.people + 1} rows for the counts 0 to {people}",
-                field="rows of matrix",
-                value=self._table.people + 1,
-            )
+        check_count(self._table.people, people, "rows of matrix", "counts above 0", "people")
         return self._table
-
-
-# Counts rounded to a base.
 
 
 @dataclass(frozen=True)
@@ -413,11 +340,7 @@ class Multiples(Rule):
 
 @dataclass(frozen=True)
 class Round(Multiples):
-    """The nearest multiple of a base; a count half-way between two is rounded up.
-
-    Args:
-        base: at least 2.
-    """
+    """The nearest multiple of a base; a count half-way between two is rounded up."""
 
     @property
     def reach(self) -> int:
@@ -427,16 +350,10 @@ class Round(Multiples):
         return [((2 * count + self.base) // (2 * self.base) * self.base, 1)]
 
 
-# Counts rounded up or down at random, right on average.
-
-
 @dataclass(frozen=True)
 class RandomRound(Multiples):
     """One of the two multiples of a base around the count, the nearer one with more probability:
     up with probability (what is left over)/base, so that the mean is the count. A multiple stays.
-
-    Args:
-        base: at least 2.
     """
 
     def spread(self, count: int) -> Spread:
@@ -446,9 +363,6 @@ class RandomRound(Multiples):
         below = count - over
         up = Fraction(over, self.base)
         return [(below, 1 - up), (below + self.base, up)]
-
-
-# One rule after another: first nothing below 8, then rounded to 5.
 
 
 @dataclass(frozen=True)
@@ -480,9 +394,6 @@ class RuleChain(Rule):
         for rule in self.rules:
             last = rule.beyond(last) if isinstance(last, Beyond) else last
         return last
-
-
-# Small counts are not shown.
 
 
 SUPPRESSED_LABEL = "suppressed"

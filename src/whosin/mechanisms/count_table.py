@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import Unsupported, invalid_value
 from whosin.exact import Array, flint_rational, rational
+from whosin.mechanisms.entries import Floats, Rationals
 from whosin.spaces import Count, Subsets
 from whosin.spaces.arrays import require_table
 
@@ -94,12 +95,10 @@ class CountTable:
 
     @property
     def exact(self) -> bool:
-        """Whether entries are rationals."""
         return bool(self.weights.dtype == object)
 
     @cached_property
     def floats(self) -> Array:
-        """The entries as floats."""
         if not self.exact:
             return self.weights
         near: dict[Any, float] = {}
@@ -110,7 +109,6 @@ class CountTable:
 
     @cached_property
     def rationals(self) -> Array:
-        """The entries as FLINT rationals."""
         if self.exact:
             return self.weights
         entries = np.empty(len(self.weights), dtype=object)
@@ -174,11 +172,7 @@ class CountTable:
         from whosin.mechanisms.channel import Channel  # which can become a table of counts
 
         if space.size != self.people:
-            raise InvalidInput(
-                f"the table is for {self.people} people, and the space has {space.size} entities",
-                field="space",
-                value=space.size,
-            )
+            raise invalid_value("space", f"{self.people} entities, as in the table", space.size)
         if self.lost:
             raise Unsupported(
                 "the noise is so small for this many people that some outputs are less likely "
@@ -186,15 +180,21 @@ class CountTable:
                 field="scale",
                 hint="give alpha as a ratio, or a larger scale",
             )
+        require_table("the table of counts by outputs", self.people + 1, len(self.outputs))
+        floats, exact = self.dense()
+        entries = Floats(floats) if exact is None else Rationals(exact)
+        return Channel.from_entries(space, Count().lattice(space), floats, entries, self.outputs)
+
+    def dense(self) -> tuple[Array, Array | None]:
+        """All entries, counts × outputs: floats, and FLINT rationals if that is what they are."""
         shape = self.people + 1, len(self.outputs)
-        require_table("the table of counts by outputs", *shape)
         floats = np.zeros(shape)
         floats[self.counts, self.columns] = self.floats
-        exact = None
-        if self.exact:
-            exact = np.full(shape, flint_rational(0), dtype=object)
-            exact[self.counts, self.columns] = self.weights
-        return Channel.from_table(space, Count().lattice(space), floats, exact, self.outputs)
+        if not self.exact:
+            return floats, None
+        exact = np.full(shape, flint_rational(0), dtype=object)
+        exact[self.counts, self.columns] = self.weights
+        return floats, exact
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.errors import invalid_value, spell
 from whosin.exact import (
     exp_down,
-    flint_array,
     flint_rational,
     log_down,
     probability,
@@ -26,14 +25,14 @@ from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.entries import Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
+from whosin.spaces.worlds import need_subsets
 from whosin.validation import read_list, read_whole, require_exactly_one
-
-# The exponential mechanism (McSherry and Talwar 2007).
 
 
 @dataclass(frozen=True)
 class Exponential(Mechanism):
-    """Pr[o | T] ∝ exp(ε q(T, o) / (2Δ)), which is ε-DP when Δ is q's sensitivity.
+    """Pr[o | T] ∝ exp(ε q(T, o) / (2Δ)), which is ε-DP when Δ is q's sensitivity (McSherry and
+    Talwar 2007).
 
     Args:
         score: q, a function of (world, output), or a table worlds × outputs.
@@ -53,36 +52,21 @@ class Exponential(Mechanism):
         read_ranged(self.epsilon, "epsilon", "at least 0")
         read_positive(self.sensitivity, "sensitivity")
         if not read_list(self.outputs, "outputs", "a list of candidates"):
-            raise InvalidInput(
-                "outputs is empty",
-                field="outputs",
-                value=self.outputs,
-                hint="give at least one candidate",
-            )
+            raise invalid_value("outputs", "a list of at least one candidate", "empty")
 
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, "Exponential")
         require_table("a table over all worlds", space.worlds, len(self.outputs))
-        if callable(self.score):
-            scores = np.array(
-                [[self.score(w, o) for o in self.outputs] for w in space], dtype=float
-            )
-        else:
-            scores = np.array(self.score, dtype=float)
+        score = self.score
+        given = [[score(w, o) for o in self.outputs] for w in space] if callable(score) else score
+        scores = np.array(given, dtype=float)
         if scores.shape != (space.worlds, len(self.outputs)) or not np.isfinite(scores).all():
-            raise InvalidInput(
-                f"score must give a finite number for each of {space.worlds} worlds and "
-                f"{len(self.outputs)} outputs",
-                field="score",
-                value=scores.shape,
-            )
+            accepted = f"a finite number for each of {space.worlds} worlds and each output"
+            raise invalid_value("score", accepted, f"a table of shape {scores.shape}")
         rate = float(rational(self.epsilon)) / float(rational(self.sensitivity))
         logits = scores * (rate if self.monotone else rate / 2)
         weights = widest_exp(logits - logits.max(axis=1, keepdims=True))
         return Channel(space, weights / weights.sum(axis=1, keepdims=True), list(self.outputs))
-
-
-# m-ary randomised response on each row or entity (Warner 1965; Wang14 eq. 30, E_d).
 
 
 MAX_RESPONSE_EPSILON = 5_000
@@ -91,7 +75,8 @@ MAX_RESPONSE_EPSILON = 5_000
 
 @dataclass(frozen=True)
 class RandomizedResponse(Mechanism):
-    """Each row keeps its value with some probability, else takes one of the m − 1 others.
+    """Each row keeps its value with some probability, else takes one of the m − 1 others (Warner
+    1965; Wang14 eq. 30, E_d).
 
     On Subsets the value of an entity is whether it is present, and outputs are tuples of 0 and 1
     in the entities' order.
@@ -112,14 +97,8 @@ class RandomizedResponse(Mechanism):
         else:
             level = read_ranged(self.epsilon, "epsilon", "at least 0")
             if level > MAX_RESPONSE_EPSILON:
-                raise invalid_value(
-                    "epsilon", f"at most {spell(MAX_RESPONSE_EPSILON)}", self.epsilon
-                )
-
-    def _odds(self) -> Fraction:
-        """How much likelier a row's own value is than each other one: e^ε, rounded down."""
-        level = rational(self.epsilon)
-        return exp_down(level) if level else Fraction(1)
+                accepted = f"at most {spell(MAX_RESPONSE_EPSILON)}"
+                raise invalid_value("epsilon", accepted, self.epsilon)
 
     def channel(self, space: Space | None = None) -> Channel:
         space = need_space(space, "RandomizedResponse")
@@ -138,15 +117,11 @@ class RandomizedResponse(Mechanism):
         ]
         if self.keep is None:
             return self._of_odds(space, rows, values, outputs)
-        keep = self.keep if isinstance(self.keep, float) else probability(self.keep, "keep")
-        move = (1 - keep) / (values - 1)
+        floats = isinstance(self.keep, float)
+        keep = self.keep if floats else flint_rational(probability(self.keep, "keep"))
+        move = (1 - keep) / (values - 1)  # type: ignore[operator]
         letter = [[keep if i == j else move for j in range(values)] for i in range(values)]
-        if isinstance(keep, float):
-            one = np.array(letter)
-            table = np.ones((1, 1))
-        else:
-            one = flint_array((v for row in letter for v in row), (values, values))
-            table = flint_array([1], (1, 1))
+        one, table = np.array(letter), np.array([[keep * 0 + 1]])  # type: ignore[operator]
         for _ in range(rows):
             table = np.kron(one, table)
         return Channel(space, table, outputs)
@@ -156,7 +131,8 @@ class RandomizedResponse(Mechanism):
     ) -> Channel:
         """A row keeps its value with probability odds/(odds + m − 1), and takes each other one with
         probability 1/(odds + m − 1): without the difference 1 − keep, which floats lose."""
-        odds = self._odds()
+        level = rational(self.epsilon)
+        odds = exp_down(level) if level else Fraction(1)  # e^ε, rounded down
         keep, move = odds / (odds + values - 1), 1 / (odds + values - 1)
         apart, moved = 1 - np.eye(values, dtype=np.int16), np.zeros((1, 1), dtype=np.int16)
         for _ in range(rows):
@@ -165,15 +141,13 @@ class RandomizedResponse(Mechanism):
         logs = np.array([log_down(keep), log_down(move)])
         floats = widest_exp(logs[0] * (rows - moved) + logs[1] * moved)
         powers = Powers(moved, (flint_rational(keep), flint_rational(move)), rows)
-        return Channel.from_powers(space, floats, powers, outputs)
+        return Channel.from_entries(space, None, floats, powers, outputs)
 
 
 # The k-Max mechanism: a maximum blurred upwards (Li13 Definition 5.2), as published and repaired.
 #
 # Entities are ranked 1 … n in the space's order, the value of rank j being c_j. Both are constant
 # on worlds of equal maximum, so they work on the lattice of maxima, and n can be in the thousands.
-
-
 @dataclass(frozen=True)
 class KMax(Mechanism):
     """k-Max repaired (erratum E1): a true maximum of rank below k, or none, counts as rank k.
@@ -196,11 +170,7 @@ class KMax(Mechanism):
         return max(maximum, self.k)
 
     def channel(self, space: Space | None = None) -> Channel:
-        space = need_space(space, type(self).__name__)
-        if not isinstance(space, Subsets):
-            raise Unsupported(
-                "k-Max is defined on Subsets, not on Records", field="space", value=space
-            )
+        space = need_subsets(need_space(space, type(self).__name__), "k-Max")
         size = space.size
         if self.k > size:
             raise invalid_value("k", f"at most the number of entities, {size}", self.k)
@@ -224,23 +194,17 @@ class KMaxAsPublished(KMax):
         return maximum or size
 
 
-# The mechanism of Li13 Theorem 5.7: differential identifiability without bounded DP.
-
-
 @dataclass(frozen=True)
 class ExceptFirst(Mechanism):
-    """Draws uniformly from 1 … n whatever the data, but from 2 … n when T = {the first entity}.
+    """Draws uniformly from 1 … n whatever the data, but from 2 … n when T = {the first entity}
+    (Li13 Theorem 5.7).
 
     Output 1 rules out one world only, so with n = m candidates it is (ρ, m)-DI for every
     ρ ≥ 1/(m−1); yet that world has probability 0, so no ε-BDP holds.
     """
 
     def channel(self, space: Space | None = None) -> Channel:
-        space = need_space(space, "ExceptFirst")
-        if not isinstance(space, Subsets):
-            raise Unsupported(
-                "this mechanism is defined on Subsets, not on Records", field="space", value=space
-            )
+        space = need_subsets(need_space(space, "ExceptFirst"), "this mechanism")
         size = space.size
         if size < 2:
             raise invalid_value("entities", "at least 2", size)

@@ -7,22 +7,19 @@ integers and is added to integers: what is not an integer is first put on a `Gri
 sensitivity is accounted.
 """
 
-from whosin.noise.additive import Grid as Grid
-from whosin.noise.additive import discrete_gaussian as discrete_gaussian
-from whosin.noise.additive import discrete_laplace as discrete_laplace
-from whosin.noise.additive import geometric as geometric
-from whosin.noise.distributions import GaussianNoise as GaussianNoise
-from whosin.noise.distributions import LaplaceNoise as LaplaceNoise
-from whosin.noise.selection import bernoulli as bernoulli
-from whosin.noise.selection import categorical as categorical
-from whosin.noise.selection import exp_minus as exp_minus
-from whosin.noise.selection import noisy_max as noisy_max
-from whosin.noise.selection import randomized_response as randomized_response
-from whosin.noise.selection import selection_epsilon as selection_epsilon
-from whosin.noise.selection import selection_rho as selection_rho
-from whosin.noise.selection import top_k as top_k
-from whosin.noise.source import Source as Source
-from whosin.noise.source import uniform as uniform
+from whosin.noise.additive import discrete_gaussian, discrete_laplace, geometric
+from whosin.noise.distributions import GaussianNoise, Grid, LaplaceNoise
+from whosin.noise.selection import (
+    bernoulli,
+    categorical,
+    exp_minus,
+    noisy_max,
+    randomized_response,
+    selection_epsilon,
+    selection_rho,
+    top_k,
+)
+from whosin.noise.source import Source, uniform
 
 __all__ = [
     "SAMPLERS",

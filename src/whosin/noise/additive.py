@@ -1,18 +1,16 @@
-"""The discrete Laplace, geometric and Gaussian distributions, drawn exactly, and grids for them."""
+"""The discrete Laplace, geometric and Gaussian distributions, drawn exactly."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from math import ceil, isqrt, sqrt
+from math import isqrt, sqrt
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
-from whosin.exact import Array, ball_exp, exact_fraction, rational
+from whosin.errors import Unsupported
+from whosin.exact import Array, ball_exp
 from whosin.noise.selection import bernoulli_exp, exp_minus
 from whosin.noise.source import (
     BLOCK_WORDS,
@@ -28,7 +26,7 @@ from whosin.noise.source import (
     read_positive,
     shape_draws,
 )
-from whosin.validation import read_whole, require_exactly_one
+from whosin.validation import require_exactly_one
 
 # The discrete Laplace and the geometric distribution, of any scale.
 #
@@ -129,11 +127,8 @@ class DiscreteLaplace:
             more = signed_magnitudes(self.top.draw(source, tails.size).astype(np.int64))
             signed[tails] += np.where(signed[tails] < 0, -more, more)
             if signed_magnitudes(signed[tails]).max() >= 1 << (62 - self.low_bits):
-                raise Unsupported(
-                    "a draw of noise does not fit into 64 bits",
-                    field="scale",
-                    hint="use a smaller scale",
-                )
+                message = "a draw of noise does not fit into 64 bits"
+                raise Unsupported(message, field="scale", hint="use a smaller scale")
             tails = tails[more > self.last]
         return signed
 
@@ -263,11 +258,8 @@ class DiscreteGaussian:
             if is_below(source, exp_minus(Fraction(beyond**2) / (2 * self.top_variance))):
                 break
         if self.last + 1 + beyond >= 1 << (62 - self.low_bits):
-            raise Unsupported(
-                "a draw of noise does not fit into 64 bits",
-                field="sigma",
-                hint="use a smaller sigma",
-            )
+            message = "a draw of noise does not fit into 64 bits"
+            raise Unsupported(message, field="sigma", hint="use a smaller sigma")
         return beyond
 
     def _proposals(self, source: Source, count: int) -> tuple[Array, Array]:
@@ -341,157 +333,3 @@ def _top(variance: Fraction, last: int, split: bool, first_bits: int, word_bits:
 
 
 _sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
-
-
-# A grid of stated step, on which values and their noise are integers.
-#
-# No floating-point noise is ever added to a float. A value v becomes the integer g(v) = ⌊v/step +
-# 1/2⌋, exactly; noise is added to that integer; the grid point leaves as integer × step. Rounding
-# costs sensitivity, and how much is stated: g is monotone and g(v + n·step) = g(v) + n, so values
-# that differ by at most Δ have integers that differ by at most ⌈Δ/step⌉. Over several coordinates
-# that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
-
-
-WIDE_NOISE_HINT = "use a larger step, or more budget"
-MAX_UNITS = 2**62
-"""Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values
-apart, the second looks at nothing but the answer."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The multiples of a step.
-
-    Args:
-        step: the distance of two grid points, above 0; a float is read by its decimals.
-    """
-
-    step: Fraction
-
-    def __init__(self, step: object = 1) -> None:
-        read = read_positive(step, "step", 2**1000)
-        if read < Fraction(1, 2**1000):
-            raise invalid_value("step", "between 2^-1000 and 2^1000", step)
-        object.__setattr__(self, "step", read)
-
-    def units(self, values: npt.ArrayLike) -> Array:
-        """g(v) = ⌊v/step + 1/2⌋ of each value, exactly, cut to ±2^62."""
-        given = np.asarray(values)
-        if given.dtype.kind not in "iufO" or (
-            given.dtype.kind == "f" and not np.isfinite(given).all()
-        ):
-            raise InvalidInput("values must be finite numbers", field="values", value=given.dtype)
-        if given.dtype.kind in "iu" and self.step == 1:
-            return _read_units(given)
-        flat = given.reshape(-1)
-        if given.dtype.kind == "f" and given.dtype.itemsize <= 8:
-            # Three roundings of 2^-53 each: near a boundary the rational decides.
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                quotients = flat.astype(np.float64) / float(self.step) + 0.5
-                units = np.floor(quotients)
-                room = np.minimum(quotients - units, units + 1 - quotients)
-                near = ~(room > np.abs(quotients) * 2.0**-50 + 2.0**-50)
-            whole = np.where(near, 0, units).astype(np.int64)
-        else:
-            whole, near = np.zeros(flat.size, dtype=np.int64), np.ones(flat.size, dtype=bool)
-        for index in np.flatnonzero(near):
-            whole[index] = self._unit(flat[index])
-        return whole.reshape(given.shape)
-
-    def _unit(self, value: object) -> int:
-        unit = (exact_fraction(value, "values") / self.step + Fraction(1, 2)).__floor__()
-        return min(max(unit, -MAX_UNITS), MAX_UNITS)
-
-    def sensitivity(self, change: object, coordinates: int = 1) -> int:
-        """The sensitivity in units, of values that change by at most `change` in all (L1), at most
-        `coordinates` of them: ⌈Δ/step⌉ + c − 1."""
-        if not isinstance(coordinates, int) or coordinates < 1:
-            raise invalid_value("coordinates", "a whole number of at least 1", repr(coordinates))
-        number = rational(change, "sensitivity")
-        if number <= 0:
-            raise invalid_value("sensitivity", "above 0", change)
-        return ceil(number / self.step) + coordinates - 1
-
-    def add_laplace(self, units: npt.ArrayLike, sensitivity: int, epsilon: object) -> Array:
-        """Units plus discrete Laplace noise of scale Δ/ε: ε-differentially private.
-
-        Args:
-            units: integers, as `units` gives them.
-            sensitivity: Δ of the units in L1, as `sensitivity` gives it.
-            epsilon: ε, above 0.
-        """
-        whole, change = _read_units(units), _read_sensitivity(sensitivity)
-        scale = change / read_positive(epsilon, "epsilon", 2**1000)
-        if scale > MAX_SCALE_PARAMETER:
-            raise InvalidInput(
-                f"epsilon needs noise of a scale of {spell(scale, 3)} steps, more than 2^52",
-                field="epsilon",
-                value=epsilon,
-                hint=WIDE_NOISE_HINT,
-            )
-        return _cut_sum(whole, discrete_laplace(scale, whole.shape))
-
-    def add_gaussian(self, units: npt.ArrayLike, sensitivity: int, rho: object) -> Array:
-        """Units plus discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP.
-
-        Args:
-            units: integers, as `units` gives them.
-            sensitivity: Δ of the units in L2; the L1 figure of `sensitivity` is never less.
-            rho: ρ, above 0.
-        """
-        whole, change = _read_units(units), _read_sensitivity(sensitivity)
-        variance = change**2 / (2 * read_positive(rho, "rho", 2**1000))
-        if variance > MAX_SCALE_PARAMETER**2:
-            raise InvalidInput(
-                f"rho needs noise of a variance of {spell(variance, 3)} squared steps, more than "
-                "2^104",
-                field="rho",
-                value=rho,
-                hint=WIDE_NOISE_HINT,
-            )
-        return _cut_sum(whole, discrete_gaussian(None, whole.shape, variance=variance))
-
-    def values(self, units: npt.ArrayLike) -> Array:
-        """The grid points as floats, each the nearest to integer × step."""
-        whole = _read_units(units)
-        if self.step.denominator == 1 or self.step.numerator == 1:
-            power = max(self.step.numerator, self.step.denominator)
-            small = not whole.size or np.abs(whole).max() <= 2**53
-            if small and power <= 2**53:  # one rounding, of a product or a quotient
-                points: Array = whole * float(power) if self.step >= 1 else whole / float(power)
-                return points
-        return np.array([float(point) for point in self.exact(whole).reshape(-1)]).reshape(
-            whole.shape
-        )
-
-    def exact(self, units: npt.ArrayLike) -> Array:
-        """The grid points as fractions."""
-        whole = _read_units(units)
-        points = np.empty(whole.size, dtype=object)
-        points[:] = [self.step * int(unit) for unit in whole.reshape(-1)]
-        return points.reshape(whole.shape)
-
-
-def _read_units(units: npt.ArrayLike) -> Array:
-    whole = np.asarray(units)
-    if whole.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"units must be whole numbers, and these are {whole.dtype}",
-            field="units",
-            value=whole.dtype,
-            hint="make them with Grid(step).units",
-        )
-    if whole.dtype == np.uint64:
-        whole = np.minimum(whole, np.uint64(MAX_UNITS))
-    cut: Array = np.clip(whole.astype(np.int64), -MAX_UNITS, MAX_UNITS)
-    return cut
-
-
-def _read_sensitivity(value: object) -> Fraction:
-    return Fraction(read_whole(value, "sensitivity", 1, what=", in steps of the grid"))
-
-
-def _cut_sum(whole: Array, noise: Array) -> Array:
-    """The sum, cut to ±2^62. Both terms are at most 2^62 in size, so it cannot wrap around."""
-    cut: Array = np.clip(whole + noise, -MAX_UNITS, MAX_UNITS)
-    return cut

@@ -53,17 +53,7 @@ from whosin.validation import read_list, read_whole
 def noisy_max(
     scores: npt.ArrayLike, scale: object, *, negate: bool = False, gumbel: bool = False
 ) -> int:
-    """The position of (nearly) the largest score, by exponential noise.
-
-    Costs ε = 2Δ/scale for scores of sensitivity Δ each, Δ/scale if monotonic
-    (`selection_epsilon`).
-
-    Args:
-        scores: integers, or finite floats.
-        scale: of the noise, above 0.
-        negate: for the smallest instead.
-        gumbel: with Gumbel noise, which costs less ρ (`selection_rho`).
-    """
+    """The position of (nearly) the largest score; as `top_k` with k = 1."""
     return int(top_k(scores, 1, scale, negate=negate, gumbel=gumbel)[0])
 
 
@@ -84,11 +74,8 @@ def top_k(
     """
     values = np.ascontiguousarray(scores)
     if values.ndim != 1 or not values.size or values.dtype.kind not in "iuf":
-        raise InvalidInput(
-            "scores must be a list of whole numbers or floats, and not empty",
-            field="scores",
-            value=values.dtype,
-        )
+        message = "scores must be a list of whole numbers or floats, and not empty"
+        raise InvalidInput(message, field="scores", value=values.dtype)
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     if not np.isfinite(values).all():
         raise InvalidInput("scores must be finite", field="scores")
@@ -111,26 +98,24 @@ def selection_epsilon(
         k: how many positions are selected.
         monotonic: whether all scores move the same way.
     """
-    change = _positive_float(sensitivity, "sensitivity")
-    count, width = read_whole(k, "k", 1), _positive_float(scale, "scale")
-    return float(_measurement("f64", count, width, monotonic, False).map(change))
+    return _selection_cost(sensitivity, scale, k, monotonic, gumbel=False)
 
 
 def selection_rho(
     sensitivity: object, scale: object, k: int = 1, *, monotonic: bool = False
 ) -> float:
     """The ρ of zero-concentrated DP that `top_k` with Gumbel noise costs: kε²/8 for the ε of one
-    selection, so k(Δ/scale)²/2, or a quarter of that if monotonic; never less.
+    selection, so k(Δ/scale)²/2, or a quarter of that if monotonic; never less. Its arguments are
+    those of `selection_epsilon`."""
+    return _selection_cost(sensitivity, scale, k, monotonic, gumbel=True)
 
-    Args:
-        sensitivity: Δ, the most that one score can change.
-        scale: of the noise.
-        k: how many positions are selected.
-        monotonic: whether all scores move the same way.
-    """
+
+def _selection_cost(
+    sensitivity: object, scale: object, k: int, monotonic: bool, *, gumbel: bool
+) -> float:
     change = _positive_float(sensitivity, "sensitivity")
     count, width = read_whole(k, "k", 1), _positive_float(scale, "scale")
-    return float(_measurement("f64", count, width, monotonic, False, True).map(change))
+    return float(_measurement("f64", count, width, monotonic, False, gumbel).map(change))
 
 
 def _positive_float(value: object, field: str) -> float:
@@ -241,11 +226,8 @@ def _read_probabilities(probabilities: Sequence[object], field: str) -> tuple[Fr
         raise invalid_value(field, "a list of probabilities", repr(probabilities))
     read = tuple(probability(value, f"{field}[{i}]") for i, value in enumerate(probabilities))
     if sum(read) != 1:
-        raise InvalidInput(
-            f"{field} must add up to exactly 1, not {shorten(sum(read))}",
-            field=field,
-            value=sum(read),
-        )
+        message = f"{field} must add up to exactly 1, not {shorten(sum(read))}"
+        raise InvalidInput(message, field=field, value=sum(read))
     return read
 
 

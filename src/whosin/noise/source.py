@@ -52,11 +52,9 @@ SYSTEM_SOURCE = SystemSource()
 def checked_source(source: object) -> Source:
     """The source itself, if it is one."""
     if not isinstance(source, Source):
+        message = f"a {type(source).__name__} is no source of randomness"
         raise InvalidInput(
-            f"a {type(source).__name__} is no source of randomness",
-            field="source",
-            value=type(source).__name__,
-            hint="use a whosin.noise.Source",
+            message, field="source", value=type(source).__name__, hint="use a whosin.noise.Source"
         )
     return source
 

@@ -4,56 +4,25 @@
 notion there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
-from whosin.notions.base import Level as Level
-from whosin.notions.base import Notion as Notion
-from whosin.notions.base import Witness as Witness
-from whosin.notions.bayesian_privacy import (
-    BayesianDifferentialPrivacy as BayesianDifferentialPrivacy,
-)
+from whosin.notions.base import Level, Notion, Witness
+from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import (
-    DifferentialIdentifiability as DifferentialIdentifiability,
+    DifferentialIdentifiability,
+    DifferentialPrivacy,
+    MetricPrivacy,
+    SampledDifferentialPrivacy,
 )
-from whosin.notions.differential_privacy import DifferentialPrivacy as DifferentialPrivacy
-from whosin.notions.differential_privacy import MetricPrivacy as MetricPrivacy
-from whosin.notions.differential_privacy import (
-    SampledDifferentialPrivacy as SampledDifferentialPrivacy,
-)
-from whosin.notions.identifiability import Identifiability as Identifiability
-from whosin.notions.leakage import Leakage as Leakage
-from whosin.notions.leakage import MaximalLeakage as MaximalLeakage
-from whosin.notions.leakage import PointwiseLeakage as PointwiseLeakage
-from whosin.notions.membership import NegativeMembership as NegativeMembership
-from whosin.notions.membership import PositiveMembership as PositiveMembership
-from whosin.notions.membership import RecordMembership as RecordMembership
-from whosin.notions.mutual_information import Capacity as Capacity
-from whosin.notions.mutual_information import MeanShift as MeanShift
-from whosin.notions.mutual_information import MutualInformation as MutualInformation
-from whosin.notions.semantic_privacy import BayesianSemanticPrivacy as BayesianSemanticPrivacy
-from whosin.notions.semantic_privacy import SemanticPrivacy as SemanticPrivacy
+from whosin.notions.identifiability import Identifiability
+from whosin.notions.leakage import Leakage, MaximalLeakage, PointwiseLeakage
+from whosin.notions.membership import NegativeMembership, PositiveMembership, RecordMembership
+from whosin.notions.mutual_information import Capacity, MeanShift, MutualInformation
+from whosin.notions.semantic_privacy import BayesianSemanticPrivacy, SemanticPrivacy
 
-__all__ = [
-    "NOTION_KINDS",
-    "BayesianDifferentialPrivacy",
-    "BayesianSemanticPrivacy",
-    "Capacity",
-    "DifferentialIdentifiability",
-    "DifferentialPrivacy",
-    "Identifiability",
-    "Leakage",
-    "Level",
-    "MaximalLeakage",
-    "MeanShift",
-    "MetricPrivacy",
-    "MutualInformation",
-    "NegativeMembership",
-    "Notion",
-    "PointwiseLeakage",
-    "PositiveMembership",
-    "RecordMembership",
-    "SampledDifferentialPrivacy",
-    "SemanticPrivacy",
-    "Witness",
-]
+__all__ = ["NOTION_KINDS", "BayesianDifferentialPrivacy", "BayesianSemanticPrivacy", "Capacity"]
+__all__ += ["DifferentialIdentifiability", "DifferentialPrivacy", "Identifiability", "Leakage"]
+__all__ += ["Level", "MaximalLeakage", "MeanShift", "MetricPrivacy", "MutualInformation"]
+__all__ += ["NegativeMembership", "Notion", "PointwiseLeakage", "PositiveMembership"]
+__all__ += ["RecordMembership", "SampledDifferentialPrivacy", "SemanticPrivacy", "Witness"]
 
 
 def __dir__() -> list[str]:

@@ -33,10 +33,8 @@ from whosin.notebook_display import Displayed
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, scale_columns
+from whosin.spaces.worlds import need_subsets
 from whosin.validation import read_list, shorten_result
-
-# Results: a level of privacy with the case that attains it.
-
 
 CLAIM_TOLERANCE = 1e-12
 INFINITE_WORDS = ("inf", "infinity", "∞")
@@ -78,6 +76,13 @@ class Witness:
     strategy: dict[Hashable, Hashable] | None = None
     against: Hashable | None = None
     group: dict[int, tuple[int, int]] | None = None
+
+    @classmethod
+    def shown(
+        cls, output: Hashable, numbers: tuple[Number, Number, Number], exact: bool, **more: Any
+    ) -> Witness:
+        """A case by its output, (prior, posterior, ratio) and whether these may be fractions."""
+        return cls(output, *(exact_or_up(number, exact) for number in numbers), **more)
 
     def __repr__(self) -> str:
         names = ("entity", "row", "output", "prior", "posterior", "ratio", "values", "guess")
@@ -147,7 +152,6 @@ class Level(Displayed):
 
 
 def _read_claim(value: object) -> Fraction | float:
-    """A claim, which may be infinite."""
     if isinstance(value, float) and math.isnan(value):
         raise invalid_value("claim", "a number", value)
     if isinstance(value, str) and value.strip().lower() in INFINITE_WORDS:
@@ -161,9 +165,6 @@ def _is_at_most(level: Number, claim: Fraction | float) -> bool:
     if isinstance(level, float):
         return Fraction(level) <= Fraction(claim) * (1 + Fraction(CLAIM_TOLERANCE))
     return bool(level <= claim)
-
-
-# What every notion can do, and how a worst case becomes a certified level (F12).
 
 
 MAX_EXACT_WORLDS = 1 << 16
@@ -200,11 +201,7 @@ class Notion(ABC):
         return ()
 
     def canonical(self) -> Notion:
-        """The same notion in one spelling, with exact numbers, so that equal ones compare equal.
-
-        Raises:
-            InvalidInput: a family whose range leaves no prior.
-        """
+        """The same notion in one spelling, with exact numbers, so that equal ones compare equal."""
         return self
 
     @abstractmethod
@@ -218,8 +215,6 @@ class Notion(ABC):
 
 @dataclass(frozen=True)
 class OfOnePrior(Notion):
-    """A notion about rows that follow one prior."""
-
     prior: Prior
     about_records: ClassVar[bool] = True  # type: ignore[misc]
 
@@ -274,13 +269,8 @@ class Certificate:
 
 def subset_lattice(channel: Channel, notion: str) -> Lattice:
     """The lattice of a channel about subsets, or an error that says what is missing."""
-    if not isinstance(channel.space, Subsets) or channel.lattice is None:
-        raise Unsupported(
-            f"{notion} is about who is in the data, not about the values of rows",
-            field="space",
-            value=channel.space,
-            hint="use Subsets(…)",
-        )
+    need_subsets(channel.space, notion)
+    assert channel.lattice is not None
     return channel.lattice
 
 
@@ -289,9 +279,7 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
 
     positive: Pr[o|t] / Pr[o|¬t]; otherwise the inverse.
     """
-    lattice = channel.lattice
-    assert lattice is not None
-    exact = channel.exact is not None
+    lattice, exact = subset_lattice(channel, "membership privacy"), channel.exact is not None
     if worst.present is not None and worst.absent is not None:
         top, bottom = (worst.present, worst.absent) if positive else (worst.absent, worst.present)
         log = None
@@ -302,14 +290,12 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
     if lattice.worlds > MAX_EXACT_WORLDS:
         with contextlib.suppress(Underflow):
             return Certificate(_float_ratio(channel, prior, worst, positive), False)
-    present, absent = prior.given(lattice, worst.entity, flint_rational)
-    top_mass, bottom_mass = (present, absent) if positive else (absent, present)
-    ratio = channel.ratio(_positive_masses(top_mass), _positive_masses(bottom_mass), worst.output)
+    masses = [
+        [(int(world), exact_fraction(mass[world])) for world in np.flatnonzero(mass != 0)]
+        for mass in prior.given(lattice, worst.entity, flint_rational)
+    ]
+    ratio = channel.ratio(*(masses if positive else masses[::-1]), worst.output)
     return Certificate(ratio, exact and is_exact(*prior.parameters))
-
-
-def _positive_masses(mass: Any) -> list[tuple[int, Fraction]]:
-    return [(int(world), exact_fraction(mass[world])) for world in np.flatnonzero(mass != 0)]
 
 
 def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -> Fraction | float:
@@ -320,10 +306,11 @@ def _float_ratio(channel: Channel, prior: Prior, worst: Worst, positive: bool) -
     present, absent = prior.given(channel.lattice, worst.entity, float)
     column = channel.likelihoods[:, worst.output]
     inside, outside = (math.fsum(mass * column) for mass in (present, absent))
-    if min(inside, outside) < MIN_LIKELIHOOD * min(1.0, float(column.max())):
+    least = MIN_LIKELIHOOD * min(1.0, float(column.max()))
+    if min(inside, outside) < least:
         worlds = possible_classes(prior, channel.lattice, worst.entity)
         for total, some in zip((inside, outside), worlds, strict=True):
-            if total < MIN_LIKELIHOOD * min(1.0, float(column.max())) and (column[some] > 0).any():
+            if total < least and (column[some] > 0).any():
                 raise Underflow
     top, bottom = (inside, outside) if positive else (outside, inside)
     if bottom == 0:
@@ -343,31 +330,30 @@ def worst_case(
     lattice = subset_lattice(channel, "membership privacy")
     family.check(lattice.space)
     result = _search_trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
-    best: Worst | None = None
-    best_score: Any = None
-    for worst in result:
-        ratio = worst.ratio if worst.ratio == math.inf else exact_fraction(worst.ratio)
-        score = beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive)).gamma
-        if best is None or score > best_score:
-            best, best_score = worst, score
+
+    def believe(worst: Worst, ratio: Fraction | float) -> beliefs.WorstBelief:
+        return beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive))
+
+    def searched(worst: Worst) -> Fraction | float:
+        return math.inf if worst.ratio == math.inf else exact_fraction(worst.ratio)
+
+    best = max(result, key=lambda worst: believe(worst, searched(worst)).gamma, default=None)
     if best is None:
         return None
-    certificate = certify_worst(channel, best, positive)
-    ratio = certificate.ratio
-    searched = best.ratio if best.ratio == math.inf else exact_fraction(best.ratio)
-    if best.present is None and not certificate.exact and 1 < searched < math.inf:
+    certificate, ratio = certify_worst(channel, best, positive), searched(best)
+    if best.present is None and not certificate.exact and 1 < ratio < math.inf:
         # Sums were searched in floats: another output may be worse by their rounding.
-        ratio = max(ratio, searched * (1 + _rounding_bound(lattice)))
-    ends = beliefs.sides(best.low, best.high, positive)
-    return best, certificate, beliefs.worst_belief(ratio, *ends)
+        return (
+            best,
+            certificate,
+            believe(best, max(certificate.ratio, ratio * (1 + _rounding_bound(lattice)))),
+        )
+    return best, certificate, believe(best, certificate.ratio)
 
 
 def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
     """Search the likelihoods as they are; where a sum underflows, with scaled columns; and where
     that does not help, in exact rationals.
-
-    Raises:
-        Unsupported: these would take too long.
     """
     array = channel.searchable
     with contextlib.suppress(Underflow):
@@ -394,18 +380,20 @@ def make_witness(
 ) -> Witness:
     """Name the entity, the output and the beliefs of a worst case at one prior belief in t."""
     assert isinstance(channel.space, Subsets)
-    ratio: Fraction | float = certificate.ratio
-    if not positive:
-        ratio = Fraction(0) if ratio == math.inf else 1 / ratio if ratio else math.inf
-    return Witness(
+    ratio = certificate.ratio if positive else invert_ratio(certificate.ratio)
+    return Witness.shown(
+        channel.outputs[worst.output],
+        (belief, beliefs.posterior(ratio, belief), ratio),
+        certificate.exact,
         entity=channel.space.entities[worst.entity],
-        output=channel.outputs[worst.output],
-        prior=exact_or_up(belief, certificate.exact),
-        posterior=exact_or_up(beliefs.posterior(ratio, belief), certificate.exact),
-        ratio=exact_or_up(ratio, certificate.exact),
         adversary=lambda: worst.prior(belief),
         attained=attained,
     )
+
+
+def invert_ratio(ratio: Fraction | float) -> Fraction | float:
+    """1/r, where r may be 0 or infinite."""
+    return Fraction(0) if ratio == math.inf else 1 / ratio if ratio else math.inf
 
 
 def exact_or_up(value: Number, exact: bool) -> Number:

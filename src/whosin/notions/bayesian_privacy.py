@@ -6,30 +6,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, spell
+from whosin.errors import Unsupported, spell
 from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
+from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
-from whosin.notions.certificates import (
-    Certain,
-    Nearest,
-    largest_pair,
-    level_from_ratio,
-    record_channel,
-    value_witness,
-)
 from whosin.priors import MarkovChain, Prior
 from whosin.spaces import Records, Space, WorldFunction, read_statistic
-
-# Noise on sums over rows: what each value adds, and densities of noisy sums on a grid.
 
 
 @dataclass(frozen=True)
@@ -58,13 +49,8 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
         if isinstance(statistic, WorldFunction):
             return None
         weights = statistic.weights(space)
-        if isinstance(part, Geometric) and any(w.denominator != 1 for row in weights for w in row):
-            raise InvalidInput(
-                "geometric noise is for whole numbers, and this statistic has fractions",
-                field="statistic",
-                value=statistic,
-                hint="scale the statistic, or use Laplace noise",
-            )
+        if isinstance(part, Geometric):
+            check_whole(statistic, weights)
         for coordinate in zip(*weights, strict=True):
             columns.append((list(coordinate), _decay_rate(part)))
     result, decay, steps, offsets = [], [], [], []
@@ -138,7 +124,6 @@ def _shift_densities(array: Array, steps: int, axis: int, decay: float) -> Array
 # outputs. Outputs are the centres' grid (F10); below it a density falls by e^(−1/scale) per step,
 # which supplies what is shifted in.
 
-
 MIN_DENSITY = 1e-290
 """Densities below this have lost digits to underflow."""
 
@@ -154,7 +139,6 @@ class WorstWindow:
     window: dict[str, Any] | None = None
 
     def take(self, other: WorstWindow) -> None:
-        """Keep the worse of two windows."""
         if self.window is None or other.value > self.value:
             self.value, self.window = other.value, other.window
 
@@ -323,14 +307,10 @@ def _compare_values(
     flat, least = (array.reshape(*array.shape[:2], -1) for array in (ratio, least))
     counted = valid[..., None] & window.inside[None]
     smallest = np.where(possible, allowed, math.inf).min(axis=2)[..., None]
-    if (
-        np.where(counted, least, 1.0) * np.where(valid[..., None], smallest, 1.0) < MIN_DENSITY
-    ).any():
-        raise Unsupported(
-            "the noise is too small for the range of the sum",
-            field="scale",
-            hint="use a larger scale",
-        )
+    smallest = np.where(valid[..., None], smallest, 1.0)
+    if (np.where(counted, least, 1.0) * smallest < MIN_DENSITY).any():
+        message = "the noise is too small for the range of the sum"
+        raise Unsupported(message, field="scale", hint="use a larger scale")
     flat = np.where(counted, flat, 1.0)
     best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
     far = float(best[:, window.at_cut].max(initial=-math.inf))
@@ -367,7 +347,6 @@ def _compare_values(
 # powers of the transition matrix. So the level is bracketed; it is exact when no window is cut off,
 # or when the bracket closes to rounding.
 
-
 MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
@@ -391,12 +370,9 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
         if _sweep_work(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
-            raise Unsupported(
-                f"a chain with a matrix for each step over {rows} rows takes too long",
-                field="rows",
-                value=rows,
-                hint="one matrix for all steps reaches thousands of rows",
-            )
+            message = f"a chain with a matrix for each step over {rows} rows takes too long"
+            hint = "one matrix for all steps reaches thousands of rows"
+            raise Unsupported(message, field="rows", value=rows, hint=hint)
         _refuse_unlikely_steps(prior, rows)
         result = WorstWindow()
         for row in range(rows):
@@ -452,16 +428,11 @@ def _choose_window(
         if sum(cut) <= CLOSED_ETA / 10:
             break
     assert best is not None
-    if (
-        math.isinf(sum(best[1]))
-        or _sweep_work(best[0], query, prior.values) > 10 * MAX_SWEEP_OPERATIONS
-    ):
-        raise Unsupported(
-            f"{rows} rows take too long: the chain does not mix within {best[0]} rows",
-            field="rows",
-            value=rows,
-            hint="use fewer rows, fewer values or a narrower query",
-        )
+    work = _sweep_work(best[0], query, prior.values)
+    if math.isinf(sum(best[1])) or work > 10 * MAX_SWEEP_OPERATIONS:
+        message = f"{rows} rows take too long: the chain does not mix within {best[0]} rows"
+        hint = "use fewer rows, fewer values or a narrower query"
+        raise Unsupported(message, field="rows", value=rows, hint=hint)
     return best
 
 
@@ -537,12 +508,10 @@ def _window_witness(
     )
 
 
-# Bayesian differential privacy (Yang, Sato, Nakagawa 2015; Zhao 2017).
-
-
 @dataclass(frozen=True, init=False)
 class BayesianDifferentialPrivacy(OfPriors):
-    """The largest ln Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over rows i, known rows S and outputs y.
+    """The largest ln Pr[y | x_i, x_S] / Pr[y | x_i', x_S] over rows i, known rows S and outputs y
+    (Yang, Sato, Nakagawa 2015; Zhao 2017).
 
     The rows outside S are as uncertain as the prior says, so what depends on row i leaks with it.
     All sets S come from one table of (m+1)^n entries; for a Markov chain with noise on a sum,
@@ -558,37 +527,29 @@ class BayesianDifferentialPrivacy(OfPriors):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         levels = [self._measure(prior, mechanism, space) for prior in self.priors]
         worst = max(levels, key=lambda level: level.value)
-        exact = worst.exact and all(level.exact or level.value <= worst.value for level in levels)
-        if exact:
-            return Level(worst.value, worst.witness, True, worst.theorems, notion=self)
+        if worst.exact:
+            return replace(worst, notion=self)
         # The witness is the case that attains most, which another prior than the worst may have.
         attaining = max(levels, key=_attained_level)
-        return Level(
-            worst.value,
-            attaining.witness,
-            False,
-            worst.theorems,
-            _attained_level(attaining),
-            notion=self,
-        )
+        lower = _attained_level(attaining)
+        return replace(worst, witness=attaining.witness, lower=lower, notion=self)
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
         if isinstance(prior, MarkovChain) and isinstance(space, Records):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        return _measure_by_table(self, prior, *record_channel(mechanism, space))
+        return _measure_by_table(self, prior, *certificates.record_channel(mechanism, space))
 
 
 def _attained_level(level: Level) -> Number:
-    """What a level's witness shows."""
     return level.value if level.lower is None else level.lower
 
 
 def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) -> Level:
     """Search the table over all sets of known rows, then recompute the winners exactly."""
     mass = prior.on_records(space, flint_rational)
-    near = Nearest()
+    near = certificates.Nearest()
     for start, table in certificates.conditional_likelihoods(channel.wide, mass, space):
         for row in range(space.rows):
             view = certificates.row_axis(table, space, row)[:, : space.values]
@@ -598,7 +559,7 @@ def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Rec
             # NaN is 0/0, a ratio of 1, or a condition that is impossible: that must not win.
             ratio = np.where(np.isnan(ratio), np.where(np.isnan(most), 0.0, 1.0), ratio)
             near.add(ratio, partial(_table_case, space, row, start))
-    certain = Certain(channel, mass)
+    certain = certificates.Certain(channel, mass)
 
     def cost(case: tuple[int, dict[int, int], int]) -> int:
         return int(space.values ** (space.rows - len(case[1])))
@@ -607,8 +568,8 @@ def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Rec
         partial(_largest_ratio, certain), cost, certain.budget
     )
     exact = channel.exact is not None and is_exact(*prior.parameters)
-    case = value_witness(channel.outputs[output], attained, row, values, known, exact)
-    return level_from_ratio(notion, log_up, upper, attained, case, ("T14",))
+    case = certificates.value_witness(channel.outputs[output], attained, row, values, known, exact)
+    return certificates.level_from_ratio(notion, log_up, upper, attained, case, ("T14",))
 
 
 def _table_case(
@@ -623,11 +584,11 @@ def _table_case(
 
 
 def _largest_ratio(
-    certain: Certain, case: tuple[int, dict[int, int], int]
+    certain: certificates.Certain, case: tuple[int, dict[int, int], int]
 ) -> tuple[Fraction | float, tuple[int, dict[int, int], int, tuple[int, int]]]:
     """The largest ratio between two values of a row given the known rows, recomputed."""
     row, known, output = case
-    ratio, high, low = largest_pair(
+    ratio, high, low = certificates.largest_pair(
         (value, certain.likelihood({**known, row: value}, output))
         for value in range(certain.space.values)
     )

@@ -18,11 +18,8 @@ from whosin.notions import certificates
 from whosin.notions.certificates import MAX_NEAR_CASES, MAX_RECOMPUTED_BALLS, NEAR_RATIO, Certain
 from whosin.spaces import Records
 
-# Critical points of the spread of two cells between neighbouring centres of noise, in balls.
-#
-# `between` finds the pairs in floats and explains the formulas; here their spread is enclosed: at
-# the root of its derivative, or, where no root can be enclosed, over the whole gap.
-
+# Critical points of the spread of two cells between neighbouring centres of noise, in balls: at the
+# root of its derivative, or, where no root can be enclosed, over the whole gap.
 
 BALL_PRECISION_BITS = 320
 
@@ -48,75 +45,6 @@ class Pair:
     least: Mapping[int, int]
     root: Any
     output: Fraction | None
-
-
-class Recomputed:
-    """Spreads of pairs from the channel's own numbers.
-
-    Args:
-        certain: the channel and the prior.
-        axis: the noise.
-        default: the value that stands for "no data".
-    """
-
-    def __init__(self, certain: Certain, axis: Axis, default: int) -> None:
-        self.certain, self.axis, self.default = certain, axis, default
-
-    def ends(self, pair: Pair) -> tuple[Fraction, Fraction]:
-        """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
-        from flint import arb, ctx
-
-        cells = [
-            pair.most,
-            {**pair.most, pair.gap.row: self.default},
-            {**pair.least, pair.gap.row: self.default},
-            pair.least,
-        ]
-        if pair.output is not None:
-            at = pair.output
-            p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
-            with ctx.workprec(BALL_PRECISION_BITS):
-                exact = p * other_q / (q * other_p)
-                if hasattr(exact, "p"):
-                    return rational(exact), rational(exact)
-                return ball_end(exact.upper()), ball_end(exact.lower())
-        below, above = (self.axis.points[pair.gap.number + side] for side in (0, 1))
-        p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
-        with ctx.workprec(BALL_PRECISION_BITS):
-            near = arb(float(pair.root))
-            reached = _pair_spread(p, q, other_q, other_p, near)
-            top, bottom = _ball_product(p, other_q), _ball_product(q, other_p)
-            highest, fall = reached, self.axis.fall(above - below)
-            slope = derivative_coefficients(top, bottom)
-            for root in _ball_roots(*slope, fall):
-                value = None if root is None else _pair_spread(p, q, other_q, other_p, root)
-                if value is None or not value.is_finite():
-                    value = _over_gap((p, q, other_q, other_p), slope, fall, reached)
-                elif root.upper() < fall or root.lower() * fall > 1:
-                    continue
-                if value.upper() > highest.upper():
-                    highest = value
-            return ball_end(highest.upper()), ball_end(reached.lower())
-
-    def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
-        """Pr[output | these values]."""
-        centres = self.axis.centres
-        result = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
-        assert result is not None
-        return result
-
-    def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
-        """(u, d) of these values, in balls."""
-        from flint import arb
-
-        centres = self.axis.centres
-        up = self.certain.given(
-            cell, lambda w: self.axis.fall(centres[w] - above) if centres[w] >= above else arb(0)
-        )
-        down = self.certain.given(
-            cell, lambda w: self.axis.fall(below - centres[w]) if centres[w] <= below else arb(0)
-        )
-        return up, down
 
 
 def derivative_coefficients(top: Sequence[Any], bottom: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -179,12 +107,9 @@ def _evaluate_line(line: tuple[Any, Any], w: Any) -> Any:
 
 
 def _pair_spread(p: Any, q: Any, other_q: Any, other_p: Any, w: Any) -> Any:
-    """The spread of a pair at one output."""
-    return (
-        _evaluate_line(p, w)
-        * _evaluate_line(other_q, w)
-        / (_evaluate_line(q, w) * _evaluate_line(other_p, w))
-    )
+    tops, bottoms = (p, other_q), (q, other_p)
+    one, two = (_evaluate_line(a, w) * _evaluate_line(b, w) for a, b in (tops, bottoms))
+    return one / two
 
 
 def _largest_ball(balls: Sequence[Any]) -> Any:
@@ -205,7 +130,6 @@ def _largest_ball(balls: Sequence[Any]) -> Any:
 # pairs, then in balls for those near the best. Whole outputs are checked on both sides of a root.
 # In several dimensions the bound over the corners of each cell is all there is, and the level says
 # bound.
-
 
 Sides = tuple[Array, Array]
 """(max r, min r) of one row: sets of known rows × outputs."""
@@ -251,10 +175,8 @@ def between_centres(
         known_of: the known rows of a (pattern, row).
     """
     if channel.axes is None:
-        raise Unsupported(
-            "the densities between the breakpoints of this mechanism are not known",
-            field="mechanism",
-        )
+        message = "the densities between the breakpoints of this mechanism are not known"
+        raise Unsupported(message, field="mechanism")
     if best > MAX_RATIO:
         return Between(best)
     axes = [axis for axis in channel.axes if isinstance(axis, Axis) and any(axis.gaps())]
@@ -324,7 +246,6 @@ class _Search:
         return self._certified(best, upper, top)
 
     def _depth(self, number: int) -> float:
-        """How far apart two neighbouring centres are, in scales."""
         return float(self.points[number + 1] - self.points[number]) * self.axis.rate
 
     def _gaps(self, sides: Sequence[Sides], top: float) -> list[Gap]:
@@ -345,12 +266,8 @@ class _Search:
             up = np.where(self.positions > number, np.exp(np.minimum(-(at - above) * rate, 0)), 0)
             down = np.where(self.positions <= number, np.exp(np.minimum((at - below) * rate, 0)), 0)
             both = np.stack([up, down], axis=1)
-            parts = [
-                t
-                for _, t in certificates.conditional_likelihoods(
-                    both, self.certain.mass, self.space
-                )
-            ]
+            mass, space = self.certain.mass, self.space
+            parts = [t for _, t in certificates.conditional_likelihoods(both, mass, space)]
             shape = (*[self.space.values + 1] * self.space.rows, 2)
             self.tables = {number: np.concatenate(parts, axis=1).reshape(shape)}
         return self.tables[number]
@@ -384,26 +301,18 @@ class _Search:
         for start in range(0, len(high), step):
             some = high[start : start + step]
             for root, output in self._critical(gap, with_row, without, some, low, ends):
-                ratio = _evaluate_lines(with_row[some][:, None], root) / _evaluate_lines(
-                    without[some][:, None], root
-                )
-                other = _evaluate_lines(with_row[low][None], root) / _evaluate_lines(
-                    without[low][None], root
+                ratio, other = (
+                    _evaluate_lines(with_row[side], root) / _evaluate_lines(without[side], root)
+                    for side in ((some[:, None],), (low[None],))
                 )
                 value = np.where(np.isnan(root), 0, ratio / other)
                 top = max(top, float(value.max(initial=0)))
-                for one, two in np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_NEAR_CASES]:
-                    at = None if output is None else Fraction(int(output[one, two]))
-                    self.pairs.append(
-                        Pair(
-                            value[one, two],
-                            gap,
-                            names[some[one]],
-                            names[low[two]],
-                            root[one, two],
-                            at,
-                        )
-                    )
+                for cell in map(
+                    tuple, np.argwhere(value >= top * (1 - NEAR_RATIO))[:MAX_NEAR_CASES]
+                ):
+                    at = None if output is None else Fraction(int(output[cell]))
+                    most_, least_ = names[some[cell[0]]], names[low[cell[1]]]
+                    self.pairs.append(Pair(value[cell], gap, most_, least_, root[cell], at))
         self.pairs = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR_RATIO)][
             :MAX_NEAR_CASES
         ]
@@ -436,7 +345,6 @@ class _Search:
         return result
 
     def _certified(self, best: Fraction | float, upper: Fraction | float, top: float) -> Between:
-        """Recompute the pairs near the best."""
         worst = Between(upper)
         near = [pair for pair in self.pairs if pair.value >= top * (1 - NEAR_RATIO)]
         near.sort(key=lambda pair: -pair.value)
@@ -446,7 +354,7 @@ class _Search:
             if cost > MAX_RECOMPUTED_BALLS and worst.attained:
                 most = exact_fraction(top) * (1 + Fraction(NEAR_RATIO))
                 return replace(worst, upper=max(worst.upper, most))
-            high, low = Recomputed(self.certain, self.axis, self.default).ends(pair)
+            high, low = self._ends(pair)
             upper = max(worst.upper, high)
             if low > max(best, worst.attained):
                 output = pair.output
@@ -455,6 +363,58 @@ class _Search:
             else:
                 worst = replace(worst, upper=upper)
         return worst
+
+    def _ends(self, pair: Pair) -> tuple[Fraction, Fraction]:
+        """(at least, at most what some output reaches): the spread of a pair, in exact numbers."""
+        from flint import arb, ctx
+
+        default = {pair.gap.row: self.default}
+        cells = [pair.most, {**pair.most, **default}, {**pair.least, **default}, pair.least]
+        if pair.output is not None:
+            at = pair.output
+            p, q, other_q, other_p = (self._mixture(cell, at) for cell in cells)
+            with ctx.workprec(BALL_PRECISION_BITS):
+                exact = p * other_q / (q * other_p)
+                if hasattr(exact, "p"):
+                    return rational(exact), rational(exact)
+                return ball_end(exact.upper()), ball_end(exact.lower())
+        below, above = (self.axis.points[pair.gap.number + side] for side in (0, 1))
+        p, q, other_q, other_p = (self._lines(cell, below, above) for cell in cells)
+        with ctx.workprec(BALL_PRECISION_BITS):
+            near = arb(float(pair.root))
+            reached = _pair_spread(p, q, other_q, other_p, near)
+            top, bottom = _ball_product(p, other_q), _ball_product(q, other_p)
+            highest, fall = reached, self.axis.fall(above - below)
+            slope = derivative_coefficients(top, bottom)
+            for root in _ball_roots(*slope, fall):
+                value = None if root is None else _pair_spread(p, q, other_q, other_p, root)
+                if value is None or not value.is_finite():
+                    value = _over_gap((p, q, other_q, other_p), slope, fall, reached)
+                elif root.upper() < fall or root.lower() * fall > 1:
+                    continue
+                if value.upper() > highest.upper():
+                    highest = value
+            return ball_end(highest.upper()), ball_end(reached.lower())
+
+    def _mixture(self, cell: Mapping[int, int], output: Fraction) -> Any:
+        """Pr[output | these values]."""
+        centres = self.axis.centres
+        result = self.certain.given(cell, lambda w: self.axis.fall(abs(centres[w] - output)))
+        assert result is not None
+        return result
+
+    def _lines(self, cell: Mapping[int, int], below: Fraction, above: Fraction) -> tuple[Any, Any]:
+        """(u, d) of these values, in balls."""
+        from flint import arb
+
+        centres = self.axis.centres
+        up = self.certain.given(
+            cell, lambda w: self.axis.fall(centres[w] - above) if centres[w] >= above else arb(0)
+        )
+        down = self.certain.given(
+            cell, lambda w: self.axis.fall(below - centres[w]) if centres[w] <= below else arb(0)
+        )
+        return up, down
 
     def _output(self, pair: Pair) -> float:
         """y = (c + c')/2 + (s/2) ln w."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported
 from whosin.exact import Array, certificate_precision, divide_up, exact_fraction
 from whosin.mechanisms import Channel, read_channel
-from whosin.notions.base import CLAIM_TOLERANCE, Level, Notion, Witness, exact_or_up
+from whosin.notions.base import CLAIM_TOLERANCE, Level, Notion, Witness
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import require_memory, scaled_products
+from whosin.spaces.worlds import need_records
 
 # Search, certificate and witness over records: what the notions about rows share (F12).
 #
@@ -22,7 +22,6 @@ from whosin.spaces.arrays import require_memory, scaled_products
 # case within `NEAR_RATIO` of the best; the level is the largest of them. Where there are too many
 # to recompute, the best is enlarged by `NEAR_RATIO` instead, more than the rounding of the search;
 # where that shows, the level is a bracket.
-
 
 NEAR_RATIO = 2.0**-40
 """More than the relative error of a search in floats: cases this close are all recomputed."""
@@ -34,11 +33,7 @@ MAX_RECOMPUTED_BALLS = 1 << 11
 
 
 class Certain:
-    """Exact likelihoods of a channel's outputs under a prior.
-
-    Args:
-        mass: the probability of each world, as FLINT rationals.
-    """
+    """Exact likelihoods of a channel's outputs under a prior."""
 
     def __init__(self, channel: Channel, mass: Array) -> None:
         assert isinstance(channel.space, Records)
@@ -99,14 +94,10 @@ class Nearest:
             self.best = most
             self.cases = [case for case in self.cases if case[0] >= most * (1 - NEAR_RATIO)]
         if np.isinf(most):
-            positions = [np.unravel_index(int(values.argmax()), values.shape)]
+            positions = np.array([np.unravel_index(values.argmax(), values.shape)])
         else:
-            positions = list(
-                np.argwhere(values >= self.best * (1 - NEAR_RATIO))[
-                    : MAX_NEAR_CASES - len(self.cases)
-                ]
-            )
-        for result in positions:
+            positions = np.argwhere(values >= self.best * (1 - NEAR_RATIO))
+        for result in positions[: max(1, MAX_NEAR_CASES - len(self.cases))]:
             position = tuple(map(int, result))
             self.cases.append((values[position], position, name))
 
@@ -172,22 +163,10 @@ def value_witness(
     exact: bool,
     belief: Fraction = Fraction(1, 2),
 ) -> Witness:
-    """Two values of a row, as likely as each other before, and an output that tells them apart.
-
-    Args:
-        exact: whether numbers may be shown as ratios.
-        belief: in the first value against the second, where they were not equally likely.
-    """
+    """Two values of a row, as likely as each other before, and an output that tells them apart."""
     after = Fraction(1) if ratio == math.inf else Fraction(ratio) / (1 + Fraction(ratio))
-    return Witness(
-        output=output,
-        prior=exact_or_up(belief, exact),
-        posterior=exact_or_up(after, exact),
-        ratio=exact_or_up(ratio, exact),
-        row=row,
-        known=dict(known),
-        values=values,
-    )
+    numbers = belief, after, ratio
+    return Witness.shown(output, numbers, exact, row=row, known=dict(known), values=values)
 
 
 def level_from_ratio(
@@ -209,14 +188,7 @@ def level_from_ratio(
 def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Records]:
     """The channel of a mechanism and its space, or an error if it is not about records."""
     channel = read_channel(mechanism, space)
-    if not isinstance(channel.space, Records):
-        raise Unsupported(
-            "this notion is about the values of rows, not about who is in the data",
-            field="space",
-            value=channel.space,
-            hint="use Records(…)",
-        )
-    return channel, channel.space
+    return channel, need_records(channel.space, "this notion")
 
 
 # Likelihoods for every set of known rows at once.
@@ -225,7 +197,6 @@ def record_channel(mechanism: object, space: Space | None) -> tuple[Channel, Rec
 # others: (m+1)^n entries hold Pr[y, x_i, x_S] and Pr[x_i, x_S] for every set S of known rows.
 # Conditioning events of probability 0 become NaN and are passed over. These tables are for
 # searching, in floats wide enough that nothing underflows; `certain` recomputes what they find.
-
 
 MAX_COLUMN_ENTRIES = 1 << 24
 """How many entries of the larger table are held at once."""
@@ -237,10 +208,6 @@ def conditional_likelihoods(
     """(first output, Pr[y | known rows]) for the outputs, a few at a time: (m+1)^n × outputs.
 
     Each output's likelihoods are up to a factor of its own, which cancels in every ratio.
-
-    Args:
-        array: likelihoods, worlds × outputs.
-        mass: the probability of each world, as FLINT rationals.
     """
     cells = (space.values + 1) ** space.rows
     fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from whosin import beliefs
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported, spell
+from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, spell
 from whosin.exact import (
     ONE_HALF,
     Array,
@@ -33,7 +34,6 @@ from whosin.notions.base import (
     Notion,
     Witness,
     certify_worst,
-    exact_or_up,
     make_witness,
     subset_lattice,
     worst_case,
@@ -42,15 +42,15 @@ from whosin.notions.certificates import bracket_level, value_witness
 from whosin.notions.gains import world_name
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
-from whosin.validation import read_list, read_whole
+from whosin.spaces.worlds import need_records
+from whosin.validation import check_count, read_list, read_whole
+
 
 # Groups of rows: the tables that differ in at most g rows.
 #
 # B_j(x) is the least likelihood over the tables that differ from x in at most j rows. Row after
 # row, B_j ← min(B_j, min along the row of B_{j−1}), with the B_{j−1} from before that row: O(n g
 # m^n K).
-
-
 def least_in_group(array: Array, space: Records, group: int) -> Array:
     """For each table and output the least likelihood among tables that differ in at most `group`
     rows; worlds × outputs."""
@@ -78,12 +78,22 @@ def group_case(channel: Channel, group: int) -> tuple[tuple[int, int], int]:
     return (world, int(worlds[differing <= group][0])), output
 
 
-# Differential privacy between neighbouring worlds (Li13 Definitions 4.1, 4.2).
+def _check_direction(direction: str) -> None:
+    if direction not in ("both", "positive", "negative"):
+        raise UnknownName("direction", str(direction), ("both", "positive", "negative"))
+
+
+def need_replacing(relation: str) -> None:
+    """Refuse any other relation between tables of records."""
+    if relation != "replace":
+        message = "rows of records can be replaced, not added or removed"
+        hint = "use relation='replace'"
+        raise Unsupported(message, field="relation", value=relation, hint=hint)
 
 
 @dataclass(frozen=True)
 class DifferentialPrivacy(Notion):
-    """ln Pr[o|T]/Pr[o|T'] ≤ ε between neighbours T, T', in nats.
+    """ln Pr[o|T]/Pr[o|T'] ≤ ε between neighbours T, T', in nats (Li13 Definitions 4.1, 4.2).
 
     Args:
         relation: "add-remove" (unbounded DP: one entity more or less) or "replace" (bounded DP:
@@ -107,18 +117,14 @@ class DifferentialPrivacy(Notion):
         return f"{super().title} ({self.relation}{sides}{people})"
 
     def __post_init__(self) -> None:
-        if self.relation not in ("add-remove", "replace"):
-            raise UnknownName("relation", str(self.relation), ("add-remove", "replace"))
-        if self.direction not in ("both", "positive", "negative"):
-            raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+        if self.relation not in beliefs.NEIGHBOUR_RELATIONS:
+            raise UnknownName("relation", str(self.relation), beliefs.NEIGHBOUR_RELATIONS)
+        _check_direction(self.direction)
         object.__setattr__(self, "group", read_whole(self.group, "group", 1))
         if self.group > 1 and self.relation != "replace":
-            raise InvalidInput(
-                "groups of rows replace each other",
-                field="group",
-                value=self.group,
-                hint="use relation='replace' on Records(…), or group=1",
-            )
+            hint = "use relation='replace' on Records(…), or group=1"
+            message = "groups of rows replace each other"
+            raise InvalidInput(message, field="group", value=self.group, hint=hint)
 
     @property
     def about_records(self) -> bool | None:  # type: ignore[override]
@@ -132,12 +138,7 @@ class DifferentialPrivacy(Notion):
         if isinstance(channel.space, Records):
             return self._on_records(channel) if self.group == 1 else self._of_groups(channel)
         if self.group > 1:
-            raise Unsupported(
-                "groups are rows of records, not entities",
-                field="space",
-                value=channel.space,
-                hint="use Records(…)",
-            )
+            need_records(channel.space, "a group")
         lattice = subset_lattice(channel, "differential privacy")
         positive = True
         if self.relation == "replace":
@@ -155,13 +156,7 @@ class DifferentialPrivacy(Notion):
         return Level(value, case, True, (), notion=self)
 
     def _on_records(self, channel: Channel) -> Level:
-        if self.relation != "replace":
-            raise Unsupported(
-                "rows of records can be replaced, not added or removed",
-                field="relation",
-                value=self.relation,
-                hint="use relation='replace'",
-            )
+        need_replacing(self.relation)
         space, array = channel.space, channel.searchable
         assert isinstance(space, Records)
         best, chosen = None, 0
@@ -178,34 +173,38 @@ class DifferentialPrivacy(Notion):
         low = min(range(space.values), key=lambda value: column[value])
         stride = space.stride(chosen)
         worlds = [(before * space.values + value) * stride + after for value in (high, low)]
-        one = Fraction(1)
-        ratio = channel.ratio([(worlds[0], one)], [(worlds[1], one)], output)
-        exact = channel.exact is not None
-        others = dict(enumerate(space.world(worlds[0])))
-        del others[chosen]
-        case = value_witness(channel.outputs[output], ratio, chosen, (high, low), others, exact)
-        return Level(max(log_up(ratio), 0.0), case, True, (), notion=self)
+        return self._level(channel, worlds, output, chosen)
 
     def _of_groups(self, channel: Channel) -> Level:
         worlds, output = group_case(channel, self.group)
-        one = Fraction(1)
-        ratio = channel.ratio([(worlds[0], one)], [(worlds[1], one)], output)
-        exact = channel.exact is not None
         assert isinstance(channel.space, Records)
         pairs = dict(enumerate(zip(*map(channel.space.world, worlds), strict=True)))
-        known = {row: pair[0] for row, pair in pairs.items() if pair[0] == pair[1]}
         group = {row: pair for row, pair in pairs.items() if pair[0] != pair[1]}
-        row = min(group, default=0)
-        case = value_witness(channel.outputs[output], ratio, row, pairs[row], known, exact)
+        return self._level(channel, worlds, output, min(group, default=0), group)
+
+    def _level(
+        self,
+        channel: Channel,
+        worlds: Sequence[int],
+        output: int,
+        row: int,
+        group: dict[int, tuple[int, int]] | None = None,
+    ) -> Level:
+        """The level of two worlds that differ in a row, or in a group of rows."""
+        top, bottom = ([(world, Fraction(1))] for world in worlds)
+        ratio = channel.ratio(top, bottom, output)
+        assert isinstance(channel.space, Records)
+        pairs = dict(enumerate(zip(*map(channel.space.world, worlds), strict=True)))
+        moved = {row} if group is None else set(group)
+        known = {other: pair[0] for other, pair in pairs.items() if other not in moved}
+        name, exact = channel.outputs[output], channel.exact is not None
+        case = value_witness(name, ratio, row, pairs[row], known, exact)
         return Level(max(log_up(ratio), 0.0), replace(case, group=group), True, (), notion=self)
-
-
-# Differential privacy under sampling (Li13 Definition 5.8).
 
 
 @dataclass(frozen=True)
 class SampledDifferentialPrivacy(Notion):
-    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP. The level is ε in nats.
+    """(β, ε)-DPS: the mechanism on a β-sample is ε-UDP (Li13 Definition 5.8); in nats.
 
     Args:
         beta: the probability with which each entity is sampled, above 0 and at most 1.
@@ -223,8 +222,7 @@ class SampledDifferentialPrivacy(Notion):
 
     def __post_init__(self) -> None:
         read_ranged(self.beta, "beta", "above 0 and at most 1")
-        if self.direction not in ("both", "positive", "negative"):
-            raise UnknownName("direction", str(self.direction), ("both", "positive", "negative"))
+        _check_direction(self.direction)
 
     def canonical(self) -> Notion:
         beta = rational(self.beta)
@@ -238,12 +236,10 @@ class SampledDifferentialPrivacy(Notion):
         return replace(level, notion=self)
 
 
-# Differential identifiability (Lee and Clifton 2012; Li13 Definition 5.4).
-
-
 @dataclass(frozen=True)
 class DifferentialIdentifiability(Notion):
-    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ. The level is ρ.
+    """(ρ, m)-DI: with one of m equally likely candidates in, Pr[t|S] ≤ ρ (Lee and Clifton 2012;
+    Li13 Definition 5.4). The level is ρ.
 
     Args:
         m: the number of candidates, at least 2.
@@ -271,9 +267,6 @@ class DifferentialIdentifiability(Notion):
         return Level(case.posterior, case, True, (), notion=self)
 
 
-# Metric privacy (d-privacy; Chatzikokolakis et al. 2013): how much may depend on how far.
-
-
 METRIC_NAMES = ("hamming", "difference")
 MAX_METRIC_WORLDS = 1 << 12
 """Worlds of a metric that is written out."""
@@ -286,7 +279,8 @@ Pairs = tuple[Array, Array, list[Any], Array]
 
 @dataclass(frozen=True)
 class MetricPrivacy(Notion):
-    """ln Pr[y|x] − ln Pr[y|x'] ≤ ε d(x, x') for all worlds, in nats per unit of distance.
+    """ln Pr[y|x] − ln Pr[y|x'] ≤ ε d(x, x') for all worlds, in nats per unit of distance
+    (d-privacy; Chatzikokolakis et al. 2013).
 
     Args:
         metric: "hamming" (rows or entities that differ), "difference" (on records the sum of
@@ -341,35 +335,22 @@ def _read_metric_matrix(metric: object) -> tuple[tuple[Fraction | float, ...], .
     rows = [read_list(row, "metric", accepted) for row in read_list(metric, "metric", accepted)]
     if not rows or any(len(row) != len(rows) for row in rows):
         sizes = f"{len(rows)} rows of {sorted({len(row) for row in rows})} numbers"
-        raise InvalidInput(
-            f"metric is not square: it has {sizes}",
-            field="metric",
-            value=len(rows),
-            hint="give a row and a column for each world",
+        raise invalid_value("metric", "a square table, with a row for each world", sizes)
+    result = tuple(
+        tuple(
+            math.inf if each in (math.inf, "inf") else read_ranged(each, "metric", "at least 0")
+            for each in row
         )
-    result = tuple(tuple(_read_distance(each) for each in row) for row in rows)
+        for row in rows
+    )
     for one, row in enumerate(result):
         if row[one] != 0:
-            raise InvalidInput(
-                f"metric has a distance from world {one} to itself",
-                field="metric",
-                value=one,
-                hint="the diagonal is 0",
-            )
+            raise invalid_value("metric", f"0 from world {one} to itself", row[one])
         for two, distance in enumerate(row):
             if distance != result[two][one]:
-                raise InvalidInput(
-                    f"metric has two different distances between worlds {one} and {two}",
-                    field="metric",
-                    value=(one, two),
-                )
+                message = f"metric has two different distances between worlds {one} and {two}"
+                raise InvalidInput(message, field="metric", value=(one, two))
     return result
-
-
-def _read_distance(value: object) -> Fraction | float:
-    if value in (math.inf, "inf"):
-        return math.inf
-    return read_ranged(value, "metric", "at least 0")
 
 
 def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
@@ -378,13 +359,7 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
     if not isinstance(metric, str):
         yield from _listed_pairs(metric, space)
         return
-    if not isinstance(space, Records):
-        raise Unsupported(
-            "this metric compares the values of rows, and entities have none",
-            field="metric",
-            value=metric,
-            hint="use Records(…)",
-        )
+    space = need_records(space, "this metric")
     worlds = np.arange(space.worlds)
     for row in range(space.rows):
         stride = space.stride(row)
@@ -394,18 +369,10 @@ def _deciding_pairs(metric: object, space: Space) -> Iterator[Pairs]:
 
 
 def _listed_pairs(metric: Any, space: Space) -> Iterator[Pairs]:
-    if len(metric) != space.worlds:
-        raise InvalidInput(
-            f"metric has {len(metric)} rows for {space.worlds} worlds",
-            field="metric",
-            value=len(metric),
-        )
+    check_count(len(metric), space.worlds, "metric", "rows", "worlds")
     if space.worlds > MAX_METRIC_WORLDS:
-        raise Unsupported(
-            f"a matrix of distances is for at most {spell(MAX_METRIC_WORLDS)} worlds",
-            field="metric",
-            value=space.worlds,
-        )
+        message = f"a matrix of distances is for at most {spell(MAX_METRIC_WORLDS)} worlds"
+        raise Unsupported(message, field="metric", value=space.worlds)
     for one, row in enumerate(metric):
         others = np.array([two for two in range(one) if row[two] != math.inf], dtype=int)
         if others.size:
@@ -491,12 +458,6 @@ def _pair_witness(channel: Channel, case: tuple[int, int, int]) -> Witness:
         one, two = two, one
     top, bottom = (rational(channel.entries.at(world, output)) for world in (one, two))
     ratio = math.inf if bottom == 0 else top / bottom
-    exact = channel.exact is not None
-    return Witness(
-        output=channel.outputs[output],
-        prior=exact_or_up(Fraction(1, 2), exact),
-        posterior=exact_or_up(top / (top + bottom), exact),
-        ratio=exact_or_up(ratio, exact),
-        guess=world_name(channel.space, one),
-        against=world_name(channel.space, two),
-    )
+    guess, against = (world_name(channel.space, world) for world in (one, two))
+    numbers, exact = (ONE_HALF, top / (top + bottom), ratio), channel.exact is not None
+    return Witness.shown(channel.outputs[output], numbers, exact, guess=guess, against=against)

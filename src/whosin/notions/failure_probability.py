@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported, invalid_value, spell
+from whosin.errors import invalid_value, spell
 from whosin.exact import (
     MAX_CURVE_EPSILON,
     Array,
@@ -29,8 +27,9 @@ from whosin.families.base import OtherPeople
 from whosin.mechanisms import Channel, Mechanism, read_channel
 from whosin.mechanisms.count_table import CountTable
 from whosin.priors import Prior
-from whosin.spaces import Lattice, Space, Subsets
+from whosin.spaces import Space, Subsets
 from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomials, rounding_error
+from whosin.spaces.worlds import need_subsets
 
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
@@ -38,7 +37,6 @@ from whosin.spaces.quotients import CUT_WEIGHT, MIN_CUT_PEOPLE, block_of_binomia
 # most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be of
 # thousands of people: their crowds (`families.base`) are convolved in blocks, and known people who
 # shift a rule by one of its periods make no difference and are tried once.
-
 
 MAX_EXACT_WORK = 1 << 22
 """Up to this much work, in priors × entries × people, probabilities are rationals."""
@@ -68,18 +66,25 @@ class Likelihoods(NamedTuple):
     case: Callable[[int], Case]
 
 
-class Cases(ABC):
-    """All priors of a family at which the profile of one mechanism may be largest."""
+@dataclass(frozen=True)
+class Cases:
+    """All priors of a family at which the profile of one mechanism may be largest.
+
+    Attributes:
+        is_small: whether the work is little enough for rationals.
+        pairs: each prior's probabilities, with `exact` as rationals. With `few` at most this many
+            of the crowds are tried, and, where it is at most `FIRST_CROWDS`, at most this many
+            numbers of known people who are in: evenly, and more of them near both ends.
+    """
 
     family: Family
-    outputs: tuple[Hashable, ...]
     space: Subsets
+    outputs: tuple[Hashable, ...]
     is_small: bool
-    """Whether the work is little enough for rationals."""
+    pairs: Callable[..., Iterator[Likelihoods]]
 
     @property
     def people(self) -> int:
-        """How many people there are."""
         return self.space.size
 
     @property
@@ -87,141 +92,80 @@ class Cases(ABC):
         """The largest relative error of probabilities in floats."""
         return rounding_error(self.people)
 
-    @abstractmethod
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        """Each prior's probabilities.
-
-        Args:
-            few: try at most this many of the crowds, and, where it is at most `FIRST_CROWDS`, at
-                most this many numbers of known people who are in: evenly, and more of them near
-                both ends.
-        """
-
-
-@dataclass(frozen=True)
-class CrowdCases(Cases):
-    """A count of many people, under the crowds of a family."""
-
-    table: CountTable
-    space: Subsets
-    family: Family
-    positive: bool
-
-    @property
-    def outputs(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return self.table.outputs
-
-    @property
-    def is_small(self) -> bool:  # type: ignore[override]
-        priors = sum(len(crowd.inside) for crowd in self._crowds)
-        return priors * len(self.table.weights) * self.people <= MAX_EXACT_WORK
-
-    @cached_property
-    def _crowds(self) -> list[OtherPeople]:
-        return list(self.family.crowds(self.people))
-
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        crowds = self._crowds
-        if few is not None and len(crowds) > few:
-            crowds = [crowds[index] for index in _spread_sample(len(crowds), few)]
-        for block in _crowd_blocks(crowds, 1 if exact else MIN_CUT_PEOPLE):
-            first, weights = (0, block[0].rationals[None, :]) if exact else _crowd_weights(block)
-            known = block[0].inside
-            if few is not None and few <= FIRST_CROWDS and len(known) > few:
-                known = [known[index] for index in _spread_sample(len(known), few)]  # type: ignore[assignment]
-            for inside in distinct_shifts(self.table, known, first, weights.shape[1]):
-                yield self._pair(block, inside, first + inside, weights)
-
-    def _pair(
-        self, block: list[OtherPeople], inside: int, first: int, weights: Array
-    ) -> Likelihoods:
-        absent = output_distribution(self.table, first, weights)
-        present = output_distribution(self.table, first + 1, weights)
-        low = min(absent[0], present[0])
-        high = max(side[0] + side[1].shape[1] for side in (absent, present))
-        sides = [_widen_outputs(side, low, high) for side in (present, absent)]
-        if not self.positive:
-            sides.reverse()
-
-        def case(row: int) -> Case:
-            crowd, ends = block[row], self.family.beliefs
-            words = crowd.words(inside)
-            return Case(0, *ends, lambda belief: crowd.prior(inside, belief), words)
-
-        return Likelihoods(sides[0], sides[1], low, case)
-
-
-@dataclass(frozen=True)
-class PriorCases(Cases):
-    """Any mechanism with finitely many outputs, under the priors of a family one by one."""
-
-    channel: Channel
-    family: Family
-    positive: bool
-
-    @property
-    def outputs(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return self.channel.outputs
-
-    @property
-    def space(self) -> Subsets:  # type: ignore[override]
-        assert isinstance(self.channel.space, Subsets)
-        return self.channel.space
-
-    @property
-    def is_small(self) -> bool:  # type: ignore[override]
-        return self.channel.likelihoods.size * self.people**2 <= MAX_EXACT_WORK
-
-    def pairs(self, *, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
-        lattice = self._lattice
-        array = self.channel.rationals if exact else self.channel.likelihoods
-        number = flint_rational if exact else float
-        low, high = self.family.beliefs
-        middle = (low + high) / 2
-        for entity, prior in self.family.extreme_priors(lattice):
-            sides = [mass @ array for mass in prior(middle).given(lattice, entity, number)]
-            if not self.positive:
-                sides.reverse()
-            ends = low, high
-            if self.family.complete:
-                ends = (prior(middle).belief(self.space, entity),) * 2
-            case = Case(entity, *ends, prior)
-            yield Likelihoods(sides[0][None], sides[1][None], 0, lambda _, case=case: case)  # type: ignore[misc]
-
-    @property
-    def _lattice(self) -> Lattice:
-        assert self.channel.lattice is not None
-        return self.channel.lattice
-
 
 def list_cases(mechanism: object, space: Space | None, family: Family, positive: bool) -> Cases:
-    """The cases of a mechanism against a family.
-
-    Raises:
-        InvalidInput: the family knows more people than there are.
-        Unsupported: a density, or a family for which nobody knows the worst priors.
-    """
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
     if isinstance(mechanism, Channel):
         space = mechanism.channel(space).space
-    if not isinstance(space, Subsets):
-        raise Unsupported(
-            "a failure probability is about who is in the data",
-            field="space",
-            value=space,
-            hint="use Subsets(…)",
-        )
+    space = need_subsets(space, "a failure probability")
     family.check(space)
     if isinstance(family, AtMostKnown) and family.k > space.size:
         raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
     table = mechanism.on_counts(space.size)
     if table is not None and type(family).crowds is not Family.crowds:
-        return CrowdCases(table, space, family, positive)
+        return _crowd_cases(table, space, family, positive)
     channel = table.channel(space) if table is not None else read_channel(mechanism, space)
     channel.need_finite("a failure probability")
     next(iter(family.extreme_priors(channel.lattice)), None)  # type: ignore[arg-type]
-    return PriorCases(channel, family, positive)
+    return _prior_cases(channel, space, family, positive)
+
+
+def _crowd_cases(table: CountTable, space: Subsets, family: Family, positive: bool) -> Cases:
+    """A count of many people, under the crowds of a family."""
+    every = list(family.crowds(space.size))
+    priors = sum(len(crowd.inside) for crowd in every)
+
+    def pairs(*, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
+        crowds = every
+        if few is not None and len(crowds) > few:
+            crowds = [crowds[index] for index in _spread_sample(len(crowds), few)]
+        for block in _crowd_blocks(crowds, 1 if exact else MIN_CUT_PEOPLE):
+            first, weights = (0, block[0].rationals[None, :]) if exact else _crowd_weights(block)
+            known: Sequence[int] = block[0].inside
+            if few is not None and few <= FIRST_CROWDS and len(known) > few:
+                known = [known[index] for index in _spread_sample(len(known), few)]
+            for inside in distinct_shifts(table, known, first, weights.shape[1]):
+                yield pair(block, inside, first + inside, weights)
+
+    def pair(block: list[OtherPeople], inside: int, first: int, weights: Array) -> Likelihoods:
+        absent = output_distribution(table, first, weights)
+        present = output_distribution(table, first + 1, weights)
+        low = min(absent[0], present[0])
+        high = max(side[0] + side[1].shape[1] for side in (absent, present))
+        sides = [_widen_outputs(side, low, high) for side in (present, absent)]
+
+        def case(row: int) -> Case:
+            crowd = block[row]
+            words = crowd.words(inside)
+            return Case(0, *family.beliefs, lambda belief: crowd.prior(inside, belief), words)
+
+        return Likelihoods(*(sides if positive else sides[::-1]), low, case)
+
+    work = priors * len(table.weights) * space.size
+    return Cases(family, space, table.outputs, work <= MAX_EXACT_WORK, pairs)
+
+
+def _prior_cases(channel: Channel, space: Subsets, family: Family, positive: bool) -> Cases:
+    """Any mechanism with finitely many outputs, under the priors of a family one by one."""
+    lattice = channel.lattice
+    assert lattice is not None
+
+    def pairs(*, exact: bool = False, few: int | None = None) -> Iterator[Likelihoods]:
+        array = channel.rationals if exact else channel.likelihoods
+        number = flint_rational if exact else float
+        low, high = family.beliefs
+        middle = (low + high) / 2
+        for entity, prior in family.extreme_priors(lattice):
+            sides = [(mass @ array)[None] for mass in prior(middle).given(lattice, entity, number)]
+            ends = low, high
+            if family.complete:
+                ends = (prior(middle).belief(space, entity),) * 2
+            case = Case(entity, *ends, prior)
+            yield Likelihoods(*(sides if positive else sides[::-1]), 0, lambda _, case=case: case)  # type: ignore[misc]
+
+    small = channel.likelihoods.size * space.size**2 <= MAX_EXACT_WORK
+    return Cases(family, space, channel.outputs, small, pairs)
 
 
 def output_distribution(table: CountTable, first: int, weights: Array) -> tuple[int, Array]:
@@ -288,7 +232,6 @@ def distinct_shifts(table: CountTable, shifts: Iterable[int], first: int, length
 
 
 def _widen_outputs(side: tuple[int, Array], low: int, high: int) -> Array:
-    """The probabilities of outputs low … high − 1."""
     first, values = side
     if first == low and values.shape[1] == high - low:
         return values
@@ -308,7 +251,6 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 # Where the cases are all priors of a family, tails are exact. Otherwise a tail may be larger at
 # priors in between, and F9 bounds it from the profile, whose sup the cases have (F21): any ε gives
 # a bound, so a first look at few cases picks some, and these are computed on all cases.
-
 
 FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
 """How many ε a first look takes, and how many a second one around the best of them."""
@@ -358,9 +300,8 @@ def profile(cases: Cases, epsilon: object) -> float:
     """δ(ε): the sup over the family of Σ_o max(0, Pr[o|t] − e^ε Pr[o|¬t]), rounded up (F21)."""
     power = rational(epsilon, "epsilon")
     if not abs(power) <= MAX_CURVE_EPSILON:
-        raise invalid_value(
-            "epsilon", f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}", epsilon
-        )
+        accepted = f"between -{MAX_CURVE_EPSILON} and {MAX_CURVE_EPSILON}"
+        raise invalid_value("epsilon", accepted, epsilon)
     if cases.is_small:
         factor = flint_rational(exp_down(power) if power else 1)
         zero = flint_rational(0)
@@ -423,8 +364,11 @@ def failure(cases: Cases, ratio: object, proved: float | None = None) -> Failure
     low = Rational(lower) if exact else round_down(lower)
     if complete:
         return FailureBracket(most, low, min(round_up(upper), 1.0), False, case, outputs)
-    bound = max(_failure_bound(cases, float(most)) if proved is None else proved, round_up(lower))
-    return FailureBracket(most, low, min(bound, 1.0), False, case, outputs)
+    if proved is None:  # F9
+        epsilons, bound = promising_epsilons(cases, most), _bound_function(float(most))[1]
+        proved = float(bound(_profile_bounds(cases, epsilons), epsilons).min()) * (1 + 1e-12)
+    upper_end = min(max(proved, round_up(lower)), 1.0)
+    return FailureBracket(most, low, upper_end, False, case, outputs)
 
 
 def bound_if_met(
@@ -445,9 +389,8 @@ def bound_if_met(
     def enough(deltas: Array) -> bool:
         return bool(bound(deltas, epsilons).min() > most)
 
-    least = float(bound(_profile_bounds(cases, epsilons, enough=enough), epsilons).min()) * (
-        1 + 1e-12
-    )
+    bounds = bound(_profile_bounds(cases, epsilons, enough=enough), epsilons)
+    least = float(bounds.min()) * (1 + 1e-12)
     return least if least <= delta else None
 
 
@@ -479,13 +422,6 @@ def _ratio_tail(
     return low, Fraction(float(top[maybe].sum()) * more + CUT_WEIGHT), above
 
 
-def _failure_bound(cases: Cases, ratio: float) -> float:
-    """F9: a bound on Pr[r > ratio | t]."""
-    epsilons, bound = _bound_function(ratio)
-    epsilons = _promising_epsilons(cases, bound, epsilons)
-    return float(bound(_profile_bounds(cases, epsilons), epsilons).min()) * (1 + 1e-12)
-
-
 def _bound_function(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
     """Some ε below ln ratio, and what δ(ε) at ε makes of them: δ(ε)/(1 − e^ε/ratio)."""
     top = math.log(ratio) * (1 - 1e-15)
@@ -513,11 +449,8 @@ def _promising_epsilons(
 def level_at_delta(cases: Cases, delta: Fraction, positive: bool) -> LevelAt:
     """The least γ that fails with probability at most δ, as a bracket."""
     if delta < Fraction(MIN_BRACKETED_DELTA) and not (cases.is_small and cases.family.complete):
-        raise invalid_value(
-            "delta",
-            f"0, or at least {spell(MIN_BRACKETED_DELTA)} for this many people",
-            float(delta),
-        )
+        accepted = f"0, or at least {spell(MIN_BRACKETED_DELTA)} for this many people"
+        raise invalid_value("delta", accepted, float(delta))
     complete, exact = cases.family.complete, cases.is_small
     under, over, best = None, None, None
     for pair in cases.pairs(exact=exact, few=None if complete else MAX_SEARCHED_CROWDS):

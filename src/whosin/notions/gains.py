@@ -14,16 +14,16 @@ import numpy as np
 
 from whosin.documents import check_keys, read_object
 from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, spell
-from whosin.exact import Array, flint_array, flint_rational, is_exact, rational, read_ranged
+from whosin.exact import Array, flint_rational, is_exact, rational, read_ranged
 from whosin.priors.base import read_distribution
 from whosin.spaces import Records, Space
-from whosin.validation import read_list, read_whole, spelled_whole
+from whosin.spaces.worlds import need_records
+from whosin.validation import check_count, read_list, read_whole, spelled_whole
 
 # What every gain function can do.
 #
 # Gains are rationals of at least 0. A search in floats hands over every guess within the rounding
 # of the best, and the best of them is found again in rationals: values are exact.
-
 
 Guess = tuple[Any, Hashable]
 """The exact value of a guess, and its name."""
@@ -45,10 +45,8 @@ class GainFunction(ABC):
     def words(self) -> str:
         """What is gained, for people: a clause after "the best guess is worth"."""
 
-    @property
-    def exact(self) -> bool:
-        """Whether none of its numbers was a float."""
-        return True
+    exact: bool = True
+    """Whether none of its numbers was a float."""
 
     @abstractmethod
     def check(self, space: Space) -> None:
@@ -69,6 +67,11 @@ def rounding_slack(worlds: int) -> float:
     return (worlds + 16) * 2.0**-50
 
 
+def near_largest(values: Array, worlds: int) -> list[int]:
+    """Which sums over this many worlds may be the largest, up to the rounding of floats."""
+    return list(np.flatnonzero(values >= values.max() * (1 - rounding_slack(worlds))))
+
+
 def world_name(space: Space, world: int) -> Hashable:
     """A world as people write it: the rows' values, or who is in."""
     result: Any = space.world(world)
@@ -76,11 +79,7 @@ def world_name(space: Space, world: int) -> Hashable:
 
 
 def first_best(values: Sequence[Any]) -> int:
-    """The first of the largest."""
     return max(range(len(values)), key=lambda index: (values[index], -index))
-
-
-# A gain function written out: guesses × worlds.
 
 
 MIN_PRODUCT = 2.0**-450
@@ -98,34 +97,23 @@ class GainMatrix(GainFunction):
 
     matrix: tuple[tuple[Fraction, ...], ...]
     guesses: tuple[Hashable, ...]
-    _exact: bool = field(repr=False)
+    exact: bool = field(repr=False)
 
     def __init__(self, matrix: object, guesses: Sequence[Hashable] | None = None) -> None:
         accepted = "a list of rows, one for each guess, with a number for each world"
         rows = [read_list(row, "gain", accepted) for row in read_list(matrix, "gain", accepted)]
         if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
-            sorted({len(row) for row in rows})
-            raise InvalidInput(
-                "gain has rows of different lengths" if rows else "gain has no rows",
-                field="gain",
-                value=matrix,
-                hint="give a row for each guess, with a number for each world",
-            )
+            lengths = sorted({len(row) for row in rows})
+            raise invalid_value("gain", accepted, f"{len(rows)} rows of lengths {lengths}")
         numbers = tuple(
             tuple(read_ranged(each, "gain", "at least 0") for each in row) for row in rows
         )
-        names = tuple(
-            range(len(rows)) if guesses is None else read_list(guesses, "guesses", "names")
-        )
-        if len(names) != len(rows):
-            raise InvalidInput(
-                f"guesses has {len(names)} names for {len(rows)} rows of the gain",
-                field="guesses",
-                value=len(names),
-            )
+        given = range(len(rows)) if guesses is None else guesses
+        names = read_list(given, "guesses", "names")
+        check_count(len(names), len(rows), "guesses", "names", "rows of the gain")
         object.__setattr__(self, "matrix", numbers)
         object.__setattr__(self, "guesses", names)
-        object.__setattr__(self, "_exact", all(is_exact(*row) for row in rows))
+        object.__setattr__(self, "exact", all(is_exact(*row) for row in rows))
 
     @property
     def spelled(self) -> str:
@@ -135,50 +123,21 @@ class GainMatrix(GainFunction):
     def words(self) -> str:
         return f"what the better of {len(self.matrix)} guesses gains"
 
-    @property
-    def exact(self) -> bool:
-        return self._exact
-
     def check(self, space: Space) -> None:
-        if len(self.matrix[0]) != space.worlds:
-            raise InvalidInput(
-                f"gain has rows of {len(self.matrix[0])} numbers for {space.worlds} worlds",
-                field="gain",
-                value=len(self.matrix[0]),
-                hint="give a number for each world, in world order",
-            )
+        hint = "give a number for each world, in world order"
+        check_count(len(self.matrix[0]), space.worlds, "gain", "columns", "worlds", hint)
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
-        table = gain_matrix(self)
-        floats, exact = table
-        values = floats @ near
-        used = floats[floats > 0]
-        wide = used.size and used.max() * MIN_PRODUCT <= used.min() and used.max() < 1 / MIN_PRODUCT
-        indices = list(range(len(floats)))
-        if wide:
-            indices = np.flatnonzero(
-                values >= values.max() * (1 - rounding_slack(len(near)))
-            ).tolist()
-        gains = [_guess_value(exact[index], weight) for index in indices]
+        floats = np.array([[float(each) for each in row] for row in self.matrix])
+        used, indices = floats[floats > 0], list(range(len(floats)))
+        if used.size and used.max() * MIN_PRODUCT <= used.min() and used.max() < 1 / MIN_PRODUCT:
+            indices = near_largest(floats @ near, len(near))
+        gains = [
+            sum((flint_rational(g) * weight(w) for w, g in enumerate(row) if g), flint_rational(0))
+            for row in (self.matrix[index] for index in indices)
+        ]
         chosen = first_best(gains)
         return gains[chosen], self.guesses[indices[chosen]]
-
-
-def gain_matrix(gain: GainMatrix) -> tuple[Array, Array]:
-    """The matrix in floats, and in FLINT rationals."""
-    shape = (len(gain.matrix), len(gain.matrix[0]))
-    floats = np.array([[float(each) for each in row] for row in gain.matrix])
-    return floats, flint_array((each for row in gain.matrix for each in row), shape)
-
-
-def _guess_value(row: Array, weight: Callable[[int], Any]) -> Any:
-    total = flint_rational(0)
-    for world in np.flatnonzero(row != 0):
-        total += row[world] * weight(int(world))
-    return total
-
-
-# Singling out: a description that fits exactly one row (Cohen and Nissim 2020).
 
 
 MAX_PREDICATE_ENTRIES = 1 << 24
@@ -187,7 +146,8 @@ MAX_PREDICATE_ENTRIES = 1 << 24
 
 @dataclass(frozen=True)
 class SinglingOut(GainFunction):
-    """1 where exactly one row fits a predicate: a set of values of weight at most w.
+    """1 where exactly one row fits a predicate: a set of values of weight at most w (Cohen and
+    Nissim 2020).
 
     Without the weight a predicate that fits half of all people would single someone out by luck
     alone; the vulnerability before the output is exactly that luck.
@@ -202,7 +162,7 @@ class SinglingOut(GainFunction):
     example: ClassVar[str] = "singling-out=1/4"
 
     def __post_init__(self) -> None:
-        self.limit  # noqa: B018  read once, so that what is wrong is said at once
+        _ = self.limit
         if self.values is not None:
             read_distribution(self.values, "values")
             object.__setattr__(self, "values", tuple(self.values))
@@ -221,34 +181,23 @@ class SinglingOut(GainFunction):
         return f"the probability of singling someone out by a predicate of weight {self.limit}"
 
     @property
-    def exact(self) -> bool:
+    def exact(self) -> bool:  # type: ignore[override]
         return is_exact(self.weight, *(self.values or ()))
 
     def check(self, space: Space) -> None:
-        if not isinstance(space, Records):
-            raise Unsupported(
-                "singling out is about the values of rows, not about who is in the data",
-                field="space",
-                value=space,
-                hint="use Records(…)",
-            )
-        if self.values is not None and len(self.values) != space.values:
-            raise InvalidInput(
-                f"values has {len(self.values)} probabilities for {space.values} values of a row",
-                field="values",
-                value=len(self.values),
-            )
-        if not any(mass <= self.limit for mass in self._masses(space)):
-            least = min(self._masses(space))
+        space = need_records(space, "singling out")
+        if self.values is not None:
+            values = len(self.values)
+            check_count(values, space.values, "values", "probabilities", "values of a row")
+        if (least := min(self._masses(space))) > self.limit:
             accepted = f"at least {least}, the weight of the rarest value"
             raise invalid_value("singling-out", accepted, self.limit)
         if 2**space.values * space.worlds > MAX_PREDICATE_ENTRIES:
+            tried = f"2^{space.values} predicates on {spell(space.worlds)} tables"
+            most = f"more than {spell(MAX_PREDICATE_ENTRIES)} together"
+            hint = "use fewer values or rows"
             raise Unsupported(
-                f"singling out tries 2^{space.values} predicates on {spell(space.worlds)} tables, "
-                f"more than {spell(MAX_PREDICATE_ENTRIES)} together",
-                field="space",
-                value=space,
-                hint="use fewer values or rows",
+                f"singling out tries {tried}, {most}", field="space", value=space, hint=hint
             )
 
     def _masses(self, space: Records) -> tuple[Fraction, ...]:
@@ -270,14 +219,10 @@ class SinglingOut(GainFunction):
         digits = np.array(list(space), dtype=np.int64)
         fits = [(np.isin(digits, each).sum(axis=1) == 1) for each in chosen]
         values = np.array([near[each].sum() for each in fits])
-        indices = np.flatnonzero(values >= values.max() * (1 - rounding_slack(len(near)))).tolist()
-        zero = flint_rational(0)
+        indices, zero = near_largest(values, len(near)), flint_rational(0)
         gains = [sum((weight(int(w)) for w in np.flatnonzero(fits[p])), zero) for p in indices]
         most = first_best(gains)
         return gains[most], chosen[indices[most]]
-
-
-# Guessing the world, in one try or in several.
 
 
 @dataclass(frozen=True)
@@ -305,23 +250,16 @@ class Tries(GainFunction):
 
     def check(self, space: Space) -> None:
         if self.k > space.worlds:
-            raise invalid_value(
-                "tries", f"at most {spell(space.worlds)}, the number of worlds", self.k
-            )
+            accepted = f"at most {spell(space.worlds)}, the number of worlds"
+            raise invalid_value("tries", accepted, self.k)
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
-        k = self.k
-        least = np.partition(near, len(near) - k)[len(near) - k]
-        candidates = np.flatnonzero(near >= least * (1 - rounding_slack(1)))
-        ranked = sorted(((weight(int(world)), -int(world)) for world in candidates), reverse=True)[
-            :k
-        ]
+        least = np.partition(near, -self.k)[-self.k]
+        candidates = map(int, np.flatnonzero(near >= least * (1 - rounding_slack(1))))
+        ranked = sorted(((weight(world), -world) for world in candidates), reverse=True)[: self.k]
         total = sum((value for value, _ in ranked), flint_rational(0))
         names = tuple(world_name(space, -world) for _, world in ranked)
-        return total, names[0] if k == 1 else names
-
-
-# Gain functions from words, from files and from what a caller passes.
+        return total, names[0] if self.k == 1 else names
 
 
 GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {
@@ -334,12 +272,8 @@ GAIN_READERS: dict[str, Callable[[str], GainFunction]] = {
 
 def _read_nothing(said: str) -> int:
     if said:
-        raise InvalidInput(
-            "identity takes no parameter",
-            field="identity",
-            value=said,
-            hint="write identity, or tries=3 for three tries",
-        )
+        hint = "write identity, or tries=3 for three tries"
+        raise InvalidInput("identity takes no parameter", field="identity", value=said, hint=hint)
     return 1
 
 
@@ -355,11 +289,8 @@ def read_gain(text: str | Path) -> GainFunction:
     data = read_object(Path(text), "gain")
     check_keys(data, ("matrix", "guesses"), "gain")
     if "matrix" not in data:
-        raise InvalidInput(
-            "the gain file has no matrix",
-            field="matrix",
-            hint="give a list of rows, one for each guess",
-        )
+        hint = "give a list of rows, one for each guess"
+        raise InvalidInput("the gain file has no matrix", field="matrix", hint=hint)
     return GainMatrix(data["matrix"], data.get("guesses"))
 
 

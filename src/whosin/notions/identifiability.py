@@ -43,7 +43,6 @@ from whosin.spaces.arrays import scaled_products
 # A(y|x)/A(y|x'), so row i's odds are taken at their largest over its set, exactly. Other rows only
 # have to be possible in some member.
 
-
 Odds = dict[tuple[int, int], Any]
 Case = tuple[int, tuple[int, ...], int]
 """A row, the worlds that differ in it only, an output."""
@@ -139,12 +138,10 @@ def _worst_odds(view: Array, odds: Odds) -> Array:
     return worst
 
 
-# Identifiability (Wang, Ying, Zhang 2014, Definition 2).
-
-
 @dataclass(frozen=True)
 class Identifiability(OfOnePrior):
-    """Pr[x|y] ≤ e^ε Pr[x'|y] for tables x, x' that differ in one row: who it is stays open.
+    """Pr[x|y] ≤ e^ε Pr[x'|y] for tables x, x' that differ in one row: who it is stays open
+    (Wang, Ying, Zhang 2014, Definition 2).
 
     A pair where neither table is possible with y is passed over. Unlike the other notions it can be
     violated by the prior alone: no mechanism is below ε_X.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
@@ -21,40 +21,33 @@ from whosin.spaces import CountLattice, Records, Space, Subsets
 from whosin.spaces.arrays import scaled_products
 from whosin.validation import read_list
 
-# Maximal leakage: the most that any guesser gains, whatever is guessed (Issa et al. 2020).
-
 
 @dataclass(frozen=True)
 class MaximalLeakage(Notion):
     """ln Σ_y max_x Pr[y|x], in nats: over all priors and gains no guess becomes better by a larger
-    factor. Worlds that are all alike before, one of which is guessed, attain it."""
+    factor (Issa et al. 2020). Worlds that are all alike before, of which one is guessed, attain it.
+    """
 
     unit: ClassVar[str] = "nats"
     averages: ClassVar[bool] = True
     about_records: ClassVar[None] = None  # type: ignore[misc]
 
-    @property
-    def title(self) -> str:
-        return "Maximal leakage (any prior, any gain)"
+    title = "Maximal leakage (any prior, any gain)"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = read_channel(mechanism, space)
         channel.need_finite("maximal leakage")
         values, rows = largest_likelihoods(channel)
         factor = max(sum(values, Fraction(0)), Fraction(1))
-        count, exact = channel.likelihoods.shape[0], channel.exact is not None
-        case = Witness(
-            output=None,
-            prior=exact_or_up(Fraction(1, count), exact),
-            posterior=exact_or_up(factor / count, exact),
-            ratio=exact_or_up(factor, exact),
+        share = Fraction(1, channel.likelihoods.shape[0])
+        seen = zip(channel.outputs, rows, values, strict=True)
+        case = Witness.shown(
+            None,
+            (share, factor * share, factor),
+            channel.exact is not None,
             guess=row_name(channel, 0),
-            strategy={
-                name: row_name(channel, row)
-                for name, row, value in zip(channel.outputs, rows, values, strict=True)
-                if value
-            },
-            adversary=lambda: WorldTable(dict.fromkeys(row_worlds(channel), Fraction(1, count))),
+            strategy={name: row_name(channel, row) for name, row, value in seen if value},
+            adversary=lambda: WorldTable(dict.fromkeys(row_worlds(channel), share)),
         )
         return Level(log_up(factor), case, True, (), notion=self)
 
@@ -80,16 +73,13 @@ def row_name(channel: Channel, row: int) -> Hashable:
     if lattice is None or lattice.is_single:
         return world_name(channel.space, row)
     assert isinstance(channel.space, Subsets)
-    present = lattice.representative(row)
-    return tuple(channel.space.entities[entity] for entity in present)
+    return tuple(channel.space.entities[entity] for entity in lattice.representative(row))
 
 
 def row_worlds(channel: Channel) -> list[int]:
-    """One world for each row."""
-    lattice = channel.lattice
+    lattice, rows = channel.lattice, range(channel.likelihoods.shape[0])
     if lattice is None or lattice.is_single:
-        return list(range(channel.likelihoods.shape[0]))
-    rows = range(channel.likelihoods.shape[0])
+        return list(rows)
     return [sum(1 << entity for entity in lattice.representative(row)) for row in rows]
 
 
@@ -97,7 +87,6 @@ def row_worlds(channel: Channel) -> list[int]:
 #
 # V(π) = max over guesses w of Σ_x π_x g(w, x) before the output, Σ_y max_w Σ_x π_x A(y|x) g(w, x)
 # after it. All in rationals.
-
 
 LEAKAGE_FORMS = ("multiplicative", "additive")
 MAX_TRIED_ENTRIES = 1 << 22
@@ -132,7 +121,7 @@ class Leakage(Notion):
     ) -> None:
         accepted = "a prior, a list of priors or a family"
         priors = prior if isinstance(prior, Prior | Family) else read_list(prior, "prior", accepted)
-        if isinstance(priors, tuple) and not _are_priors(priors):
+        if priors == () or any(not isinstance(e, Prior) for e in prior_list(priors)):
             raise invalid_value("prior", accepted, repr(prior))
         if form not in LEAKAGE_FORMS:
             raise UnknownName("form", str(form), LEAKAGE_FORMS)
@@ -145,10 +134,12 @@ class Leakage(Notion):
         return f"Leakage ({self.form}) of {self.gain.words}"
 
     @property
+    def is_factor(self) -> bool:
+        return self.form == LEAKAGE_FORMS[0]
+
+    @property
     def priors(self) -> tuple[Prior, ...]:
-        if isinstance(self.prior, Family):
-            return self.prior.priors if isinstance(self.prior, Explicit) else ()
-        return (self.prior,) if isinstance(self.prior, Prior) else self.prior
+        return prior_list(self.prior)
 
     def canonical(self) -> Notion:
         if isinstance(self.prior, Family) and not self.priors:
@@ -160,24 +151,18 @@ class Leakage(Notion):
         channel = read_channel(mechanism, space).on_worlds()
         channel.need_finite("leakage")
         self.gain.check(channel.space)
-        if self.priors:
-            result = self._largest(channel, self.priors)
-            return Level(*result, True, (), notion=self)
-        assert isinstance(self.prior, Family)
-        listed = _all_priors(self.prior, channel)
+        listed: Iterable[Prior] = self.priors
+        if isinstance(self.prior, Family) and not listed:
+            listed = _all_priors(self.prior, channel)
         if listed:
             return Level(*self._largest(channel, listed), True, (), notion=self)
+        assert isinstance(self.prior, Family)
         tried = list(_sample_members(self.prior, channel.space))
         value, case = self._largest(channel, tried) if tried else (None, None)
-        if (
-            isinstance(self.prior, AnyPrior)
-            and self.gain == Tries(1)
-            and self.form == LEAKAGE_FORMS[0]
-        ):
-            assert value is not None  # the uniform prior attains it
-            return Level(value, case, True, (), notion=self)
         most = self._most(channel)
-        if value is not None and value >= most:
+        # Of guesses at the world in one try the uniform prior attains the most.
+        guessed = isinstance(self.prior, AnyPrior) and self.gain == Tries(1) and self.is_factor
+        if value is not None and (guessed or value >= most):
             return Level(value, case, True, (), notion=self)
         note = "Over this family the largest leakage is not known: it is at most that of any prior."
         return Level(most, case, False, (), value, notion=self, note=note)
@@ -191,42 +176,32 @@ class Leakage(Notion):
         before, guess, after, strategy = measure_vulnerabilities(channel, prior, self.gain)
         exact = channel.exact is not None and is_exact(*prior.parameters) and self.gain.exact
         ratio = after / before if before else Fraction(1)
-        least = Fraction(1) if self.form == LEAKAGE_FORMS[0] else Fraction(0)
-        value = max(ratio if self.form == LEAKAGE_FORMS[0] else after - before, least)
-        case = Witness(
-            output=None,
-            prior=exact_or_up(before, exact),
-            posterior=exact_or_up(after, exact),
-            ratio=exact_or_up(ratio, exact),
-            guess=guess,
-            strategy=strategy,
-            adversary=lambda: prior,
-        )
-        return exact_or_up(value, exact), case
+        value = max(ratio, Fraction(1)) if self.is_factor else max(after - before, Fraction(0))
+        more = {"guess": guess, "strategy": strategy, "adversary": lambda: prior}
+        return exact_or_up(value, exact), Witness.shown(None, (before, after, ratio), exact, **more)
 
     def _most(self, channel: Channel) -> Any:
         """What no prior exceeds: the factor of maximal leakage. With V after ≤ factor · V before
         and V after ≤ M, the largest gain, a difference is at most M(1 − 1/factor)."""
         factor = sum(largest_likelihoods(channel)[0], Fraction(0))
-        if self.form == LEAKAGE_FORMS[0]:
+        if self.is_factor:
             return exact_or_up(factor, channel.exact is not None)
         matrix = getattr(self.gain, "matrix", ((Fraction(1),),))
         most = max(max(row) for row in matrix)
         return exact_or_up(most * (1 - 1 / factor), channel.exact is not None and self.gain.exact)
 
 
-def _are_priors(listed: tuple[object, ...]) -> bool:
-    return bool(listed) and all(isinstance(each, Prior) for each in listed)
+def prior_list(prior: Any) -> tuple[Prior, ...]:
+    """One prior, a list of them or those of an explicit family; none for other families."""
+    if isinstance(prior, Family):
+        return prior.priors if isinstance(prior, Explicit) else ()
+    return (prior,) if isinstance(prior, Prior) else prior
 
 
 def measure_vulnerabilities(
     channel: Channel, prior: Prior, gain: GainFunction
 ) -> tuple[Fraction, Hashable, Fraction, dict[Hashable, Hashable]]:
-    """(V before, the best guess, V after, the best guess for each possible output), exactly.
-
-    Args:
-        channel: one with a row for every world.
-    """
+    """(V before, the best guess, V after, the best guess for each possible output), exactly."""
     mass = world_masses(prior, channel.space)
     weights, array = scaled_products(mass, channel.wide)
     before, guess = gain.best(weights, mass.__getitem__, channel.space)
@@ -235,18 +210,16 @@ def measure_vulnerabilities(
         near = weights * array[:, output]
         if not near.any():
             continue
-        value, best = gain.best(near, _output_weight(channel, mass, output), channel.space)
+
+        def weight(world: int, output: int = output) -> Any:
+            return mass[world] * channel.entries.at(world, output)
+
+        value, strategy[name] = gain.best(near, weight, channel.space)
         after += value
-        strategy[name] = best
     return rational(before), guess, rational(after), strategy
 
 
-def _output_weight(channel: Channel, mass: Array, output: int) -> Callable[[int], Any]:
-    return lambda world: mass[world] * channel.entries.at(world, output)
-
-
 def world_masses(prior: Prior, space: Space) -> Array:
-    """The probability of each world, as FLINT rationals."""
     if isinstance(space, Records):
         return prior.on_records(space, flint_rational)
     prior.check(space)
@@ -283,21 +256,15 @@ def _sample_members(family: Family, space: Space) -> Iterable[Prior]:
         yield Uniform()
         return
     if not isinstance(space, Subsets):
-        raise Unsupported(
-            "on records the leakage of this family is not known",
-            field="prior",
-            value=family,
-            hint="give a prior, a list of priors or AnyPrior()",
-        )
+        message = "on records the leakage of this family is not known"
+        hint = "give a prior, a list of priors or AnyPrior()"
+        raise Unsupported(message, field="prior", value=family, hint=hint)
     family.check(space)
     low, high = family.beliefs
     whole = family.canonical()
     for belief in sorted({low, high, *(low + (high - low) * step for step in TRIED_BELIEFS)}):
         if 0 < belief < 1 and whole.includes(FixedProbability(belief).canonical()):
             yield Independent(belief)
-
-
-# Pointwise maximal leakage: the worst output for any gain (Saeidian et al. 2023).
 
 
 Case = tuple[Fraction, int, int, Any]
@@ -307,7 +274,7 @@ Case = tuple[Fraction, int, int, Any]
 @dataclass(frozen=True, init=False)
 class PointwiseLeakage(OfPriors):
     """max over outputs y of ln max over possible worlds x of Pr[y|x] / Pr[y], in nats: after no
-    output has any guess of any secret become better by a larger factor.
+    output has any guess of any secret become better by a larger factor (Saeidian et al. 2023).
 
     Args:
         prior: a prior, or a list of them; then the largest of their levels counts.
@@ -325,20 +292,12 @@ class PointwiseLeakage(OfPriors):
         )
         (ratio, world, output, mass), prior = max(cases, key=lambda case: case[0][0])
         exact = channel.exact is not None and is_exact(*prior.parameters)
-        before = rational(mass)
-        case = Witness(
-            output=channel.outputs[output],
-            prior=exact_or_up(before, exact),
-            posterior=exact_or_up(before * ratio, exact),
-            ratio=exact_or_up(ratio, exact),
-            guess=world_name(channel.space, world),
-            adversary=_constant_prior(prior),
+        before, guess = rational(mass), world_name(channel.space, world)
+        numbers = before, before * ratio, ratio
+        case = Witness.shown(
+            channel.outputs[output], numbers, exact, guess=guess, adversary=lambda: prior
         )
         return Level(log_up(max(ratio, Fraction(1))), case, True, (), notion=self)
-
-
-def _constant_prior(prior: Prior) -> Any:
-    return lambda: prior
 
 
 def _largest_likelihood_ratio(channel: Channel, mass: Array) -> Case:
@@ -351,17 +310,10 @@ def _largest_likelihood_ratio(channel: Channel, mass: Array) -> Case:
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.where(sums > 0, used.max(axis=0) / sums, 0.0)
     rounding = (len(mass) + 16) * 2.0**-50
-    outputs = np.flatnonzero(near >= near.max() * (1 - rounding))
-    return max(
-        (_output_case(channel, mass, possible, int(output)) for output in outputs),
-        key=lambda case: case[0],
-    )
-
-
-def _output_case(channel: Channel, mass: Array, possible: Array, output: int) -> Case:
-    worlds = [int(world) for world in np.flatnonzero(possible)]
-    entries = {world: channel.entries.at(world, output) for world in worlds}
-    total = sum((mass[world] * entries[world] for world in worlds[1:]), mass[worlds[0]] * 0)
-    total += mass[worlds[0]] * entries[worlds[0]]
-    world = max(worlds, key=lambda each: entries[each])
-    return rational(entries[world] / total), world, output, mass[world]
+    worlds, cases = [int(world) for world in np.flatnonzero(possible)], []
+    for output in map(int, np.flatnonzero(near >= near.max() * (1 - rounding))):
+        entries = {world: channel.entries.at(world, output) for world in worlds}
+        total = sum((mass[world] * entries[world] for world in worlds), flint_rational(0))
+        world = max(worlds, key=entries.__getitem__)
+        cases.append((rational(entries[world] / total), world, output, mass[world]))
+    return max(cases, key=lambda case: case[0])

@@ -29,6 +29,7 @@ from whosin.notions.base import (
     OfPriors,
     Witness,
     exact_or_up,
+    invert_ratio,
     make_witness,
     subset_lattice,
     worst_case,
@@ -37,16 +38,12 @@ from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.failure_probability import level_at_delta, list_cases
 from whosin.spaces import Space
 
-# Positive and negative membership privacy (Li13 Definitions 3.1 and 3.8).
-
 
 @dataclass(frozen=True)
 class PositiveMembership(Notion):
     """(D, γ)-PMP: for every prior D in the family, every entity t and every set S of outputs,
-    Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3).
-
-    Args:
-        family: the adversaries.
+    Pr[t|S] ≤ γ Pr[t] and Pr[¬t|S] ≥ Pr[¬t]/γ. Single outputs suffice (F3; Li13
+    Definition 3.1).
     """
 
     family: Family
@@ -102,9 +99,8 @@ class PositiveMembership(Notion):
         bound = self._bound(channel)
         if bound is None:
             return Level(value, case, True, self._theorems(), notion=self, nearer=nearer)
-        return Level(
-            max(bound, value), case, False, ("T11",), lower=value, notion=self, nearer=nearer
-        )
+        most_known = max(bound, value)
+        return Level(most_known, case, False, ("T11",), value, notion=self, nearer=nearer)
 
     def _failing(self, mechanism: object, space: Space | None, delta: Fraction) -> Level:
         """The least γ that fails with probability at most δ (T18)."""
@@ -112,15 +108,12 @@ class PositiveMembership(Notion):
         result = level_at_delta(cases, delta, self.positive)
         case, exact = result.case, cases.is_small and is_exact(*self.family.parameters)
         belief = result.lower.prior if self.positive else 1 - result.lower.prior
-        ratio: Fraction | float = result.lower_ratio
-        if not self.positive:
-            ratio = Fraction(0) if ratio == math.inf else 1 / ratio if ratio else math.inf
-        seen = Witness(
+        ratio = result.lower_ratio if self.positive else invert_ratio(result.lower_ratio)
+        seen = Witness.shown(
+            result.output,
+            (belief, beliefs.posterior(ratio, belief), ratio),
+            exact,
             entity=cases.space.entities[case.entity],
-            output=result.output,
-            prior=exact_or_up(belief, exact),
-            posterior=exact_or_up(beliefs.posterior(ratio, belief), exact),
-            ratio=exact_or_up(ratio, exact),
             adversary=lambda: case.prior(belief),
             attained=result.lower.attained,
         )
@@ -135,27 +128,23 @@ class PositiveMembership(Notion):
             other = "out" if self.positive else "in"
             note += f" They see {result.output}, which is impossible if the person is {other}."
         theorems = () if self.family.complete else ("T18",)
-        if result.exact:
-            return Level(value, seen, True, theorems, notion=self, note=note)
-        return Level(value, seen, False, theorems, lower, notion=self, note=note)
+        low = None if result.exact else lower
+        return Level(value, seen, result.exact, theorems, low, notion=self, note=note)
 
     def _bound(self, channel: Channel) -> Number | None:
         """What T11 guarantees where the family's sup is not known exactly."""
         if self.family.tight:
             return None
-        array = channel.searchable
-        upper = self.family.upper(
-            array, subset_lattice(channel, "membership privacy"), self.positive
-        )
+        array, lattice = channel.searchable, subset_lattice(channel, "membership privacy")
+        upper = self.family.upper(array, lattice, self.positive)
         if upper is None:
             return None
-        ratio, low, high = upper
-        low, high = beliefs.sides(low, high, self.positive)
+        ratio, *ends = upper
         exact = array.dtype == object
-        if ratio != float("inf"):
+        if ratio != math.inf:
             ratio = exact_fraction(ratio) * (1 if exact or ratio == 1 else 1 + SEARCH_SLACK)
-        exact = exact and is_exact(*self.family.parameters)
-        return exact_or_up(beliefs.worst_belief(ratio, low, high).gamma, exact)
+        worst = beliefs.worst_belief(ratio, *beliefs.sides(*ends, self.positive))
+        return exact_or_up(worst.gamma, exact and is_exact(*self.family.parameters))
 
     def _theorems(self) -> tuple[str, ...]:
         used = self.family.theorems
@@ -167,19 +156,17 @@ class PositiveMembership(Notion):
 
 @dataclass(frozen=True)
 class NegativeMembership(PositiveMembership):
-    """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ."""
+    """(D, γ)-NMP: Pr[¬t|S] ≤ γ Pr[¬t] and Pr[t|S] ≥ Pr[t]/γ (Li13 Definition 3.8)."""
 
     positive: ClassVar[bool] = False
     short_names: ClassVar[tuple[str, ...]] = ("nmp",)
     label: ClassVar[str] = "belief that someone is out"
 
 
-# Positive membership privacy on records, against D_* (Zhao 2017, section III-B).
-
-
 @dataclass(frozen=True, init=False)
 class RecordMembership(OfPriors):
-    """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K.
+    """(D_*, γ)-PMP: the secret of row i is one value against another, given the known rows x_K
+    (Zhao 2017, section III-B).
 
     D_* puts any mass p on (x_i, x_K) and 1 − p on (x_i', x_K), and lets the other rows follow the
     prior: no belief in a value grows by more than γ. Its level is e^ε of Bayesian differential
@@ -196,31 +183,24 @@ class RecordMembership(OfPriors):
         most = result.witness
         if most is None:
             return Level(exp_float(result.value), None, result.exact, result.theorems, notion=self)
-        exact = is_exact(most.ratio)
-        ratio = (
-            most.ratio if most.ratio == math.inf else max(exact_fraction(most.ratio), Fraction(1))
-        )
-        worst = beliefs.worst_belief(ratio, Fraction(0), Fraction(1))
+        exact, ratio = is_exact(most.ratio), most.ratio
+        if ratio != math.inf:
+            ratio = max(exact_fraction(ratio), Fraction(1))
+        worst = beliefs.worst_belief(ratio, *WHOLE_RANGE)
 
         def case_at(belief: Fraction) -> Witness:
-            after = beliefs.posterior(ratio, belief)
-            return replace(
-                most,
-                prior=exact_or_up(belief, exact),
-                posterior=exact_or_up(after, exact),
-                attained=worst.attained,
+            before, after = (
+                exact_or_up(each, exact) for each in (belief, beliefs.posterior(ratio, belief))
             )
+            return replace(most, prior=before, posterior=after, attained=worst.attained)
 
         value: Number = exp_float(result.value)
         lower = None if result.lower is None else exp_float(result.lower)
         if lower is None and log_up(ratio) >= result.value:
             value = exact_or_up(worst.gamma, exact)
-        return Level(
-            value,
-            case_at(worst.prior),
-            result.exact,
-            result.theorems,
-            lower,
-            notion=self,
-            nearer=lambda claim: case_at(beliefs.closer(ratio, worst.prior, claim)),
-        )
+
+        def nearer(claim: Fraction) -> Witness:
+            return case_at(beliefs.closer(ratio, worst.prior, claim))
+
+        case, theorems = case_at(worst.prior), result.theorems
+        return Level(value, case, result.exact, theorems, lower, notion=self, nearer=nearer)

@@ -29,9 +29,6 @@ from whosin.priors import WorldTable
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import scaled_products
 
-# Mutual information between the table and the output (Wang, Ying, Zhang 2014).
-
-
 MAX_BALL_ENTRIES = 1 << 16
 """Up to this many entries are summed in balls, more in floats with a bound on their error."""
 
@@ -42,11 +39,8 @@ ENOUGH_BITS = 64
 
 @dataclass(frozen=True)
 class MutualInformation(OfOnePrior):
-    """I(X; Y) in nats, rounded up: an average, so no single case stands behind it and the witness
-    is None.
-
-    Args:
-        prior: a prior on records.
+    """I(X; Y) in nats (Wang, Ying, Zhang 2014), rounded up: an average, so no single case stands
+    behind it and the witness is None.
     """
 
     unit: ClassVar[str] = "nats"
@@ -60,8 +54,7 @@ class MutualInformation(OfOnePrior):
         channel, records = record_channel(mechanism, space)
         channel.need_finite("mutual information")
         mass = self.prior.on_records(records, flint_rational)
-        few = channel.likelihoods.size <= MAX_BALL_ENTRIES
-        if few:
+        if channel.likelihoods.size <= MAX_BALL_ENTRIES:
             return Level(sum_information(mass, channel.rationals), None, True, (), notion=self)
         value, least = _float_information(mass, channel)
         exact, lower = bracket_level(value, least)
@@ -118,7 +111,6 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
 # point Newton method works on some of the rows, and rows whose KL is larger are added until there
 # are none.
 
-
 CAPACITY_GAP = 1e-11
 """The gap at which the method stops, in nats; 1e-9 is what is promised."""
 CAPACITY_STEPS, CAPACITY_ROUNDS = 120, 60
@@ -136,9 +128,7 @@ class Capacity(Notion):
     averages: ClassVar[bool] = True
     about_records: ClassVar[None] = None  # type: ignore[misc]
 
-    @property
-    def title(self) -> str:
-        return "Capacity (mutual information, any prior)"
+    title = "Capacity (mutual information, any prior)"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = read_channel(mechanism, space)
@@ -146,45 +136,33 @@ class Capacity(Notion):
         table = np.asarray(channel.wide, dtype=float)
         table = table[:, table.max(axis=0) > 0]
         if table.shape[1] > MAX_CAPACITY_OUTPUTS:
-            raise Unsupported(
-                f"the capacity of a channel of {spell(table.shape[1])} outputs takes too long",
-                field="mechanism",
-                value=table.shape[1],
-                hint=f"use at most {spell(MAX_CAPACITY_OUTPUTS)}",
-            )
+            message = f"the capacity of {spell(table.shape[1])} outputs takes too long"
+            hint = f"use at most {spell(MAX_CAPACITY_OUTPUTS)}"
+            raise Unsupported(message, field="mechanism", value=table.shape[1], hint=hint)
         chosen, weights = _best_prior(table)
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}
         total = sum(mass.values())
-        mass = {row: share / total for row, share in mass.items()}
-        low = sum_information(
-            np.array([flint_rational(share) for share in mass.values()], dtype=object),
-            _channel_rows(channel, list(mass)),
-            up=False,
+        shares = np.array([flint_rational(share / total) for share in mass.values()], dtype=object)
+        columns = range(channel.likelihoods.shape[1])
+        rows = np.array(
+            [[channel.entries.at(row, column) for column in columns] for row in mass], dtype=object
         )
-        high = max(_capacity_above(channel, mass), low)
+        low = sum_information(shares, rows, up=False)
+        high = max(_capacity_above(channel, shares @ rows), low)
         exact, lower = bracket_level(high, low)
         worlds = row_worlds(channel)
-        prior = WorldTable({worlds[row]: share for row, share in mass.items()})
+        prior = WorldTable({worlds[row]: share / total for row, share in mass.items()})
         return Level(high, None, exact, (), lower, notion=self, prior=prior)
 
 
-def _channel_rows(channel: Channel, rows: list[int]) -> Array:
-    columns = range(channel.likelihoods.shape[1])
-    table = [[channel.entries.at(row, column) for column in columns] for row in rows]
-    return np.array(table, dtype=object).reshape(len(rows), len(columns))
-
-
-def _capacity_above(channel: Channel, mass: dict[int, Fraction]) -> float:
-    """max_x KL(A_x ‖ q), rounded up.
+def _capacity_above(channel: Channel, outputs: Array) -> float:
+    """max_x KL(A_x ‖ q) for these output probabilities, rounded up.
 
     Sums of K terms in floats, whose inputs are within 2^−52 of the truth. Rows of floats may miss a
     sum of 1 by a little; KL of the output probabilities is then at least minus twice that.
     """
-    rows = list(mass)
     table = np.asarray(channel.wide, dtype=float)
-    shares = np.array([flint_rational(share) for share in mass.values()], dtype=object)
-    exact = _channel_rows(channel, rows)
-    q = np.array([float(rational(column @ shares)) for column in exact.T])
+    q = np.array([float(rational(each)) for each in outputs])
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(table) - np.log(q)
         terms = np.where(table > 0, table * logs, 0.0)
@@ -278,12 +256,7 @@ def _capacity_step(
 def _largest_step(values: Array, direction: Array) -> float:
     """The largest step up to 1 that keeps values positive."""
     falling = direction < 0
-    if not falling.any():
-        return 1.0
-    return min(1.0, float((-values[falling] / direction[falling]).min()))
-
-
-# How far beliefs about one row move on average over outputs (T23).
+    return min(1.0, float((-values[falling] / direction[falling]).min(initial=1.0)))
 
 
 MAX_EXACT_PROBABILITIES = 1 << 16
@@ -293,12 +266,9 @@ MAX_EXACT_PROBABILITIES = 1 << 16
 @dataclass(frozen=True)
 class MeanShift(OfOnePrior):
     """The mean over outputs of the total variation between what is believed about one row after
-    and before, the largest over rows; for a binary row that is |posterior − prior|.
+    and before, the largest over rows; for a binary row that is |posterior − prior| (T23).
 
     It is an average, so no single case stands behind it and the witness is None.
-
-    Args:
-        prior: a prior on records.
     """
 
     unit: ClassVar[str] = "level"

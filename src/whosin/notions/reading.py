@@ -24,9 +24,6 @@ from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
 from whosin.validation import check_kind
 
-# A notion from its name and parameters, for the command and the page.
-
-
 PARAMETER_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
     "gain": read_gain,
@@ -73,8 +70,6 @@ def plain_words(notion: Notion) -> dict[str, object]:
 # A chain file adds "query": "sum", "count" or "histogram", and "scale"; "weights" says what each
 # value adds to a sum, and a list of scales stands for several releases, seen together. A block file
 # adds "scale", of Laplace noise on the number of people present.
-
-
 @dataclass(frozen=True)
 class ChainFile:
     """Series that follow a Markov chain, and what is asked of them."""
@@ -88,11 +83,8 @@ class ChainFile:
     def mechanism(self) -> Laplace | Composed:
         """The noisy query; several releases of it where the file lists several scales."""
         if self.scale is None or self.scale == []:
-            raise InvalidInput(
-                "the chain file has no scale",
-                field="scale",
-                hint="give the scale of the noise, or a list of scales",
-            )
+            hint = "give the scale of the noise, or a list of scales"
+            raise InvalidInput("the chain file has no scale", field="scale", hint=hint)
         if isinstance(self.scale, list):
             return Composed([Laplace(self.statistic, scale) for scale in self.scale])
         return Laplace(self.statistic, self.scale)
@@ -106,12 +98,8 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     if not isinstance(asked, str) or asked not in statistics:
         raise UnknownName("query", str(asked), statistics)
     if "weights" in data and asked != "sum":
-        raise InvalidInput(
-            f"weights have no meaning with {asked}",
-            field="weights",
-            value=data["weights"],
-            hint="leave them out",
-        )
+        message, value = f"weights have no meaning with {asked}", data["weights"]
+        raise InvalidInput(message, field="weights", value=value, hint="leave them out")
     statistics[asked].weights(space)
     return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
 
@@ -125,9 +113,8 @@ def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | 
     if "blocks" in data:
         prior, people = read_blocks(data)
         if "scale" not in data:
-            raise InvalidInput(
-                "the block file has no scale", field="scale", hint="give the scale of the noise"
-            )
+            hint = "give the scale of the noise"
+            raise InvalidInput("the block file has no scale", field="scale", hint=hint)
         noisy = Laplace(Count(), rational(data["scale"], "scale"))
         return PositiveMembership(Explicit([prior])), noisy, Subsets(people)
     return None

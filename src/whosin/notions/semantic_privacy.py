@@ -20,7 +20,6 @@ from whosin.exact import (
     flint_rational,
     quarter_tanh_up,
     rational,
-    round_up,
 )
 from whosin.mechanisms import Channel
 from whosin.notions import certificates
@@ -30,13 +29,12 @@ from whosin.notions.certificates import Certain, Nearest, level_from_ratio, reco
 from whosin.spaces import Records, Space
 from whosin.validation import read_whole
 
-# Semantic privacy (Kasiviswanathan and Smith 2014).
-
 
 @dataclass(frozen=True)
 class SemanticPrivacy(Notion):
     """The largest total variation between what an adversary believes about the table after seeing
-    the output and what they would believe if row i had been at the default, over all beliefs.
+    the output and what they would believe if row i had been at the default, over all beliefs
+    (Kasiviswanathan and Smith 2014).
 
     No search over beliefs is needed: with r_x = Pr[y|x] / Pr[y|x with row i at the default] the
     level is tanh(¼ ln(max r / min r)), the largest over rows and outputs (proof: theorems.zhao17).
@@ -62,12 +60,10 @@ class SemanticPrivacy(Notion):
             table = result.reshape(records.worlds, -1)
             spread = ratio_spread(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda position, row=row: (row, position[0]))  # type: ignore[misc]
-        even = np.full(records.worlds, flint_rational(1))
-        certain = Certain(channel, even)
+        certain = Certain(channel, np.full(records.worlds, flint_rational(1)))
+        spread = partial(_row_spread, certain, self.default)
         upper, attained, (row, output) = near.certified(
-            partial(_row_spread, certain, self.default),
-            lambda _case: records.worlds,
-            certain.budget,
+            spread, lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
         return level_from_ratio(self, quarter_tanh_up, upper, attained, case, ("T15",))
@@ -123,25 +119,16 @@ def semantic_witness(
     spread: Fraction | float, row: int, output: Hashable, known: tuple[int, ...] | None
 ) -> Witness:
     """The two-point belief for which the total variation is the level."""
-    level = quarter_tanh_up(spread)
-    posterior = 1.0 if spread == math.inf else (1 + level) / 2
-    return Witness(
-        output=output,
-        prior=1 - posterior,
-        posterior=posterior,
-        ratio=spread if isinstance(spread, float) else round_up(spread),
-        row=row,
-        rows_known=known,
-    )
-
-
-# Bayesian semantic privacy (Zhao 2017, Definition 2).
+    posterior = 1.0 if spread == math.inf else (1 + quarter_tanh_up(spread)) / 2
+    numbers = 1 - posterior, posterior, spread
+    return Witness.shown(output, numbers, False, row=row, rows_known=known)
 
 
 @dataclass(frozen=True)
 class BayesianSemanticPrivacy(OfOnePrior):
     """Semantic privacy when only some rows are known and the others follow a prior: the same level
-    for every set of known rows, with the likelihoods of the table of known rows.
+    for every set of known rows, with the likelihoods of the table of known rows (Zhao 2017,
+    Definition 2).
 
     It compares with a world in which a row is at the default, so the prior must give the default a
     chance. Known rows for which it gives none are passed over; the level's `note` says so, and T15
@@ -164,10 +151,9 @@ class BayesianSemanticPrivacy(OfOnePrior):
         note = _left_out(mass, records, self.default)
         near, sides = _search_spreads(channel, mass, self.default)
         certain = Certain(channel, mass)
+        spread = partial(_pattern_spread, certain, self.default)
         upper, reached, (row, pattern, output) = near.certified(
-            partial(_spread_bayesian_semantic_privacy, certain, self.default),
-            lambda _case: records.worlds,
-            certain.budget,
+            spread, lambda _case: records.worlds, certain.budget
         )
         name = channel.outputs[output]
         if channel.is_density:
@@ -176,12 +162,8 @@ class BayesianSemanticPrivacy(OfOnePrior):
             )
             upper = worst.upper
             if worst.attained > reached:
-                reached, row, pattern, name = (
-                    worst.attained,
-                    worst.row,
-                    worst.pattern,
-                    worst.output,
-                )
+                reached, row, pattern = worst.attained, worst.row, worst.pattern
+                name = worst.output
         case = semantic_witness(reached, row, name, pattern_rows(records, pattern, row))
         theorems = () if note else ("T15",)
         return level_from_ratio(self, quarter_tanh_up, upper, reached, case, theorems, note)
@@ -235,7 +217,7 @@ def pattern_rows(space: Records, pattern: int, row: int) -> tuple[int, ...]:
     return tuple(sorted(o for index, o in enumerate(reversed(others)) if pattern >> index & 1))
 
 
-def _spread_bayesian_semantic_privacy(
+def _pattern_spread(
     certain: Certain, default: int, case: tuple[int, int, int]
 ) -> tuple[Fraction | float, tuple[int, int, int]]:
     """max r / min r of one row, set of known rows and output, recomputed."""
@@ -257,9 +239,6 @@ def _spread_bayesian_semantic_privacy(
 def _left_out(mass: Array, space: Records, default: int) -> str:
     """A sentence on the rows that are not compared with the default in every case; empty where all
     are.
-
-    Raises:
-        InvalidInput: none is, in any case.
     """
     possible = certificates.possible_conditions(mass, space)
     missing, compared = [], False

@@ -13,19 +13,8 @@ from whosin.priors.table import WorldTable
 Table = WorldTable
 """Its short name, for scripts."""
 
-__all__ = [
-    "Blocks",
-    "Box",
-    "Exchangeable",
-    "FixedSize",
-    "Hull",
-    "Independent",
-    "MarkovChain",
-    "Network",
-    "Prior",
-    "Uniform",
-    "WorldTable",
-]
+__all__ = ["Blocks", "Box", "Exchangeable", "FixedSize", "Hull", "Independent", "MarkovChain"]
+__all__ += ["Network", "Prior", "Uniform", "WorldTable"]
 
 
 def __dir__() -> list[str]:

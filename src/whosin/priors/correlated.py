@@ -12,21 +12,25 @@ import numpy as np
 
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_rational, probability
-from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior, RecordPrior, read_distribution
+from whosin.priors.base import (
+    AsNumber,
+    Prior,
+    check_sum,
+    convert_array,
+    multiply_rows,
+    read_distribution,
+)
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import read_list, read_tables, read_whole, shorten_value, wrong_sum
-
-# Households: any dependence inside a block of people, none between blocks.
-
+from whosin.validation import check_count, read_list, read_tables, read_whole, shorten_value
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Prior):
-    """Pr[T] = ∏ over blocks of Pr[T ∩ block].
+    """Any dependence inside a household, none between: Pr[T] = ∏ over blocks of Pr[T ∩ block].
 
     On a count, a sum or a histogram the blocks' numbers add up, so thousands of blocks are a few
     thousand shifts of an array.
@@ -42,31 +46,22 @@ class Blocks(Prior):
         seen: set[Hashable] = set()
         accepted = "pairs of the members and a mapping from sets of them to probabilities"
         for number, (members, table) in enumerate(read_tables(self.blocks, "blocks", accepted)):
-            twice = seen & set(members)
-            if twice or len(set(members)) != len(members):
-                raise InvalidInput(
-                    f"block {number} has people who are in another block, or twice in this one: "
-                    f"{shorten_value(sorted(map(str, twice)))}"
-                    if twice
-                    else f"block {number} lists someone twice",
-                    field=f"block {number}",
-                    value=members,
-                )
-            seen |= set(members)
+            field, own = f"block {number}", set(members)
+            if seen & own or len(own) != len(members):
+                twice = seen & own or {each for each in members if members.count(each) > 1}
+                message = f"{field} has people who are in another block, or twice in this one"
+                shown = shorten_value(sorted(map(str, twice)))
+                raise InvalidInput(f"{message}: {shown}", field=field, value=members)
+            seen |= own
             for present in table:
-                outside = set(read_list(present, f"block {number}", "sets of its members"))
-                outside -= set(members)
-                if outside:
-                    raise InvalidInput(
-                        f"block {number} has sets with people who are not its members: "
-                        f"{shorten_value(sorted(map(str, outside)))}",
-                        field=f"block {number}",
-                        value=present,
-                    )
+                if outside := set(read_list(present, field, "sets of its members")) - own:
+                    shown = shorten_value(sorted(map(str, outside)))
+                    message = f"{field} has sets with people who are not its members: {shown}"
+                    raise InvalidInput(message, field=field, value=present)
         for number, table in enumerate(self._exact):
-            total = sum(table.values(), Fraction(0))
-            if abs(total - 1) > SUM_TOLERANCE:
-                raise wrong_sum(f"block {number}", total, f"the probabilities of block {number}")
+            check_sum(
+                table.values(), f"block {number}", what=f"the probabilities of block {number}"
+            )
 
     @classmethod
     def cliques(cls, groups: Sequence[Sequence[Hashable]], p: object) -> Blocks:
@@ -90,21 +85,22 @@ class Blocks(Prior):
 
     @cached_property
     def _block_of(self) -> dict[Hashable, int]:
-        return {
-            member: number for number, (members, _) in enumerate(self.blocks) for member in members
-        }
+        return {each: number for number, (members, _) in enumerate(self.blocks) for each in members}
 
     @property
     def parameters(self) -> tuple[object, ...]:
         return tuple(mass for _, table in self.blocks for mass in table.values())
 
     def check(self, space: Subsets) -> None:
-        if set(self._block_of) != set(space.entities):
+        self._check_members(space.entities, "entities")
+
+    def _check_members(self, expected: Iterable[Hashable], what: str) -> None:
+        if set(self._block_of) != set(expected):
             raise InvalidInput(
-                "blocks do not cover the entities of the space",
+                f"blocks do not cover the {what} of the space",
                 field="blocks",
                 value=tuple(self._block_of),
-                hint="put every entity into exactly one block",
+                hint=f"put each of the {what} into exactly one block",
             )
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
@@ -118,11 +114,8 @@ class Blocks(Prior):
         sides = []
         for inside in (True, False):
             share = belief if inside else 1 - belief
-            kept = (
-                {s: m / share for s, m in self._exact[own].items() if (name in s) is inside}
-                if share
-                else {}
-            )
+            table = self._exact[own] if share else {}
+            kept = {s: m / share for s, m in table.items() if (name in s) is inside}
             tables = [*self._exact[:own], kept, *self._exact[own + 1 :]]
             sides.append(self._sum(lattice, tables, number))
         return sides[0], sides[1]
@@ -174,18 +167,8 @@ class Blocks(Prior):
     def check_records(self, space: Records) -> None:
         """On records a row is a person, by number, and its value whether they are present."""
         if space.values != 2:
-            raise InvalidInput(
-                f"blocks are about two values of a row, absent and present, not {space.values}",
-                field="values",
-                value=space.values,
-            )
-        if set(self._block_of) != set(range(space.rows)):
-            raise InvalidInput(
-                "blocks do not cover the rows of the space",
-                field="blocks",
-                value=tuple(self._block_of),
-                hint=f"put each of the rows 0 to {space.rows - 1} into exactly one block",
-            )
+            raise invalid_value("values", "2 for blocks: absent and present", space.values)
+        self._check_members(range(space.rows), f"rows 0 to {space.rows - 1}")
 
     def tables(self) -> list[tuple[tuple[int, ...], tuple[Fraction, ...]]]:
         """For each block its rows, and the probability of each of their worlds, first row first."""
@@ -203,15 +186,10 @@ class Blocks(Prior):
         """With two values: row i is 1 where person i is present."""
         self.check_records(space)
         require_table("a table over all records", space.worlds, 1)
-        order: list[int] = []
-        mass = np.array([number(1)], dtype=float if number is float else object)
-        for rows, masses in self.tables():
-            order += rows
-            mass = np.multiply.outer(
-                mass, np.array([number(p) for p in masses], mass.dtype)
-            ).ravel()
-        axes = mass.reshape((2,) * space.rows).transpose(np.argsort(order))
-        return np.ascontiguousarray(axes).reshape(-1)
+        rows, masses = zip(*self.tables(), strict=True)
+        axes = multiply_rows(masses, number).reshape((2,) * space.rows)
+        order = np.argsort([row for block in rows for row in block])
+        return np.ascontiguousarray(axes.transpose(order)).reshape(-1)
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         name = space.entities[entity]
@@ -235,15 +213,12 @@ def _block_product(moves: list[dict[int, Fraction]]) -> list[Any]:
     return list(factors[0].coeffs())
 
 
-# Rows that depend on earlier rows through tables: a small Bayesian network.
-
-
 Nodes = Sequence[tuple[Sequence[int], Mapping[Any, Sequence[object]]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Network(RecordPrior):
-    """Pr[x] = ∏ Pr[x_j | parents of j].
+class Network(Prior):
+    """A small Bayesian network: Pr[x] = ∏ Pr[x_j | parents of j].
 
     Args:
         nodes: for each row in order its parents, all of them earlier rows, and a mapping from the
@@ -256,20 +231,13 @@ class Network(RecordPrior):
     def __post_init__(self) -> None:
         accepted = "pairs of the parents and a mapping from their values to a distribution"
         for row, (parents, table) in enumerate(read_tables(self.nodes, "nodes", accepted)):
-            if any(read_whole(parent, f"parents of row {row}", 0) >= row for parent in parents):
-                raise InvalidInput(
-                    f"parents of row {row} must be earlier rows, not {tuple(parents)}",
-                    field=f"parents of row {row}",
-                    value=tuple(parents),
-                )
+            field = f"parents of row {row}"
+            if any(read_whole(parent, field, 0) >= row for parent in parents):
+                raise invalid_value(field, "earlier rows", parents)
             for values in table:
                 if not isinstance(values, tuple) or len(values) != len(parents):
-                    raise InvalidInput(
-                        f"table of row {row} has the key {shorten_value(values)}",
-                        field=f"table of row {row}",
-                        value=values,
-                        hint=f"a key is a tuple of the values of its {len(parents)} parents",
-                    )
+                    accepted = f"a tuple of the values of its {len(parents)} parents"
+                    raise invalid_value(f"table of row {row}", f"keyed by {accepted}", values)
         _ = self._exact
 
     @cached_property
@@ -287,12 +255,7 @@ class Network(RecordPrior):
         return tuple(p for _, table in self.nodes for row in table.values() for p in row)
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
-        if len(self.nodes) != space.rows:
-            raise InvalidInput(
-                f"nodes has {len(self.nodes)} rows, and the space {space.rows}",
-                field="nodes",
-                value=len(self.nodes),
-            )
+        check_count(len(self.nodes), space.rows, "nodes", "entries", "rows")
         require_table("a table over all records", space.worlds, 1, space.values)
         out = np.empty(space.worlds, dtype=float if number is float else object)
         for index, world in enumerate(space):
@@ -301,19 +264,11 @@ class Network(RecordPrior):
                 key = tuple(world[parent] for parent in parents)
                 chances = self._exact[row].get(key)
                 if chances is None or len(chances) != space.values:
-                    count = "no" if chances is None else len(chances)
-                    raise InvalidInput(
-                        f"table of row {row} has {count} probabilities given {key}",
-                        field=f"table of row {row}",
-                        value=chances,
-                        hint=f"give {space.values} probabilities",
-                    )
+                    accepted = f"{space.values} probabilities given {key}"
+                    raise invalid_value(f"table of row {row}", accepted, chances)
                 mass = mass * number(chances[world[row]])
             out[index] = mass
         return out
-
-
-# Rows that follow a Markov chain: a person's days, a sequence of places (F13).
 
 
 Row = tuple[Fraction, ...]
@@ -321,8 +276,8 @@ Matrix = tuple[Row, ...]
 
 
 @dataclass(frozen=True, init=False)
-class MarkovChain(RecordPrior):
-    """Pr[x] = initial(x_0) ∏ transition(x_j, x_{j+1}).
+class MarkovChain(Prior):
+    """A person's days, a sequence of places: Pr[x] = initial(x_0) ∏ transition(x_j, x_{j+1}) (F13).
 
     Args:
         initial: the distribution of the first row.
@@ -356,29 +311,22 @@ class MarkovChain(RecordPrior):
         checked = []
         for number, matrix in enumerate(listed):
             where = f"transition {number}, row" if nested else "transition row"
-            if len(matrix) != values or any(
-                not isinstance(row, tuple) or len(row) != values for row in matrix
-            ):
-                raise InvalidInput(
-                    f"transition must be {values} × {values}, as there are {values} initial values",
-                    field="transition",
-                    value=len(matrix),
+            rows = [row for row in matrix if isinstance(row, tuple) and len(row) == values]
+            if not len(rows) == len(matrix) == values:
+                raise invalid_value(
+                    "transition", f"{values} × {values}, as for the initial values", len(matrix)
                 )
             checked.append(
-                tuple(
-                    read_distribution(row, f"{where} {index}") for index, row in enumerate(matrix)
-                )
+                tuple(read_distribution(row, f"{where} {index}") for index, row in enumerate(rows))
             )
         return tuple(checked)
 
     @property
     def values(self) -> int:
-        """How many values a row may have."""
         return len(self.start)
 
     @property
     def homogeneous(self) -> bool:
-        """Whether every step has the same matrix."""
         return len(self.steps) == 1
 
     @property
@@ -386,48 +334,31 @@ class MarkovChain(RecordPrior):
         return (*self.initial, *_flatten(self.transition))
 
     def check_records(self, space: Records) -> None:
-        if self.values != space.values:
-            raise InvalidInput(
-                f"the initial distribution is over {self.values} values, and the space has "
-                f"{space.values}",
-                field="initial distribution",
-                value=self.values,
-            )
-        if not self.homogeneous and len(self.steps) != space.rows - 1:
-            raise InvalidInput(
-                f"transition has {len(self.steps)} matrices for {space.rows} rows",
-                field="transition",
-                value=len(self.steps),
-                hint=f"give one matrix, or {space.rows - 1}",
-            )
+        check_count(
+            self.values, space.values, "initial distribution", "probabilities", "values of a row"
+        )
+        if not self.homogeneous:
+            check_count(len(self.steps), space.rows - 1, "transition", "matrices", "steps")
 
-    def matrix(self, step: int) -> Array:
-        """The matrix from row `step` to the next, in floats."""
+    def matrix(self, step: int, number: AsNumber = float) -> Array:
+        """The matrix from row `step` to the next."""
         chosen = self.steps[0] if self.homogeneous else self.steps[step]
-        return np.array([[float(p) for p in row] for row in chosen])
+        return np.array([convert_array(row, number) for row in chosen])
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         self.check_records(space)
-        mass: Array = np.array([number(p) for p in self.start], dtype=_number_kind(number))
+        mass = convert_array(self.start, number)
         for step in range(space.rows - 1):
-            chosen = self.steps[0] if self.homogeneous else self.steps[step]
-            table: Array = np.array(
-                [[number(p) for p in row] for row in chosen], dtype=_number_kind(number)
-            )
             last = mass.reshape(-1, space.values)
-            mass = (last[:, :, None] * table[None]).reshape(-1)
+            mass = (last[:, :, None] * self.matrix(step, number)[None]).reshape(-1)
         return mass
 
     def marginals(self, rows: int) -> Array:
         """Pr[x_j = v] for each row, in floats: rows × values."""
-        result = [np.array([float(p) for p in self.start])]
+        result = [convert_array(self.start, float)]
         for step in range(read_whole(rows, "rows", 1) - 1):
             result.append(result[-1] @ self.matrix(step))
         return np.array(result)
-
-
-def _number_kind(number: AsNumber) -> type:
-    return float if number is float else object
 
 
 def _nest_tuples(value: Any) -> Any:

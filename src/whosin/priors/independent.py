@@ -13,24 +13,22 @@ import numpy as np
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
-    SUM_TOLERANCE,
     AsNumber,
     Prior,
+    check_sum,
     convert_array,
-    normalise,
+    multiply_rows,
     read_distribution,
 )
 from whosin.spaces.arrays import require_table
-from whosin.spaces.quotients import CountLattice, Lattice
+from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, condition_weights
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import read_list, read_whole, wrong_sum
-
-# Entities are present independently of each other (Li13, distribution family 4.3).
+from whosin.validation import check_count, read_list, read_whole
 
 
 @dataclass(frozen=True, init=False)
 class Independent(Prior):
-    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t); on records Pr[x] = ∏ p(x_i).
+    """Pr[T] = ∏_{t∈T} p_t ∏_{t∉T} (1 − p_t); on records Pr[x] = ∏ p(x_i) (Li13 4.3).
 
     Args:
         p: one probability for everyone, or one for each entity in the space's order; on records a
@@ -40,7 +38,7 @@ class Independent(Prior):
     p: object
 
     def __init__(self, p: object) -> None:
-        values = p if isinstance(p, str) or not isinstance(p, Iterable) else tuple(p)
+        values = tuple(p) if _is_list(p) else p  # type: ignore[call-overload]
         if isinstance(values, tuple) and any(_is_list(entry) for entry in values):
             rows = tuple(tuple(row) if _is_list(row) else (row,) for row in values)
             object.__setattr__(self, "p", rows)
@@ -49,12 +47,7 @@ class Independent(Prior):
             return
         object.__setattr__(self, "p", values)
         if not self._exact:
-            raise InvalidInput(
-                "p is an empty list",
-                field="p",
-                value=values,
-                hint="give a probability, or one for each entity",
-            )
+            raise invalid_value("p", "a probability, or one for each entity", values)
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -68,7 +61,6 @@ class Independent(Prior):
 
     @property
     def by_row(self) -> bool:
-        """Whether it lists a distribution for each row of records."""
         return isinstance(self.p, tuple) and bool(self.p) and isinstance(self.p[0], tuple)
 
     def canonical(self) -> Independent:
@@ -83,22 +75,13 @@ class Independent(Prior):
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         require_table("a table over all records", space.worlds, 1, space.values)
-        mass = np.array([number(1)], dtype=float if number is float else object)
-        for row in self.rows(space):
-            mass = np.multiply.outer(mass, np.array([number(p) for p in row], mass.dtype)).ravel()
-        return mass
+        return multiply_rows(self.rows(space), number)
 
     def rows(self, space: Records) -> list[tuple[Fraction, ...]]:
-        """The distribution of each row."""
         listed = self.p if self.by_row else (self.p,) * space.rows
         assert isinstance(listed, tuple)
-        if len(listed) != space.rows:
-            raise InvalidInput(
-                f"p has {len(listed)} distributions for {space.rows} rows",
-                field="p",
-                value=len(listed),
-                hint="give one for all rows, or one for each",
-            )
+        hint = "give one for all rows, or one for each"
+        check_count(len(listed), space.rows, "p", "distributions", "rows", hint)
         read: dict[int, tuple[Fraction, ...]] = {}  # by identity: a million rows often share one
         for number, row in enumerate(listed):
             if id(row) in read:
@@ -110,31 +93,17 @@ class Independent(Prior):
 
     def check(self, space: Subsets) -> None:
         if self.by_row:
-            raise InvalidInput(
-                "p has a distribution for each row, and this space has entities",
-                field="p",
-                value=self.p,
-                hint="give a probability for each entity, or use Records(…)",
-            )
-        if isinstance(self.p, tuple) and len(self.p) != space.size:
-            raise InvalidInput(
-                f"p has {len(self.p)} probabilities for {space.size} entities",
-                field="p",
-                value=len(self.p),
-                hint="give one for all entities, or one for each",
-            )
+            accepted, hint = "a probability for each entity", "or use Records(…)"
+            raise invalid_value("p", accepted, "a distribution for each row", hint)
+        if isinstance(self.p, tuple):
+            hint = "give one for all entities, or one for each"
+            check_count(len(self.p), space.size, "p", "probabilities", "entities", hint)
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         return lattice.independent([number(p) for p in self.beliefs(lattice.space)])
 
     def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
-        beliefs = [number(p) for p in self.beliefs(lattice.space)]
-        sure = [number(1), number(0)]
-        present, absent = (
-            lattice.independent([*beliefs[:entity], certain, *beliefs[entity + 1 :]])
-            for certain in sure
-        )
-        return present, absent
+        return _given_entity(self.beliefs(lattice.space), lattice, entity, number)
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         return self.beliefs(space)[entity]
@@ -144,12 +113,25 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
-# An independent prior given the size of the data (Li13, distribution family 4.6).
+def _given_entity(
+    exact: tuple[Fraction, ...],
+    lattice: Lattice,
+    entity: int,
+    number: AsNumber,
+    size: int | None = None,
+) -> tuple[Array, Array]:
+    """The distributions over classes with the entity surely in, and surely out."""
+    beliefs = [number(p) for p in exact]
+    present, absent = (
+        lattice.independent([*beliefs[:entity], number(sure), *beliefs[entity + 1 :]], size)
+        for sure in (1, 0)
+    )
+    return present, absent
 
 
 @dataclass(frozen=True, init=False)
 class FixedSize(Prior):
-    """Independent(p) conditioned on |T| = size.
+    """Independent(p) conditioned on |T| = size (Li13 4.6).
 
     Args:
         p: one probability for everyone, or one for each entity: relative odds, not beliefs.
@@ -160,9 +142,7 @@ class FixedSize(Prior):
     size: int
 
     def __init__(self, p: object, size: int) -> None:
-        object.__setattr__(
-            self, "p", p if isinstance(p, str) or not isinstance(p, Iterable) else tuple(p)
-        )
+        object.__setattr__(self, "p", tuple(p) if _is_list(p) else p)  # type: ignore[call-overload]
         object.__setattr__(self, "size", read_whole(size, "size", 0))
         _ = self._odds
 
@@ -186,9 +166,8 @@ class FixedSize(Prior):
     def check(self, space: Subsets) -> None:
         self._odds.check(space)
         if not self._total(self._odds.beliefs(space), self.size):
-            raise InvalidInput(
-                f"a set of size {self.size} is impossible under p", field="size", value=self.size
-            )
+            message = f"a set of size {self.size} is impossible under p"
+            raise InvalidInput(message, field="size", value=self.size)
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
@@ -196,14 +175,7 @@ class FixedSize(Prior):
         return lattice.independent(beliefs, size=self.size)
 
     def given(self, lattice: Lattice, entity: int, number: AsNumber) -> tuple[Array, Array]:
-        beliefs = [number(p) for p in self._odds.beliefs(lattice.space)]
-        present, absent = (
-            lattice.independent(
-                [*beliefs[:entity], number(sure), *beliefs[entity + 1 :]], self.size
-            )
-            for sure in (1, 0)
-        )
-        return present, absent
+        return _given_entity(self._odds.beliefs(lattice.space), lattice, entity, number, self.size)
 
     def belief(self, space: Subsets, entity: int) -> Fraction:
         self.check(space)
@@ -213,19 +185,14 @@ class FixedSize(Prior):
         return beliefs[entity] * self._total(fixed, self.size) / whole
 
 
-# The uninformed adversary: every world is equally likely (Li13, distribution family 5.1).
-
-
 _FAIR_COIN = Independent(Fraction(1, 2))
 
 
 @dataclass(frozen=True)
 class Uniform(Prior):
-    """Pr[T] = 2^−n: a fair coin for each entity."""
+    """Pr[T] = 2^−n: a fair coin for each entity (Li13 5.1)."""
 
-    @property
-    def parameters(self) -> tuple[object, ...]:
-        return ()
+    parameters = ()
 
     def check(self, space: Subsets) -> None:
         """Makes sense on every space."""
@@ -244,12 +211,9 @@ class Uniform(Prior):
         return Fraction(1, 2)
 
 
-# All entities are alike: only the number of those present has a distribution of its own.
-
-
 @dataclass(frozen=True, init=False)
 class Exchangeable(Prior):
-    """Pr[T] = sizes[|T|] / C(n, |T|).
+    """All entities are alike: Pr[T] = sizes[|T|] / C(n, |T|).
 
     Args:
         sizes: Pr[|T| = 0], …, Pr[|T| = n].
@@ -259,9 +223,7 @@ class Exchangeable(Prior):
 
     def __init__(self, sizes: Iterable[object]) -> None:
         object.__setattr__(self, "sizes", read_list(sizes, "sizes", "a list of numbers"))
-        total = sum(self._exact, Fraction(0))
-        if abs(total - 1) > SUM_TOLERANCE:
-            raise wrong_sum("sizes", total)
+        check_sum(self._exact, "sizes")
 
     @cached_property
     def _exact(self) -> tuple[Fraction, ...]:
@@ -272,17 +234,11 @@ class Exchangeable(Prior):
         return self.sizes
 
     def check(self, space: Subsets) -> None:
-        if len(self.sizes) != space.size + 1:
-            raise InvalidInput(
-                f"sizes has {len(self.sizes)} probabilities for the sizes 0 to {space.size}",
-                field="sizes",
-                value=len(self.sizes),
-            )
+        check_count(len(self.sizes), space.size + 1, "sizes", "probabilities", "sizes from 0 on")
 
     def mass(self, lattice: Lattice, number: AsNumber) -> Array:
         self.check(lattice.space)
-        grid = lattice if isinstance(lattice, CountLattice) else CountLattice.single(lattice.space)
-        size = lattice.space.size
+        grid, size = as_count_lattice(lattice), lattice.space.size
         each = [mass / comb(size, k) for k, mass in enumerate(self._exact)]
         ways = np.ones(1, dtype=object)
         for length in grid.lengths:
@@ -303,23 +259,15 @@ class Exchangeable(Prior):
         mass = self.mass(lattice, rational)
         share = np.arange(lattice.worlds) // lattice.strides[kind] % lattice.lengths[kind]
         # Exactly first: given an unlikely entity, floats may be too small to be divided.
-        sides = [normalise(mass * counts.astype(object)) for counts in (share, members - share)]
-        return convert_array(sides[0], number), convert_array(sides[1], number)
+        sides = [mass * counts.astype(object) for counts in (share, members - share)]
+        present, absent = (convert_array(condition_weights(side), number) for side in sides)
+        return present, absent
 
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: `sizes` is the distribution of the number of rows with value 1."""
         if space.values != 2:
-            raise InvalidInput(
-                f"an exchangeable prior is about rows of two values, not {space.values}",
-                field="values",
-                value=space.values,
-            )
-        if len(self.sizes) != space.rows + 1:
-            raise InvalidInput(
-                f"sizes has {len(self.sizes)} probabilities for the sizes 0 to {space.rows}",
-                field="sizes",
-                value=len(self.sizes),
-            )
+            raise invalid_value("values", "2 for an exchangeable prior", space.values)
+        check_count(len(self.sizes), space.rows + 1, "sizes", "probabilities", "sizes from 0 on")
         each = [mass / comb(space.rows, k) for k, mass in enumerate(self._exact)]
         ones = np.array([sum(world) for world in space])
         return convert_array(np.array(each, dtype=object)[ones], number)

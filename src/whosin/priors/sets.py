@@ -8,20 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
-from whosin.exact import Array, is_exact, probability, rational
-from whosin.priors.base import SUM_TOLERANCE, AsNumber, RecordPrior, read_distribution
+from whosin.exact import is_exact, probability, rational
+from whosin.priors.base import SUM_TOLERANCE, Prior, read_distribution
 from whosin.priors.independent import Independent
 from whosin.spaces.worlds import Records
-from whosin.validation import read_list
+from whosin.validation import check_count, read_list
 
 # Sets of priors on records: each row's distribution lies anywhere in a set (Wang14 asks for it).
 #
 # Rows are independent, and each takes any member of its set. A set is not a prior: what asks for a
 # single one is refused, since few quantities are settled at a set's corners.
-
 
 Row = tuple[Fraction, ...]
 
@@ -58,7 +57,7 @@ class RowSet(ABC):
         return {pair: odds for pair, odds in answers if odds is not None}
 
 
-class PriorSet(RecordPrior):
+class PriorSet(Prior):
     """All priors of independent rows, each row's distribution in its own set."""
 
     @property
@@ -67,38 +66,21 @@ class PriorSet(RecordPrior):
         """One set that serves every row, or one for each row."""
 
     def of_rows(self, space: Records) -> tuple[RowSet, ...]:
-        """The set of each row."""
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
-        if len(sets) != space.rows:
-            raise InvalidInput(
-                f"prior has {len(sets)} sets for {space.rows} rows",
-                field="prior",
-                value=len(sets),
-                hint="give one set for all rows, or one for each",
-            )
+        hint = "give one set for all rows, or one for each"
+        check_count(len(sets), space.rows, "prior", "sets", "rows", hint)
         for one in self.sets:
-            if one.values != space.values:
-                raise InvalidInput(
-                    f"prior is about {one.values} values of a row, and the space has "
-                    f"{space.values}",
-                    field="prior",
-                    value=one.values,
-                )
+            check_count(one.values, space.values, "prior", "probabilities", "values of a row")
         return sets
 
     @property
     def spread(self) -> Fraction | float:
         """e^ε_X of its worst member: the largest odds of two values of a row."""
-        largest = (
-            max(one.all_odds().values(), default=Fraction(1)) for one in dict.fromkeys(self.sets)
-        )
-        return max(largest)
+        sets = dict.fromkeys(self.sets)
+        return max(max(one.all_odds().values(), default=Fraction(1)) for one in sets)
 
-    def on_records(self, space: Records, number: AsNumber) -> Array:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise Unsupported(
+    def _unsupported(self, about: str) -> Unsupported:
+        return Unsupported(
             f"{type(self).__name__} is a set of priors on records, and this asks for one prior",
             field="prior",
             hint="only Identifiability and distortion.best take a set",
@@ -113,11 +95,7 @@ def odds_ratio(top: Fraction, bottom: Fraction) -> Fraction | float | None:
 
 
 def is_nested(value: Any) -> bool:
-    """Whether it is a list."""
     return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-# All distributions between two bounds for each value, for each row.
 
 
 ACCEPTED_DISTRIBUTIONS = "a probability for each value, or a list of them for each row"
@@ -191,16 +169,12 @@ class Box(PriorSet):
                 raise invalid_value(field, ACCEPTED_DISTRIBUTIONS, repr(given))
             object.__setattr__(self, field, plain)
         if len(self.low) != len(self.high) or is_nested(self.low[0]) != is_nested(self.high[0]):
-            raise InvalidInput(
-                "low and high are lists of different shapes",
-                field="low and high",
-                value=(self.low, self.high),
-            )
+            shapes = self.low, self.high
+            raise invalid_value("low and high", "lists of the same shape", shapes)
         _ = self.sets  # reads and checks every number
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether it lists bounds for each row."""
         return is_nested(self.low[0])
 
     @cached_property
@@ -226,20 +200,12 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     below = tuple(probability(value, f"low{where}") for value in low)
     above = tuple(probability(value, f"high{where}") for value in high)
     if not below or len(below) != len(above):
-        raise InvalidInput(
-            f"low{where} has {len(below)} probabilities and high{where} {len(above)}",
-            field=f"low and high{where}",
-            value=(len(below), len(above)),
-            hint="give one in each for every value",
-        )
+        lengths = len(below), len(above)
+        raise invalid_value(f"low and high{where}", "one number each for every value", lengths)
     for value, (least, most) in enumerate(zip(below, above, strict=True)):
         if least > most:
-            raise InvalidInput(
-                f"low{where} is above high{where} for value {value}: {spell(least)} > "
-                f"{spell(most)}",
-                field=f"low{where}",
-                value=least,
-            )
+            accepted = f"at most high{where} for value {value}, {spell(most)}"
+            raise invalid_value(f"low{where}", accepted, least)
     slack = Fraction(0) if is_exact(*low, *high) else SUM_TOLERANCE
     least, most = sum(below, Fraction(0)), sum(above, Fraction(0))
     if least > 1 + slack or most < 1 - slack:
@@ -256,9 +222,6 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     if most < 1:
         above = tuple(value / most for value in above)
     return WithinBounds(below, above)
-
-
-# All mixtures of listed distributions, for each row.
 
 
 ACCEPTED_POINTS = "a list of distributions over values, or one such list a row"
@@ -316,7 +279,6 @@ class Hull(PriorSet):
 
     @cached_property
     def by_row(self) -> bool:
-        """Whether it lists points for each row."""
         return any(is_nested(entry) for entry in self.points[0])
 
     @cached_property
@@ -349,7 +311,6 @@ def _read_mixtures(points: Any, field: str) -> Mixtures:
 
 
 def _plain_tuples(entry: Any) -> Any:
-    """Tuples all the way down."""
     if isinstance(entry, Independent):
         if entry.by_row or not isinstance(entry.p, tuple):
             raise invalid_value("points", ACCEPTED_POINTS, repr(entry))

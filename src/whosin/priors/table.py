@@ -13,13 +13,11 @@ import numpy as np
 from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, probability, rational
-from whosin.priors.base import SUM_TOLERANCE, AsNumber, Prior
+from whosin.priors.base import AsNumber, Prior, check_sum
 from whosin.priors.correlated import Blocks, MarkovChain
 from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.spaces import Lattice, Records, Space, Subsets
-from whosin.validation import read_list, read_whole, shorten_value, wrong_sum
-
-# A prior written out world by world.
+from whosin.validation import check_count, check_kind, read_list, read_whole, shorten_value
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -43,9 +41,7 @@ class WorldTable(Prior):
             length = len(values)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "length", length)
-        total = sum((probability(v, "probabilities") for v in support.values()), Fraction(0))
-        if abs(total - 1) > SUM_TOLERANCE:
-            raise wrong_sum("probabilities", total)
+        check_sum(self._exact.values(), "probabilities")
 
     @property
     def parameters(self) -> tuple[object, ...]:
@@ -57,12 +53,8 @@ class WorldTable(Prior):
 
     def worlds(self, space: Space) -> dict[int, Fraction]:
         """World number → probability, positive ones only."""
-        if self.length is not None and self.length != space.worlds:
-            raise InvalidInput(
-                f"probabilities has {self.length} numbers for {space.worlds} worlds",
-                field="probabilities",
-                value=self.length,
-            )
+        if self.length is not None:
+            check_count(self.length, space.worlds, "probabilities", "numbers", "worlds")
         table: dict[int, Fraction] = {}
         for world, mass in self._exact.items():
             number = world if isinstance(world, int) else space.index(world)
@@ -116,7 +108,6 @@ class WorldTable(Prior):
 # "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of them is
 # `notions.reading`. Numbers are read as they are spelled.
 
-
 MAX_BLOCK_PEOPLE = 100_000
 """People in the blocks of a file."""
 MAX_CHAIN_ROWS = 100_000
@@ -146,10 +137,7 @@ def read_prior(data: dict[str, Any]) -> Prior:
 
 
 def _read_list(data: dict[str, Any], key: str) -> list[Any]:
-    result = data.get(key)
-    if not isinstance(result, list):
-        raise invalid_value(key, "a list", repr(result))
-    return result
+    return check_kind(data.get(key), list, key, "a list")
 
 
 def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
@@ -164,13 +152,9 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
     listed = data.get("chains", [data.get("chain")])
     if not isinstance(listed, list) or not listed:
         raise invalid_value("chains", "a list of chains", repr(listed))
-    chains = tuple(_read_chain(each) for each in listed)
-    if len({chain.values for chain in chains}) > 1:
-        raise InvalidInput(
-            "chains are about different numbers of values",
-            field="chains",
-            value=sorted({chain.values for chain in chains}),
-        )
+    chains = tuple(map(_read_chain, listed))
+    if len(values := {chain.values for chain in chains}) > 1:
+        raise invalid_value("chains", "about the same number of values", sorted(values))
     rows = read_whole(data.get("rows"), "rows", 1, MAX_CHAIN_ROWS, ": how long the series is")
     space = Records(rows, chains[0].values)
     for chain in chains:
@@ -179,8 +163,7 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
 
 
 def _read_chain(data: object) -> MarkovChain:
-    if not isinstance(data, dict):
-        raise invalid_value("chain", "an object with initial and transition", repr(data))
+    data = check_kind(data, dict, "chain", "an object with initial and transition")
     check_keys(data, ("initial", "transition", "kind"), "chain")
     return MarkovChain(_read_list(data, "initial"), _read_list(data, "transition"))
 
@@ -189,28 +172,23 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
     """The prior of a block file, and how many people it is about."""
     check_keys(data, ("blocks", "query", "scale"), "block file")
     if data.get("query", "count") != "count":
-        raise InvalidInput(
-            f"a block file is about a count, not {shorten_value(data['query'])}",
-            field="query",
-            value=data["query"],
-        )
+        raise invalid_value("query", "count for blocks", shorten_value(data["query"]))
     listed = data.get("blocks")
     if not isinstance(listed, list) or not listed:
         raise invalid_value("blocks", "a list of blocks", listed)
     blocks: list[tuple[range, dict[tuple[int, ...], object]]] = []
     people = 0
     for number, block in enumerate(listed):
-        if not isinstance(block, dict):
-            raise invalid_value(f"block {number}", "an object", repr(block))
-        check_keys(block, ("size", "copies", "sets"), "block")
+        check_keys(
+            check_kind(block, dict, f"block {number}", "an object"),
+            ("size", "copies", "sets"),
+            "block",
+        )
         size = read_whole(block.get("size"), f"size of block {number}", 1)
         copies = read_whole(block.get("copies", 1), f"copies of block {number}", 1)
         if people + size * copies > MAX_BLOCK_PEOPLE:
-            raise InvalidInput(
-                f"blocks are about more than {spell(MAX_BLOCK_PEOPLE)} people",
-                field="blocks",
-                value=people + size * copies,
-            )
+            accepted = f"about at most {spell(MAX_BLOCK_PEOPLE)} people"
+            raise invalid_value("blocks", accepted, spell(people + size * copies))
         sets = block.get("sets")
         if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
             raise invalid_value(f"sets of block {number}", "a list of objects", repr(sets))
@@ -219,14 +197,8 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
             for each in sets:
                 check_keys(each, ("present", "probability"), "set")
                 present = each.get("present")
-                if not isinstance(present, list) or any(
-                    not isinstance(who, int) or not 0 <= who < size for who in present
-                ):
-                    raise InvalidInput(
-                        f"present lists people from 0 to {size - 1}, not {shorten_value(present)}",
-                        field="present",
-                        value=present,
-                    )
+                for who in check_kind(present, list, "present", "a list of people"):
+                    read_whole(who, "present", 0, size - 1)
                 table[tuple(people + who for who in present)] = each.get("probability")
             blocks.append((range(people, people + size), table))
             people += size
@@ -245,12 +217,7 @@ def read_record_prior(
     if "chain" in data or "chains" in data:
         chains, space = read_chains(data)
         if len(chains) != 1:
-            raise InvalidInput(
-                f"the file has {len(chains)} chains, and one prior is needed",
-                field="chains",
-                value=len(chains),
-                hint="keep one chain",
-            )
+            raise invalid_value("chains", "one chain, as one prior is needed", len(chains))
         prior, sizes = chains[0], (space.rows, space.values)
     elif "blocks" in data:
         prior, people = read_blocks(data)
@@ -259,13 +226,9 @@ def read_record_prior(
         prior = read_prior(data)
         sizes = _prior_sizes(prior, rows, values)
     for field, asked, inside in (("rows", rows, sizes[0]), ("values", values, sizes[1])):
-        if asked is not None and asked != inside:
-            raise InvalidInput(
-                f"{field} is {asked}, and the file says {inside}",
-                field=field,
-                value=asked,
-                hint=f"leave {field} out",
-            )
+        if asked not in (None, inside):
+            hint = f"leave {field} out"
+            raise invalid_value(field, f"{inside}, as the file says", asked, hint)
     return prior, Records(*sizes)
 
 
@@ -279,14 +242,10 @@ def _prior_sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[in
         m = prior.values
     elif isinstance(prior, Independent):
         listed: Any = prior.p
-        if isinstance(listed[0], tuple):
-            count, m = len(listed), len(listed[0])
-        else:
-            m = len(listed)
+        count, m = (len(listed), len(listed[0])) if prior.by_row else (rows, len(listed))
     elif isinstance(prior, WorldTable) and rows is None and m > 1 and prior.length is not None:
         count = next((n for n in range(1, 64) if m**n >= prior.length), 1)
     if count is None:
-        raise InvalidInput(
-            "the file does not say how many rows there are", field="rows", hint="give rows"
-        )
+        message = "the file does not say how many rows there are"
+        raise InvalidInput(message, field="rows", hint="give rows")
     return count, m

@@ -1,17 +1,12 @@
 """Columns made of columns: calendar parts, decades, upper levels, and numbers of groups.
 
-Columns of our own beside a table's, whatever these are called. A name that we add is one that no
-column of the table has, in whatever letters, since engines take names that differ only in small and
-capital letters for one. Columns are handed to Ibis with their names inside, never as Python's
-keywords: a column may be called self.
+A name that we add to a table is one that no column of it has, in whatever letters, since engines
+take names that differ only in small and capital letters for one. Columns are handed to Ibis with
+their names inside, never as Python's keywords: a column may be called self.
 
-An upper level of a column as cells: by = "canton", where rows have a municipality. A row's parent
-follows from its value alone, in the engine, by looking the value up. A value outside the domain is
-outside at every level: in "other", dropped, or at the parent of the value as which it counts.
-
-Cells made from a declared column by a function: month(visit), decade(age). The cells follow from
-the declared domain alone. A row is placed by looking at it alone; what is outside the column's
-domain is outside here, and goes where that domain says.
+Cells follow from the declared domain alone, those of an upper level (by = "canton", where rows have
+a municipality) and of a function (month(visit), decade(age)) too. A row is placed by looking at it
+alone; what is outside the column's domain is outside here, and goes where that domain says.
 """
 
 from __future__ import annotations
@@ -19,26 +14,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import rational
+from whosin.extras import LazyModule
 from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,
     DROP,
-    OTHER_LABEL,
+    CellDomain,
     Dates,
     Domain,
+    Parents,
     Range,
     Values,
     check_closed,
     date_code,
-    other_label,
 )
-from whosin.release.hierarchies import Parents
 from whosin.release.row_values import number_value
+
+ibis = LazyModule("ibis")
 
 
 def fold_name(name: str) -> str:
@@ -79,8 +76,24 @@ def join_columns(
     )
 
 
+class CellView(CellDomain):
+    """Cells that are made of those of a domain."""
+
+    domain: Any
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same in all rows of a privacy unit, since the column is."""
+        return bool(self.domain.constant)
+
+    @property
+    def outside(self) -> object:
+        """What becomes of values outside the domain."""
+        return self.domain.outside
+
+
 @dataclass(frozen=True)
-class UpperLevel:
+class UpperLevel(CellView):
     """The parents of a column's values, as cells.
 
     Attributes:
@@ -95,12 +108,7 @@ class UpperLevel:
 
     def __post_init__(self) -> None:
         if self.domain.outside is not None:
-            check_closed(len(self.parents.labels))
-
-    @property
-    def constant(self) -> bool:
-        """Whether it is the same in all rows of a privacy unit, since the column is."""
-        return self.domain.constant
+            check_closed(len(self.cells))
 
     @property
     def drops(self) -> bool:
@@ -112,26 +120,19 @@ class UpperLevel:
         """What becomes of a value outside: "drop", or the parent at which it counts."""
         if self.domain.outside is None:
             return None
-        return DROP if self.drops else self.parents.labels[self.beyond]
+        return DROP if self.drops else self.cells[self.beyond]
 
     @property
     def beyond(self) -> int:
         """The number of the cell of what is outside; -1 where it does not count."""
-        if self.domain.outside is None:
-            return len(self.parents.labels)
-        return -1 if self.drops else self.parents.numbers[self.domain.beyond]
+        if self.domain.outside is None or self.drops:
+            return super().beyond
+        return self.parents.numbers[self.domain.beyond]
 
     @property
-    def values(self) -> tuple[str, ...]:
+    def cells(self) -> tuple[str, ...]:
         """The values of the upper level, the parents."""
         return self.parents.labels
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The cells, with "other" at the end of a domain that is open."""
-        if self.domain.outside is not None:
-            return self.values
-        return (*self.values, other_label(self.values))
 
 
 def declared_levels(domains: Mapping[str, Domain]) -> dict[str, tuple[str, Parents]]:
@@ -153,17 +154,11 @@ def check_levels(domains: Mapping[str, Domain], columns: tuple[str, ...]) -> Non
             field = f"domains.{column}.parents"
             name = fold_name(each.name)
             if name in taken:
-                raise InvalidInput(
-                    f"the level {each.name!r} has the name of a column",
-                    field=field,
-                    value=each.name,
-                )
+                message = f"the level {each.name!r} has the name of a column"
+                raise InvalidInput(message, field=field, value=each.name)
             if name in owners:
-                raise InvalidInput(
-                    f"the level {each.name!r} is declared for {owners[name]} already",
-                    field=field,
-                    value=each.name,
-                )
+                message = f"the level {each.name!r} is declared for {owners[name]} already"
+                raise InvalidInput(message, field=field, value=each.name)
             owners[name] = column
 
 
@@ -173,13 +168,12 @@ def root_column(domains: Mapping[str, Domain], name: str) -> str:
     return known[name][0] if name not in domains and name in known else name
 
 
-DECADE_FUNCTION = "decade"
 MAX_DECADES = 1_000
 FORM_PATTERN = re.compile(r"([a-z]+)\((.+)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Derived:
+class Derived(CellView):
     """A function of a column, as cells.
 
     Attributes:
@@ -196,56 +190,30 @@ class Derived:
         if isinstance(self.domain, Range):
             low, high = self.domain.bounds
             if high // 10 - low // 10 >= MAX_DECADES:
-                raise InvalidInput(
-                    f"the range of {self.column} spans more than {MAX_DECADES} decades",
-                    field=f"domain of {self.column}",
-                    hint="group by bins (edges) instead of decade()",
-                )
+                message = f"the range of {self.column} spans more than {MAX_DECADES} decades"
+                hint = "group by bins (edges) instead of decade()"
+                raise InvalidInput(message, field=f"domain of {self.column}", hint=hint)
         if self.outside is not None:
-            check_closed(len(self.values))
+            check_closed(len(self.cells))
 
-    @property
-    def constant(self) -> bool:
-        """Whether it is the same in all rows of a privacy unit, since the column is."""
-        return self.domain.constant
-
-    @property
-    def outside(self) -> str | None:
-        """What becomes of values outside the column's domain."""
-        return self.domain.outside
-
-    @property
-    def drops(self) -> bool:
-        """Whether a row may be in no cell."""
-        return self.outside is not None
-
-    @property
-    def beyond(self) -> int:
-        """The number of the cell of what is outside; -1 where it does not count."""
-        return -1 if self.drops else len(self.values)
-
-    @property
-    def values(self) -> tuple[int, ...]:
+    @cached_property
+    def cells(self) -> tuple[int, ...]:  # type: ignore[override]
         """What the function can be on the declared domain, rising."""
-        return _values(self)
-
-    @property
-    def labels(self) -> tuple[str | int, ...]:
-        """The cells, with "other" at the end of a domain that is open."""
-        return self.values if self.outside is not None else (*self.values, OTHER_LABEL)
+        if isinstance(self.domain, Dates):
+            return tuple(sorted({CALENDAR_PARTS[self.function](day) for day in self.domain.days}))
+        low, high = self.domain.bounds
+        return tuple(range(int(low // 10) * 10, int(high // 10) * 10 + 1, 10))
 
     def numbered_days(self) -> tuple[tuple[int, int], ...]:
         """For a function of dates: the code of each declared day, with the number of its cell."""
         assert isinstance(self.domain, Dates)
-        numbers, part = (
-            {each: at for at, each in enumerate(self.values)},
-            CALENDAR_PARTS[self.function],
-        )
+        numbers = {each: at for at, each in enumerate(self.cells)}
+        part = CALENDAR_PARTS[self.function]
         return tuple((date_code(day), numbers[part(day)]) for day in self.domain.days)
 
 
 @dataclass(frozen=True)
-class MergedValues:
+class MergedValues(CellView):
     """Cells of something, some of them taken together.
 
     Attributes:
@@ -256,19 +224,9 @@ class MergedValues:
     """
 
     name: str
-    domain: Cellular
+    domain: CellDomain
     parts: tuple[int, ...]
-    labels: tuple[str, ...]
-
-    @property
-    def constant(self) -> bool:
-        """Whether it is the same in all rows of a privacy unit."""
-        return self.domain.constant
-
-    @property
-    def outside(self) -> object:
-        """What becomes of values outside."""
-        return self.domain.outside
+    labels: tuple[str, ...] = ()
 
     @property
     def drops(self) -> bool:
@@ -284,14 +242,6 @@ class MergedValues:
 Cellular: TypeAlias = Domain | Derived | UpperLevel | MergedValues
 
 
-@lru_cache(maxsize=256)
-def _values(derived: Derived) -> tuple[int, ...]:
-    if isinstance(derived.domain, Dates):
-        return tuple(sorted({CALENDAR_PARTS[derived.function](day) for day in derived.domain.days}))
-    low, high = derived.domain.bounds
-    return tuple(range(int(low // 10) * 10, int(high // 10) * 10 + 1, 10))
-
-
 def base_column(name: str) -> str:
     """The column that a name such as month(visit) is about; any other name is the column's own."""
     result = FORM_PATTERN.fullmatch(name)
@@ -300,23 +250,13 @@ def base_column(name: str) -> str:
 
 def derive_column(name: str, column: str, domain: Domain) -> Derived:
     """What a name such as month(visit) means, for a column with a domain."""
-    result = FORM_PATTERN.fullmatch(name)
-    assert result is not None
-    function = result[1]
-    if isinstance(domain, Dates):
-        known = tuple(CALENDAR_PARTS)
-    elif isinstance(domain, Range):
-        known = (DECADE_FUNCTION,)
-    else:
-        raise InvalidInput(
-            f"{name} needs a range of numbers or dates, and {column} is declared as a list of "
-            "values",
-            field=f"domain of {column}",
-            value=name,
-        )
+    function = name.partition("(")[0]
+    if isinstance(domain, Values):
+        message = f"{name} needs numbers or dates, and {column} is declared as a list of values"
+        raise InvalidInput(message, field=f"domain of {column}", value=name)
+    known = tuple(CALENDAR_PARTS) if isinstance(domain, Dates) else ("decade",)
     if function not in known:
         raise UnknownName(f"function of {column}", function, known)
-    assert isinstance(domain, Dates | Range)
     return Derived(function, column, domain)
 
 
@@ -345,16 +285,13 @@ def cell_key(rows: Any, column: str, domain: Cellular) -> Any:
     to look up, or the number of its cell already."""
     if isinstance(domain, MergedValues):
         return cell_key(rows, domain.name, domain.domain)
-    if isinstance(domain, Derived):
-        value = rows[domain.column]
-        return _decade_number(value, domain) if isinstance(domain.domain, Range) else (
-            domain.domain.code(value)
-        )  # fmt: skip
-    if isinstance(domain, Dates):
-        return domain.code(rows[column])
-    if isinstance(domain, UpperLevel):
-        return rows[domain.column]
-    return rows[column] if isinstance(domain, Values) else _bin_number(rows[column], domain)
+    value = rows[domain.column if isinstance(domain, Derived | UpperLevel) else column]
+    if isinstance(domain, Values | UpperLevel):
+        return value
+    root = domain.domain if isinstance(domain, Derived) else domain
+    if isinstance(root, Dates):
+        return root.code(value)
+    return _decade_number(value, domain) if domain is not root else _bin_number(value, root)
 
 
 def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
@@ -362,9 +299,9 @@ def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
 
     No value is declared twice, so no row is doubled; what is missing or not declared matches none.
     """
-    inner = domain.domain if isinstance(domain, MergedValues) else domain
+    inner: Any = domain.domain if isinstance(domain, MergedValues) else domain
     parts = domain.parts if isinstance(domain, MergedValues) else ()
-    if isinstance(inner, Range) or (isinstance(inner, Derived) and isinstance(inner.domain, Range)):
+    if Range in (type(inner), type(getattr(inner, "domain", None))):
         if not parts:
             return rows
         known = _lookup(tuple(range(len(parts))), "int64", parts)  # its key is a number
@@ -384,8 +321,6 @@ def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
 def listed_cell_number(key: Any, domain: Cellular, backend: str) -> Any | None:
     """The number of a key's cell without a join, where few values are declared: on Spark by a CASE
     over texts, on DuckDB by the place in a list of texts or whole numbers."""
-    import ibis
-
     inner = domain.domain if isinstance(domain, MergedValues) else domain
     if not isinstance(inner, Values) or len(inner.values) > MAX_CASE_BRANCHES:
         return None
@@ -424,18 +359,13 @@ def _key_type(held: Any) -> str:
 
 
 @lru_cache(maxsize=64)
-def _lookup(
-    values: tuple[str | int, ...], kind: str, held: tuple[int, ...] | tuple[str, ...] = ()
-) -> Any:
+def _lookup(values: tuple[str | int, ...], kind: str, held: tuple[str | int, ...] = ()) -> Any:
     """The declared values, each with its own number, or with what else is held for it, as a
     table."""
-    texts, unsigned = kind == "string", kind == "uint64"
-    pairs = [
-        (str(each) if texts else each, other)
-        for each, other in zip(values, held or range(len(values)), strict=True)
-        if not unsigned or int(each) >= 0
-    ]
-    return _memory_table(pairs, kind)
+    pairs = zip(values, held or range(len(values)), strict=True)
+    if kind == "uint64":
+        pairs = ((each, other) for each, other in pairs if int(each) >= 0)
+    return _memory_table([(str(a) if kind == "string" else a, b) for a, b in pairs], kind)
 
 
 @lru_cache(maxsize=64)
@@ -447,8 +377,6 @@ def _day_lookup(domain: Dates | Derived, parts: tuple[int, ...]) -> Any:
 
 
 def _memory_table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
-    import ibis
-
     listed = {VALUE: [value for value, _ in pairs], NUMBER: [held for _, held in pairs]}
     held = "string" if any(isinstance(each, str) for each in listed[NUMBER]) else "int64"
     return ibis.memtable(listed, schema={VALUE: kind, NUMBER: held})
@@ -456,27 +384,23 @@ def _memory_table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
 
 def _bin_number(value: Any, domain: Range) -> Any:
     """Which of the bins of a range a number is in."""
-    import ibis
-
-    last, beyond = len(domain.edges) - 2, domain.beyond
-    below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
     edges = [float(rational(edge)) for edge in domain.edges]
-    reading = number_value(value)
-    branches = [(reading < edge, index - 1) for index, edge in enumerate(edges) if index]
-    inside = ibis.cases(*branches, (reading == edges[-1], last), else_=above)
-    missing = (reading.isnull(), beyond)
-    return ibis.cases(missing, (reading < edges[0], below), else_=inside).cast("int64")
+    return _interval_number(value, domain, edges[:-1], (edges[0], edges[-1]))
 
 
 def _decade_number(value: Any, derived: Derived) -> Any:
     """Which of the decades a number is in. Numbers are compared, since a division would round."""
-    import ibis
-
     assert isinstance(derived.domain, Range)
-    last, beyond = len(derived.values) - 1, derived.beyond
-    below, above = (0, last) if derived.outside == CLAMP else (beyond, beyond)
-    low, high = (float(end) for end in derived.domain.bounds)
-    reading = number_value(value)
-    ends = [(reading.isnull(), beyond), (reading < low, below), (reading > high, above)]
-    branches = [(reading < float(each), at) for at, each in enumerate(derived.values[1:])]
-    return ibis.cases(*ends, *branches, else_=last).cast("int64")
+    low, high = map(float, derived.domain.bounds)
+    return _interval_number(value, derived, [*map(float, derived.cells)], (low, high))
+
+
+def _interval_number(
+    value: Any, domain: CellDomain, starts: list[float], ends: tuple[float, float]
+) -> Any:
+    """Which of the intervals, each from its start to the next, a number between the ends is in."""
+    last, beyond, reading = len(starts) - 1, domain.beyond, number_value(value)
+    below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
+    outside = [(reading.isnull(), beyond), (reading < ends[0], below), (reading > ends[1], above)]
+    branches = [(reading < start, at) for at, start in enumerate(starts[1:])]
+    return ibis.cases(*outside, *branches, else_=last).cast("int64")

@@ -14,12 +14,13 @@ or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any mor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from operator import or_
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, spell
+from whosin.extras import LazyModule
 from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
     comparable_values,
@@ -27,11 +28,12 @@ from whosin.release.row_values import (
     decade_value,
     describe_node,
     double_value,
-    ibis_module,
+    is_dated,
     is_usable,
     iso_week,
     number_value,
     refuse_condition,
+    refuse_node,
     short_text,
     sql_cast,
     text_with_whole,
@@ -41,32 +43,29 @@ from whosin.release.row_values import (
     unify_values,
 )
 
+exp, ibis, sqlglot = map(LazyModule, ("sqlglot.expressions", "ibis", "sqlglot"))
 
-def is_number(node: Any) -> bool:
-    """Whether a part of a condition is a number as it stands."""
-    from sqlglot import exp
-
-    return isinstance(node, exp.Literal) and not node.is_string
+Rule = Callable[[Any, Any], Any]
+"""Translates a node of a condition on a table."""
 
 
 def read_literal(node: Any) -> Any:
     """A constant as an Ibis value."""
     if node.is_string:
-        return ibis_module().literal(plain_text(node.this))
-    if node.this.isascii() and node.this.isdigit():
+        return ibis.literal(plain_text(node.this))
+    if _is_digits(node.this):
         if len(node.this) > 19 or int(node.this) >= 2**63:
-            raise refuse_condition(
-                f"where has the whole number {short_text(node.this)}, which does not fit into "
-                "64 bits",
-                node.this,
-            )
-        return ibis_module().literal(int(node.this), "int64")
+            number = f"the whole number {short_text(node.this)}"
+            raise refuse_condition(f"where has {number}, which does not fit 64 bits", node.this)
+        return ibis.literal(int(node.this), "int64")
     try:
-        return ibis_module().literal(float(node.this), "float64")
+        return ibis.literal(float(node.this), "float64")
     except ValueError:
-        raise refuse_condition(
-            f"where has {short_text(node.this)}, which is not a number such as 1.5", node.this
-        ) from None
+        raise refuse_node(node, ", which is not a number such as 1.5", node.this) from None
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def split_constants(value: Any, nodes: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -84,20 +83,18 @@ def split_constants(value: Any, nodes: list[Any]) -> tuple[list[Any], list[Any]]
     read = [(_list_constant(node, target), node) for node in nodes]
     plain = dict.fromkeys(constant for constant, _ in read if constant is not None)
     others = [node for constant, node in read if constant is None]
-    literals = [ibis_module().literal(constant, target) for constant in plain]
+    literals = [ibis.literal(constant, target) for constant in plain]
     return [value.isin(literals)] if literals else [], others
 
 
 def _list_constant(node: Any, target: str) -> Any:
     """A constant of a list, if it is one of the type that it is compared with."""
-    from sqlglot import exp
-
     sign, bare = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
     if not isinstance(bare, exp.Literal) or bare.is_string != (target == "string"):
         return None
     if bare.is_string:
         return plain_text(bare.this) if sign == 1 else None
-    whole = bare.this.isascii() and bare.this.isdigit()
+    whole = _is_digits(bare.this)
     if (whole and len(bare.this) > 18) or (target == "int64" and not whole):
         return None
     try:
@@ -110,21 +107,17 @@ def read_pattern(node: Any) -> str:
     """The pattern of a `like`."""
     pattern = node.expression
     if not pattern.is_string or "\\" in pattern.this:
-        raise refuse_condition(
-            f"where has LIKE {describe_node(pattern)}",
-            pattern.this,
-            "write a plain pattern in quotes, without backslashes, such as 'A%'",
-        )
+        message = f"where has LIKE {describe_node(pattern)}"
+        hint = "write a plain pattern in quotes, without backslashes, such as 'A%'"
+        raise refuse_condition(message, pattern.this, hint)
     return plain_text(str(pattern.this))
 
 
 def plain_text(text: str) -> str:
     """A text of a condition. Engines read some control characters in SQL as letters."""
     if any((ord(letter) < 32 and letter not in "\t\n\r") or letter == "\x7f" for letter in text):
-        raise refuse_condition(
-            f"where has control characters other than tabs and line breaks in {short_text(text)}",
-            text,
-        )
+        others = "control characters other than tabs and line breaks"
+        raise refuse_condition(f"where has {others} in {short_text(text)}", text)
     return text
 
 
@@ -135,19 +128,19 @@ NON_ASCII_PATTERN = "[^ -~]"
 """A letter beyond plain ASCII, as a pattern."""
 
 
-def _letter_pairs() -> tuple[str, str]:
-    """Small letters and their capitals, in the same order."""
-    result = []
+def _letter_pairs() -> dict[str, str]:
+    """Small letters, each with its capital."""
+    result = {}
     for code in (code for each in LETTER_RANGES for code in each):
         small = chr(code)
         capital = small.upper()
         alone = len(capital) == 1 and capital != small and capital.lower() == small
         if alone and any(ord(capital) in each for each in LETTER_RANGES):
-            result.append((small, capital))
-    return "".join(small for small, _ in result), "".join(capital for _, capital in result)
+            result[small] = capital
+    return result
 
 
-SMALL, CAPITAL = _letter_pairs()
+SMALL, CAPITAL = map("".join, zip(*_letter_pairs().items(), strict=True))
 
 
 def lower_letters(value: Any) -> Any:
@@ -160,22 +153,8 @@ def upper_letters(value: Any) -> Any:
     return _change_letters(value, value.upper(), SMALL, CAPITAL)
 
 
-def lower_text(text: str) -> str:
-    """As `lower_letters`, here and now."""
-    return text.translate(str.maketrans(CAPITAL, SMALL))
-
-
-def trim_text(value: Any) -> Any:
-    """A text without spaces, tabs and line ends at its ends."""
-    return value.re_replace(rf"^[{SPACE_CHARACTERS}]+", "").re_replace(
-        rf"[{SPACE_CHARACTERS}]+\z", ""
-    )
-
-
 def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
     """Letter by letter only where a text needs it: that is slow."""
-    import ibis
-
     return ibis.cases((value.re_search(NON_ASCII_PATTERN), value.translate(old, new)), else_=plain)
 
 
@@ -190,8 +169,7 @@ ROW_EXPRESSIONS = "use comparisons, and/or/not, in, between, like, arithmetic, c
 MAX_CASE_CHANGES = 2
 MAX_SHORT_LIST = 20
 TEXT_HINT = ", or a text in single quotes"
-IGNORED_OPTIONS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
-"""What the parser adds by itself, and has no meaning here."""
+CONDITION_EXAMPLE = "age >= 65 and ward = 'A'"
 
 
 def parse_condition(text: object, table: Any) -> Any:
@@ -200,67 +178,45 @@ def parse_condition(text: object, table: Any) -> Any:
     Raises:
         InvalidInput: not a row expression, by its text and the schema alone.
     """
-    import sqlglot
-    from sqlglot import Dialect
-    from sqlglot.errors import SqlglotError
-
     if not isinstance(text, str) or not text.strip():
-        raise refuse_condition(
-            "where must be a condition in SQL", text, "for example age >= 65 and ward = 'A'"
-        )
-    if len(text) > MAX_CONDITION_LENGTH:
-        raise refuse_condition(
-            f"where has {spell(len(text))} characters; at most {spell(MAX_CONDITION_LENGTH)} are "
-            "read",
-            len(text),
-        )
+        hint = f"for example {CONDITION_EXAMPLE}"
+        raise refuse_condition("where must be a condition in SQL", text, hint)
+    check_length(text, refuse_condition)
     try:
         tokens = sqlglot.tokenize(text, read="duckdb")
         if any(token.comments or token.token_type.name == "SEMICOLON" for token in tokens):
-            raise refuse_condition(
-                f"where has a comment or a semicolon: {short_text(text)}", text, "leave it out"
-            )
-        parsed = Dialect.get_or_raise("duckdb").parser().parse(tokens, text)
-    except (SqlglotError, RecursionError):
+            message = f"where has a comment or a semicolon: {short_text(text)}"
+            raise refuse_condition(message, text, "leave it out")
+        parsed = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(tokens, text)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        message = f"where cannot be parsed: {short_text(text)}"
         raise refuse_condition(
-            f"where cannot be parsed: {short_text(text)}",
-            text,
-            "write a condition such as age >= 65 and ward = 'A'",
+            message, text, f"write a condition such as {CONDITION_EXAMPLE}"
         ) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise refuse_condition(f"where must be one condition, not {short_text(text)}", text)
     check_size(parsed[0], refuse_condition)
     result = _translate_node(parsed[0], table)
     if not result.type().is_boolean():
-        raise refuse_condition(
-            f"where has {short_text(text)}, which is a value and not a condition",
-            text,
-            "compare it with something, for example age >= 65",
-        )
+        message = f"where has {short_text(text)}, which is a value and not a condition"
+        raise refuse_condition(message, text, "compare it with something, for example age >= 65")
     if count_operations(result) > MAX_OPERATIONS:
-        raise refuse_condition(
-            f"where takes more than {spell(MAX_OPERATIONS)} operations for each row",
-            text,
-            "simplify it",
-        )
+        message = f"where takes more than {spell(MAX_OPERATIONS)} operations for each row"
+        raise refuse_condition(message, text, "simplify it")
     return result.fill_null(False)
 
 
 def condition_columns(text: object) -> frozenset[str]:
     """The columns that a condition names; none where the text is not a condition, which
     `parse_condition` refuses."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
     if not isinstance(text, str) or len(text) > MAX_CONDITION_LENGTH:
         return frozenset()
     try:
         parsed = sqlglot.parse(text, read="duckdb")
-    except (SqlglotError, RecursionError):
+    except (sqlglot.errors.SqlglotError, RecursionError):
         return frozenset()
     nodes = (node for each in parsed if each is not None for node in each.find_all(exp.Column))
-    return frozenset(_full_name(node) for node in nodes)
+    return frozenset(map(_full_name, nodes))
 
 
 def _full_name(node: Any) -> str:
@@ -280,157 +236,81 @@ def unknown_column(
         otherwise: what else may be meant, as the end of a sentence.
     """
     kinds = table if isinstance(table, Mapping) else table.schema()
-    if all(kind.is_string() for kind in kinds.values()):
-        nearest = UnknownName(field, name, declared).nearest
-        guess = "" if nearest in (None, name) else f"did you mean {nearest!r}?"
-        return InvalidInput(
-            f"the table has no column {short_text(name)}",
-            field=field,
-            value=name,
-            hint=guess or f"name a column as the header spells it{otherwise}",
-        )
-    return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
+    if not all(kind.is_string() for kind in kinds.values()):
+        return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
+    nearest = UnknownName(field, name, declared).nearest
+    hint = f"name a column as the header spells it{otherwise}"
+    if nearest not in (None, name):
+        hint = f"did you mean {nearest!r}?"
+    message = f"the table has no column {short_text(name)}"
+    return InvalidInput(message, field=field, value=name, hint=hint)
 
 
-def check_size(root: Any, refused: Callable[[str, object, str], InvalidInput]) -> None:
+Refusal = Callable[[str, object, str], InvalidInput]
+
+
+def check_length(text: str, refused: Refusal) -> None:
+    """Refuse a text that is too long to be parsed."""
+    if len(text) > MAX_CONDITION_LENGTH:
+        hint = f"at most {spell(MAX_CONDITION_LENGTH)} are read"
+        raise refused(f"{spell(len(text))} characters are too many", len(text), hint)
+
+
+def check_size(root: Any, refused: Refusal) -> None:
     """Engines plan deep expressions slowly, or not at all."""
     level, nodes, depth = [root], 0, 0
     while level:
         nodes, depth = nodes + len(level), depth + 1
         if nodes > MAX_CONDITION_NODES or depth > MAX_CONDITION_DEPTH:
-            raise refused(
-                f"more than {MAX_CONDITION_DEPTH} levels or {MAX_CONDITION_NODES} terms are not "
-                "read",
-                None,
-                "simplify it",
-            )
+            most = f"{MAX_CONDITION_DEPTH} levels or {MAX_CONDITION_NODES} terms"
+            raise refused(f"more than {most} are not read", None, "simplify it")
         level = [child for node in level for child in node.iter_expressions()]
 
 
 def _translate_node(node: Any, table: Any) -> Any:
-    rule = _translation_rules().get(type(node))
-    if rule is None:
-        raise refuse_condition(
-            f"where has {describe_node(node)}, which is not read", node.sql(), ROW_EXPRESSIONS
-        )
-    known = _parts_read().get(type(node), {"this", "expression"}) | IGNORED_OPTIONS
-    for option, value in node.args.items():
-        if option not in known and value not in (None, False, []):
-            raise refuse_condition(
-                f"where has {_describe_option(option)}, which is not read: {describe_node(node)}",
-                option,
-            )
-    return rule(node, table)
+    kind = type(node).__name__
+    if kind not in TRANSLATION_RULES:
+        raise refuse_node(node, ", which is not read", node.sql(), ROW_EXPRESSIONS)
+    for part, value in node.args.items():
+        known = part in IGNORED_PARTS or part in PARTS_READ.get(kind, ("this", "expression"))
+        if not known and value not in (None, False, []):
+            named = "a subquery" if part == "query" else f"the option {part!r}"
+            message = f"where has {named}, which is not read: {describe_node(node)}"
+            raise refuse_condition(message, part)
+    return TRANSLATION_RULES[kind](node, table)
 
 
-def _parts_read() -> dict[type, set[str]]:
-    """The parts that a rule reads, where they are not the usual ones. What no rule reads is
-    refused: dropping it could turn a condition into another one."""
-    from sqlglot import exp
-
-    return {
-        exp.Column: {"this", "table"},
-        exp.Between: {"this", "low", "high"},
-        exp.In: {"this", "expressions"},
-        exp.Like: {"this", "expression", "negate"},
-        exp.ILike: {"this", "expression", "negate"},
-        exp.Cast: {"this", "to"},
-        exp.TryCast: {"this", "to"},
-        exp.Trim: {"this"},
-        exp.Anonymous: {"this", "expressions"},
-        exp.Case: {"this", "ifs", "default"},
-        exp.If: {"this", "true", "false"},
-        exp.Coalesce: {"this", "expressions"},
-        exp.Substring: {"this", "start", "length"},
-        exp.TimestampTrunc: {"this", "unit"},
-        exp.DateTrunc: {"this", "unit"},
-    }
-
-
-def _translation_rules() -> dict[type, Callable[[Any, Any], Any]]:
-    from sqlglot import exp
-
-    return {
-        exp.Column: _translate_column,
-        exp.Literal: lambda node, _: read_literal(node),
-        exp.Boolean: lambda node, _: ibis_module().literal(bool(node.this)),
-        exp.Null: lambda node, _: ibis_module().null("boolean"),
-        exp.Paren: lambda node, table: _translate_node(node.this, table),
-        exp.And: lambda node, table: (
-            _translate_truth(node.this, table) & _translate_truth(node.expression, table)
-        ),
-        exp.Or: lambda node, table: (
-            _translate_truth(node.this, table) | _translate_truth(node.expression, table)
-        ),
-        exp.Not: lambda node, table: ~_translate_truth(node.this, table),
-        exp.EQ: _comparison_rule(lambda a, b: a == b),
-        exp.NEQ: _comparison_rule(lambda a, b: a != b),
-        exp.GT: _comparison_rule(lambda a, b: a > b),
-        exp.GTE: _comparison_rule(lambda a, b: a >= b),
-        exp.LT: _comparison_rule(lambda a, b: a < b),
-        exp.LTE: _comparison_rule(lambda a, b: a <= b),
-        exp.Between: _translate_between,
-        exp.In: _translate_in,
-        exp.Is: _translate_is,
-        exp.Like: lambda node, table: _translate_like(
-            node, _translate_text(node.this, table).like(read_pattern(node))
-        ),
-        exp.ILike: _translate_ilike,
-        exp.Add: _arithmetic_rule(lambda a, b: a + b),
-        exp.Sub: _arithmetic_rule(lambda a, b: a - b),
-        exp.Mul: _arithmetic_rule(lambda a, b: a * b),
-        exp.Div: _translate_quotient,
-        exp.Neg: _translate_negative,
-        exp.Abs: lambda node, table: double_value(_translate_node(node.this, table)).abs(),
-        exp.Lower: lambda node, table: lower_letters(_check_shallow(node, table)),
-        exp.Upper: lambda node, table: upper_letters(_check_shallow(node, table)),
-        exp.Trim: lambda node, table: trim_text(_translate_text(node.this, table)),
-        exp.Length: lambda node, table: _translate_text(node.this, table).length(),
-        exp.Cast: lambda node, table: sql_cast(node, _translate_node(node.this, table)),
-        exp.TryCast: lambda node, table: sql_cast(node, _translate_node(node.this, table)),
-        exp.Year: _moment_part_rule("year"),
-        exp.Quarter: _moment_part_rule("quarter"),
-        exp.Month: _moment_part_rule("month"),
-        exp.Day: _moment_part_rule("day"),
-        exp.Hour: _moment_part_rule("hour"),
-        exp.Minute: _moment_part_rule("minute"),
-        exp.Second: _moment_part_rule("second"),
-        exp.TimestampTrunc: _translate_truncation,
-        exp.DateTrunc: _translate_truncation,
-        exp.Substring: _translate_substring,
-        exp.Case: _translate_case,
-        exp.If: _translate_if,
-        exp.Coalesce: _translate_coalesce,
-        exp.Mod: _translate_remainder,
-        exp.Anonymous: _translate_function,
-        exp.Extract: _translate_extract,
-    }
-
-
-def _translate_like(node: Any, matches: Any) -> Any:
-    return ~matches if node.args.get("negate") else matches
+def _translate_like(node: Any, table: Any) -> Any:
+    return _negate_like(node, _translate_text(node.this, table).like(read_pattern(node)))
 
 
 def _translate_ilike(node: Any, table: Any) -> Any:
-    pattern = lower_text(read_pattern(node))
-    return _translate_like(node, lower_letters(_check_shallow(node, table)).like(pattern))
+    pattern = read_pattern(node).translate(str.maketrans(CAPITAL, SMALL))
+    return _negate_like(node, lower_letters(_check_shallow(node, table)).like(pattern))
+
+
+def _negate_like(node: Any, matches: Any) -> Any:
+    return ~matches if node.args.get("negate") else matches
 
 
 def _check_shallow(node: Any, table: Any) -> Any:
     """A text whose letters are about to change: its expression is named three times."""
-    from sqlglot import exp
-
     if sum(1 for _ in node.this.find_all(exp.Lower, exp.Upper)) > MAX_CASE_CHANGES:
-        raise refuse_condition(
-            f"where nests lower and upper more than {MAX_CASE_CHANGES} deep: {describe_node(node)}"
-        )
+        message = f"where nests lower and upper more than {MAX_CASE_CHANGES} deep"
+        raise refuse_condition(f"{message}: {describe_node(node)}")
     return _translate_text(node.this, table)
+
+
+def _translate_trim(node: Any, table: Any) -> Any:
+    """A text without spaces, tabs and line ends at its ends."""
+    begun = _translate_text(node.this, table).re_replace(rf"^[{SPACE_CHARACTERS}]+", "")
+    return begun.re_replace(rf"[{SPACE_CHARACTERS}]+\z", "")
 
 
 def _translate_negative(node: Any, table: Any) -> Any:
     value = _translate_node(node.this, table)
-    if is_number(node.this) and value.type().is_integer():
-        return ibis_module().literal(-int(node.this.this), "int64")
+    if isinstance(node.this, exp.Literal) and value.type().is_integer():
+        return ibis.literal(-int(node.this.this), "int64")
     return -double_value(value)
 
 
@@ -438,85 +318,74 @@ def _translate_column(node: Any, table: Any) -> Any:
     name = _full_name(node)
     if name not in table.columns:
         raise unknown_column("column in where", name, table, otherwise=TEXT_HINT)
-    value = table[name]
-    if not is_usable(value.type()):
-        raise refuse_condition(
-            f"where names the column {name!r} of type {value.type()}",
-            name,
-            "conditions are about numbers, text, true and false, dates and times of day",
-        )
+    kind = table[name].type()
+    if not is_usable(kind):
+        hint = "conditions are about numbers, text, true and false, dates and times of day"
+        raise refuse_condition(f"where names the column {name!r} of type {kind}", name, hint)
+    return _drop_nan(table[name])
+
+
+def _drop_nan(value: Any) -> Any:
     return number_value(value) if value.type().is_floating() else value
 
 
 def _translate_truth(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
     if not value.type().is_boolean():
-        raise refuse_condition(
-            f"where has {describe_node(node)} beside and, or or not, and it is not a condition"
-        )
+        raise refuse_node(node, " beside and, or or not, and it is not a condition")
     return value
 
 
 def _translate_text(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
     if not value.type().is_string():
-        raise refuse_condition(
-            f"where has {describe_node(node)}, which is not text as like, lower, … need"
-        )
+        raise refuse_node(node, ", which is not text as like, lower, … need")
     return value
 
 
 def _translate_date(node: Any, table: Any) -> Any:
     value = _translate_node(node, table)
-    if not value.type().is_timestamp() and not value.type().is_date():
-        raise refuse_condition(
-            f"where has {describe_node(node)}, which is not a date as year, month, … need"
-        )
+    if not is_dated(value.type()):
+        raise refuse_node(node, ", which is not a date as year, month, … need")
     return timestamp_value(value)
 
 
-def _arithmetic_rule(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def rule(node: Any, table: Any) -> Any:
-        left = double_value(_translate_node(node.this, table))
-        return operation(left, double_value(_translate_node(node.expression, table)))
+def _logical_rule(operation: Rule) -> Rule:
+    return lambda node, table: operation(
+        _translate_truth(node.this, table), _translate_truth(node.expression, table)
+    )
 
-    return rule
+
+def _arithmetic_rule(operation: Rule) -> Rule:
+    return lambda node, table: operation(
+        double_value(_translate_node(node.this, table)),
+        double_value(_translate_node(node.expression, table)),
+    )
 
 
 def _translate_quotient(node: Any, table: Any) -> Any:
-    from sqlglot import exp
-
     if sum(1 for _ in node.expression.find_all(exp.Div)) > MAX_NESTED_OPERATIONS:
-        raise refuse_condition(
-            f"where nests more than {MAX_NESTED_OPERATIONS} divisions in a divisor: "
-            f"{describe_node(node)}"
-        )
+        message = f"where nests more than {MAX_NESTED_OPERATIONS} divisions in a divisor"
+        raise refuse_condition(f"{message}: {describe_node(node)}")
     return _arithmetic_rule(lambda a, b: a / b.nullif(0.0))(node, table)
 
 
 def _translate_remainder(node: Any, table: Any) -> Any:
-    return truncated_remainder(
-        _translate_node(node.this, table), _translate_node(node.expression, table)
+    left, right = (_translate_node(each, table) for each in (node.this, node.expression))
+    return truncated_remainder(left, right)
+
+
+def _comparison_rule(operation: Rule) -> Rule:
+    return lambda node, table: _compare_values(
+        operation, (node.this, _translate_node(node.this, table)), node.expression, table
     )
 
 
-def _comparison_rule(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def rule(node: Any, table: Any) -> Any:
-        left = _translate_node(node.this, table)
-        return _compare_values(operation, (node.this, left), node.expression, table)
-
-    return rule
-
-
-def _compare_values(
-    operation: Callable[[Any, Any], Any], known: tuple[Any, Any], second: Any, table: Any
-) -> Any:
+def _compare_values(operation: Rule, known: tuple[Any, Any], second: Any, table: Any) -> Any:
     """A comparison of a part that is translated already, with what it was, and another one."""
-    from sqlglot import exp
-
     (first, left), right = known, _translate_node(second, table)
     if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
-        return ibis_module().null("boolean")  # Ibis would make it "is null"
+        return ibis.null("boolean")  # Ibis would make it "is null"
     if left.type().is_string() and right.type().is_integer():
         return text_with_whole(operation, left, right)
     if left.type().is_integer() and right.type().is_string():
@@ -526,79 +395,59 @@ def _compare_values(
 
 def _translate_between(node: Any, table: Any) -> Any:
     known = (node.this, _translate_node(node.this, table))
-    low = _compare_values(lambda a, b: a >= b, known, node.args["low"], table)
-    return low & _compare_values(lambda a, b: a <= b, known, node.args["high"], table)
+    low = _compare_values(operator.ge, known, node.args["low"], table)
+    return low & _compare_values(operator.le, known, node.args["high"], table)
 
 
 def _translate_in(node: Any, table: Any) -> Any:
-    from sqlglot import exp
-
     if not node.expressions:
-        raise refuse_condition(
-            f"where has {describe_node(node)}",
-            hint="write IN with a list of values, such as ('A', 'B')",
-        )
+        raise refuse_node(node, hint="write IN with a list of values, such as ('A', 'B')")
     if len(node.expressions) > MAX_SHORT_LIST and not isinstance(node.this, exp.Column):
-        raise refuse_condition(
-            f"where has a list of more than {MAX_SHORT_LIST} values after "
-            f"{describe_node(node.this)}",
-            hint="a list that long needs a plain column before it",
-        )
+        message = f"where has a list of more than {MAX_SHORT_LIST} values after "
+        hint = "a list that long needs a plain column before it"
+        raise refuse_condition(message + describe_node(node.this), hint=hint)
     known = (node.this, _translate_node(node.this, table))
     result, others = split_constants(known[1], node.expressions)
-    result += [_compare_values(lambda a, b: a == b, known, each, table) for each in others]
+    result += [_compare_values(operator.eq, known, each, table) for each in others]
     while len(result) > 1:  # in pairs, so that a long list is not deep
-        result = [reduce(or_, result[at : at + 2]) for at in range(0, len(result), 2)]
+        result = [reduce(operator.or_, result[at : at + 2]) for at in range(0, len(result), 2)]
     return result[0]
 
 
 def _translate_is(node: Any, table: Any) -> Any:
-    from sqlglot import exp
-
     value = _translate_node(node.this, table)
     if isinstance(node.expression, exp.Null):
-        if value.type().is_boolean():
-            # sqlglot writes "not x is null" for (not x) is null, which means something else.
-            return value.cast("int64").isnull()
-        return (number_value(value) if value.type().is_floating() else value).isnull()
+        # sqlglot writes "not x is null" for (not x) is null, which means something else.
+        return (value.cast("int64") if value.type().is_boolean() else _drop_nan(value)).isnull()
     if isinstance(node.expression, exp.Boolean) and value.type().is_boolean():
         return value.fill_null(not node.expression.this) == bool(node.expression.this)
-    raise refuse_condition(
-        f"where has {describe_node(node)}", hint="write IS NULL, IS TRUE or IS FALSE"
-    )
+    raise refuse_node(node, hint="write IS NULL, IS TRUE or IS FALSE")
 
 
 def _translate_function(node: Any, table: Any) -> Any:
     """A function that SQL does not have."""
-    from sqlglot import exp
-
     name, given = str(node.this).lower(), node.expressions
     if name not in ("isoweek", "decade") or len(given) != 1:
-        raise refuse_condition(
-            f"where has {describe_node(node)}, which is not read", node.sql(), ROW_EXPRESSIONS
-        )
+        raise refuse_node(node, ", which is not read", node.sql(), ROW_EXPRESSIONS)
     if name == "isoweek":
         return iso_week(_translate_date(given[0], table))
     if given[0].find(exp.Anonymous):  # its expression is named three times
-        raise refuse_condition(
-            f"where has {describe_node(node)}", hint="take the decade of a simpler expression"
-        )
+        raise refuse_node(node, hint="take the decade of a simpler expression")
     value = _translate_node(given[0], table)
-    dated = value.type().is_date() or value.type().is_timestamp()
+    dated = is_dated(value.type())
     return decade_value(double_value(timestamp_value(value).year() if dated else value))
 
 
 def _translate_extract(node: Any, table: Any) -> Any:
     part = node.this.name.lower()
     if part not in MOMENT_PARTS:
-        raise refuse_condition(
-            f"where extracts {part!r} from a date", part, f"take one of {', '.join(MOMENT_PARTS)}"
-        )
+        hint = f"take one of {', '.join(MOMENT_PARTS)}"
+        raise refuse_condition(f"where extracts {part!r} from a date", part, hint)
     return getattr(_translate_date(node.expression, table), part)()
 
 
-def _moment_part_rule(part: str) -> Callable[[Any, Any], Any]:
-    return lambda node, table: getattr(_translate_date(node.this, table), part)()
+def _translate_moment_part(node: Any, table: Any) -> Any:
+    return getattr(_translate_date(node.this, table), type(node).__name__.lower())()
 
 
 def _translate_truncation(node: Any, table: Any) -> Any:
@@ -611,30 +460,25 @@ def _translate_substring(node: Any, table: Any) -> Any:
     places = []
     for option, least in (("start", 1), ("length", 0)):
         part = node.args.get(option)
-        digits = str(part.this) if is_number(part) else ""
-        whole = digits.isascii() and digits.isdigit() and len(digits) <= MAX_SUBSTRING_DIGITS
+        digits = str(part.this) if isinstance(part, exp.Literal) and not part.is_string else ""
+        whole = _is_digits(digits) and len(digits) <= MAX_SUBSTRING_DIGITS
         if part is not None and (not whole or int(digits) < least):
-            raise refuse_condition(
-                f"where has {describe_node(node)}",
-                hint="write substr with a start from 1 up and a length, both whole numbers",
-            )
+            hint = "write substr with a start from 1 up and a length, both whole numbers"
+            raise refuse_node(node, hint=hint)
         places.append(None if part is None else int(digits))
     if places[0] is None:
-        raise refuse_condition(f"where has {describe_node(node)}, a substr without its start")
+        raise refuse_node(node, ", a substr without its start")
     return text.substr(places[0] - 1, places[1])
 
 
 def _translate_case(node: Any, table: Any) -> Any:
-    operand = node.args.get("this")
+    operand, branches = node.args.get("this"), node.args["ifs"]
     if operand is None:
-        tests = [_translate_truth(each.this, table) for each in node.args["ifs"]]
+        tests = [_translate_truth(each.this, table) for each in branches]
     else:
         known = (operand, _translate_node(operand, table))
-        tests = [
-            _compare_values(lambda a, b: a == b, known, each.this, table)
-            for each in node.args["ifs"]
-        ]
-    return _choose_value(tests, [each.args["true"] for each in node.args["ifs"]], node, table)
+        tests = [_compare_values(operator.eq, known, each.this, table) for each in branches]
+    return _choose_value(tests, [each.args["true"] for each in branches], node, table)
 
 
 def _translate_if(node: Any, table: Any) -> Any:
@@ -643,21 +487,80 @@ def _translate_if(node: Any, table: Any) -> Any:
 
 def _choose_value(tests: list[Any], chosen: list[Any], node: Any, table: Any) -> Any:
     """The value of the first test that is true; otherwise that of ELSE, missing without one."""
-    from sqlglot import exp
-
     otherwise = node.args.get("default") or node.args.get("false") or exp.Null()
     parts = [*chosen, otherwise]
     *values, last = unify_values(node, parts, [_translate_node(each, table) for each in parts])
-    return ibis_module().cases(*zip(tests, values, strict=True), else_=last)
+    return ibis.cases(*zip(tests, values, strict=True), else_=last)
 
 
 def _translate_coalesce(node: Any, table: Any) -> Any:
     parts = [node.this, *node.expressions]
     values = unify_values(node, parts, [_translate_node(each, table) for each in parts])
-    there = [number_value(each) if each.type().is_floating() else each for each in values]
-    return ibis_module().coalesce(*there)
+    return ibis.coalesce(*map(_drop_nan, values))
 
 
-def _describe_option(option: str) -> str:
-    """A part of an expression that no rule reads, in words."""
-    return {"query": "a subquery"}.get(option, f"the option {option!r}")
+TRANSLATION_RULES: dict[str, Rule] = {
+    "Column": _translate_column,
+    "Literal": lambda node, _: read_literal(node),
+    "Boolean": lambda node, _: ibis.literal(bool(node.this)),
+    "Null": lambda node, _: ibis.null("boolean"),
+    "Paren": lambda node, table: _translate_node(node.this, table),
+    "And": _logical_rule(operator.and_),
+    "Or": _logical_rule(operator.or_),
+    "Not": lambda node, table: ~_translate_truth(node.this, table),
+    "EQ": _comparison_rule(operator.eq),
+    "NEQ": _comparison_rule(operator.ne),
+    "GT": _comparison_rule(operator.gt),
+    "GTE": _comparison_rule(operator.ge),
+    "LT": _comparison_rule(operator.lt),
+    "LTE": _comparison_rule(operator.le),
+    "Between": _translate_between,
+    "In": _translate_in,
+    "Is": _translate_is,
+    "Like": _translate_like,
+    "ILike": _translate_ilike,
+    "Add": _arithmetic_rule(operator.add),
+    "Sub": _arithmetic_rule(operator.sub),
+    "Mul": _arithmetic_rule(operator.mul),
+    "Div": _translate_quotient,
+    "Mod": _translate_remainder,
+    "Neg": _translate_negative,
+    "Abs": lambda node, table: double_value(_translate_node(node.this, table)).abs(),
+    "Lower": lambda node, table: lower_letters(_check_shallow(node, table)),
+    "Upper": lambda node, table: upper_letters(_check_shallow(node, table)),
+    "Trim": _translate_trim,
+    "Length": lambda node, table: _translate_text(node.this, table).length(),
+    "Cast": lambda node, table: sql_cast(node, _translate_node(node.this, table)),
+    "TryCast": lambda node, table: sql_cast(node, _translate_node(node.this, table)),
+    **dict.fromkeys(map(str.capitalize, MOMENT_PARTS), _translate_moment_part),
+    "Extract": _translate_extract,
+    "TimestampTrunc": _translate_truncation,
+    "DateTrunc": _translate_truncation,
+    "Substring": _translate_substring,
+    "Case": _translate_case,
+    "If": _translate_if,
+    "Coalesce": _translate_coalesce,
+    "Anonymous": _translate_function,
+}
+"""How each kind of node is translated, by the parser's name for it."""
+IGNORED_PARTS = {"quoted", "is_string", "nested", "typed", "safe", "requires_string"}
+"""What the parser adds by itself, and has no meaning here."""
+PARTS_READ = {
+    "Column": ("this", "table"),
+    "Between": ("this", "low", "high"),
+    "In": ("this", "expressions"),
+    "Like": ("this", "expression", "negate"),
+    "ILike": ("this", "expression", "negate"),
+    "Cast": ("this", "to"),
+    "TryCast": ("this", "to"),
+    "Trim": ("this",),
+    "Anonymous": ("this", "expressions"),
+    "Case": ("this", "ifs", "default"),
+    "If": ("this", "true", "false"),
+    "Coalesce": ("this", "expressions"),
+    "Substring": ("this", "start", "length"),
+    "TimestampTrunc": ("this", "unit"),
+    "DateTrunc": ("this", "unit"),
+}
+"""The parts that a rule reads, where they are not this and expression. What no rule reads is
+refused: dropping it could turn a condition into another one."""

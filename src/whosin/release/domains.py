@@ -1,10 +1,9 @@
 """Public domains of columns: values, ranges of numbers, and dates.
 
-Public domains: what a column may hold, declared before anyone looks at the rows. Answers have the
-shape that the domains say, whatever the rows hold. A number outside its range is clamped where it
-is summed. Where rows are put into cells, a value outside is in the cell "other", or, in a closed
-domain, where `outside` says: each row is placed by looking at it alone, so nobody is in more cells
-than before.
+What a column may hold, declared before anyone looks at the rows. Answers have the shape that the
+domains say, whatever the rows hold. A number outside its range is clamped where it is summed. Where
+rows are put into cells, a value outside is in the cell "other", or, in a closed domain, where
+`outside` says: each row is placed by looking at it alone, so nobody is in more cells than before.
 """
 
 from __future__ import annotations
@@ -15,15 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, invalid_value, shorten, spell
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value, shorten, spell
 from whosin.exact import rational, read_ranged
-from whosin.release.hierarchies import Parents, lowest_values, read_parents
+from whosin.extras import LazyModule
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
+
+ibis = LazyModule("ibis")
 
 OTHER_LABEL = "other"
 FROM_ROWS = "from_rows"
@@ -35,16 +36,13 @@ DROP, CLAMP = "drop", "clamp"
 def check_closed(cells: int) -> None:
     """A closed domain has several cells: with one there would be nothing to ask."""
     if cells < 2:
-        raise InvalidInput(
-            "outside has no meaning where a domain has one value or bin only",
-            field="outside",
-            hint="leave it out",
-        )
+        message = "outside has no meaning where a domain has one value or bin only"
+        raise InvalidInput(message, field="outside", hint="leave it out")
 
 
 def check_outside(outside: object) -> None:
     """What may be said about bins."""
-    if outside is not None and outside not in (DROP, CLAMP):
+    if outside not in (None, DROP, CLAMP):
         raise invalid_value("outside", f"{DROP!r} or {CLAMP!r} for a range", repr(outside)[:80])
 
 
@@ -73,8 +71,208 @@ MAX_BOUND_STEPS = 10**9
 MAX_BOUND = 10**100
 
 
+# Hierarchies of values: the canton of each municipality, the region of each canton. Every value has
+# exactly one parent at every level, so that the counts of an upper level are sums of those of the
+# lower one. All of it is declared; nothing here looks at rows.
+
+
+MAX_LEVELS = 20
+Value = str | int
+PARENTS_EXAMPLE = 'a table such as { ZH = ["Zürich", "Winterthur"], BE = ["Bern"] }'
+
+
 @dataclass(frozen=True)
-class Values:
+class Parents:
+    """One upper level of a domain.
+
+    Attributes:
+        name: what the level is called, such as canton.
+        labels: the parents, in the order in which they were declared.
+        numbers: for each value of the domain the number of its parent among them.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    def to_dict(self, values: Sequence[Value]) -> dict[str, list[Value]]:
+        """Plain data: each parent with its values."""
+        result: dict[str, list[Value]] = {label: [] for label in self.labels}
+        for value, number in zip(values, self.numbers, strict=True):
+            result[self.labels[number]].append(value)
+        return result
+
+
+def lowest_values(data: object) -> tuple[Any, ...]:
+    """The values of a domain that are declared by their parents alone: the children of the first
+    level that is not about parents of another one."""
+    levels = list(data.values()) if isinstance(data, Mapping) else []
+    if not levels or not all(isinstance(each, Mapping) for each in levels):
+        raise _refuse_levels(data)
+    above = {parent for level in levels for parent in level}
+    listed = [
+        tuple(child for each in level.values() if isinstance(each, list | tuple) for child in each)
+        for level in levels
+    ]
+    lowest = (each for each in listed if not all(isinstance(x, str) and x in above for x in each))
+    return next(lowest, listed[0])
+
+
+def read_parents(values: tuple[Value, ...], data: object) -> tuple[Parents, ...]:
+    """The levels as people write them: for each its parents, and for each parent its children,
+    which are values of the domain or parents of another level."""
+    if isinstance(data, tuple) and all(isinstance(each, Parents) for each in data):
+        if any(len(each.numbers) != len(values) for each in data):
+            message = "every level of parents needs one parent for each value"
+            raise InvalidInput(message, field="parents")
+        return data
+    if not isinstance(data, Mapping):
+        raise _refuse_levels(data)
+    if len(data) > MAX_LEVELS:
+        raise invalid_value("parents", f"at most {MAX_LEVELS} levels", len(data))
+    listed = {}
+    for name, level in data.items():
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or "(" in name:
+            message = f"parents has a level named {_shorten(name)}"
+            hint = "name levels by text without brackets"
+            raise InvalidInput(message, field="parents", value=name, hint=hint)
+        with at(f"parents.{name}"):
+            listed[name] = _read_level(name, level)
+    resolved: dict[str, Parents] = {}
+    for name in listed:
+        _resolve_level(name, values, listed, resolved, ())
+    return tuple(resolved[name] for name in listed)
+
+
+def _refuse_levels(data: object) -> InvalidInput:
+    return invalid_value("parents", f"a mapping of levels, each {PARENTS_EXAMPLE}", repr(data)[:80])
+
+
+def _shorten(value: object) -> str:
+    return shorten(repr(value)[:80])
+
+
+def _read_level(name: str, level: object) -> dict[str, tuple[Value, ...]]:
+    if not isinstance(level, Mapping) or not level:
+        raise invalid_value(name, PARENTS_EXAMPLE, repr(level)[:80])
+    seen: set[Any] = set()
+    for parent, children in level.items():
+        if not isinstance(parent, str) or not parent.isprintable():
+            message = f"{name} has the parent {_shorten(parent)}, which is not printable text"
+            raise InvalidInput(message, field=name, value=parent)
+        if not isinstance(children, list | tuple) or not children:
+            accepted = f"at least one value for {parent}"
+            message = f"{name} must list {accepted}, not {_shorten(children)}"
+            raise InvalidInput(message, field=name, value=children)
+        for child in children:
+            if not isinstance(child, str | int):
+                raise invalid_value(name, "about texts or whole numbers", _shorten(child))
+            if _value_key(child) in seen:
+                message = f"{name} lists {child!r} twice; a value has one parent"
+                raise InvalidInput(message, field=name, value=child)
+            seen.add(_value_key(child))
+    return {parent: tuple(children) for parent, children in level.items()}
+
+
+def _resolve_level(
+    name: str,
+    values: tuple[Value, ...],
+    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
+    resolved: dict[str, Parents],
+    above: tuple[str, ...],
+) -> Parents:
+    """A level over the values, by way of the level that its children are of."""
+    if name in resolved:
+        return resolved[name]
+    with at(f"parents.{name}"):
+        if name in above:
+            way = " → ".join((*above[above.index(name) :], name))
+            raise InvalidInput(f"{name} is its own parent by way of {way}", field=name, value=way)
+        level = listed[name]
+        numbers = {
+            _value_key(child): number
+            for number, each in enumerate(level.values())
+            for child in each
+        }
+        lower = _level_below(name, values, listed, numbers)
+        below = values if lower is None else tuple(listed[lower])
+        known = dict.fromkeys(map(_value_key, below))
+        for _, child in (each for each in numbers if each not in known):
+            message = f"{name} lists {_shorten(child)}, which is not a value of"
+            raise InvalidInput(f"{message} {lower or 'the domain'}", field=name, value=child)
+        for _, value in (each for each in known if each not in numbers):
+            message = f"{name} has no parent for {_shorten(value)}"
+            raise InvalidInput(message, field=name, value=value)
+    own = tuple(numbers[_value_key(value)] for value in below)
+    if lower is not None:
+        inner = _resolve_level(lower, values, listed, resolved, (*above, name))
+        own = tuple(own[each] for each in inner.numbers)
+    resolved[name] = Parents(name, tuple(level), own)
+    return resolved[name]
+
+
+def _level_below(
+    name: str,
+    values: tuple[Value, ...],
+    listed: Mapping[str, Mapping[str, tuple[Value, ...]]],
+    children: Mapping[tuple[type, Value], int],
+) -> str | None:
+    """What the children are: the values themselves (None), or the parents of another level; where
+    neither fits, what most of them are, so that the refusal is about that."""
+    candidates: dict[str | None, Sequence[Value]] = {None: values}
+    candidates |= {other: tuple(level) for other, level in listed.items() if other != name}
+    common = {
+        other: sum(_value_key(each) in children for each in level)
+        for other, level in candidates.items()
+    }
+    for other, level in candidates.items():
+        if common[other] == len(level) == len(children):
+            return other
+    best = max(candidates, key=lambda other: common[other])
+    return best if common[best] > common[None] else None
+
+
+def _value_key(value: Value) -> tuple[type, Value]:
+    """true and 1 are two values."""
+    return type(value), value
+
+
+class CellDomain:
+    """What rows are put into cells by: a domain, or something made of one."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same in all rows of a privacy unit."""
+        raise NotImplementedError
+
+    @property
+    def outside(self) -> object:
+        """What becomes of what is outside; None in a domain that is open."""
+        raise NotImplementedError
+
+    @property
+    def cells(self) -> tuple[str | int, ...]:
+        """What the cells are called, without that of what is outside an open domain."""
+        raise NotImplementedError
+
+    @property
+    def drops(self) -> bool:
+        """Whether a row may be in no cell: one without a value, at least."""
+        return self.outside is not None
+
+    @property
+    def beyond(self) -> int:
+        """The number of the cell of what is outside; -1 where it does not count."""
+        return -1 if self.drops else len(self.cells)
+
+    @property
+    def labels(self) -> tuple[str | int, ...]:
+        """The cells, in their order, with "other" at the end of a domain that is open."""
+        return self.cells if self.outside is not None else (*self.cells, other_label(self.cells))
+
+
+@dataclass(frozen=True)
+class Values(CellDomain):
     """A column with finitely many public values; anything else is in the cell "other".
 
     Args:
@@ -98,23 +296,17 @@ class Values:
         if not isinstance(self.values, list | tuple | range) or not self.values:
             raise invalid_value("values", "a list of at least one value", repr(self.values)[:80])
         if len(self.values) > MAX_VALUES:
-            raise invalid_value(
-                "values", f"at most {spell(MAX_VALUES)} values", spell(len(self.values))
-            )
+            count = spell(len(self.values))
+            raise invalid_value("values", f"at most {spell(MAX_VALUES)} values", count)
         object.__setattr__(self, "values", tuple(self.values))
         kinds = {type(value) for value in self.values}
         if kinds not in ({str}, {int}, {bool}):
-            raise InvalidInput(
-                "values must be all text, all whole numbers, or true and false, not "
-                f"{self.values[:5]!r}…",
-                field="values",
-                value=self.values[:5],
-            )
+            accepted = "all text, all whole numbers, or true and false"
+            raise invalid_value("values", accepted, self.values[:5])
         if kinds == {int} and not all(-(2**63) <= int(value) < 2**63 for value in self.values):
-            raise InvalidInput(
-                "values has a whole number that does not fit into 64 bits", field="values"
-            )
-        if kinds == {str} and any(map(_has_lone_surrogate, self.values)):
+            message = "values has a whole number that does not fit into 64 bits"
+            raise InvalidInput(message, field="values")
+        if any("\ud800" <= letter <= "\udfff" for each in self.values for letter in str(each)):
             raise InvalidInput("values has text that UTF-8 cannot hold", field="values")
         if len(set(self.values)) != len(self.values):
             raise InvalidInput("values has a value twice", field="values", value=self.values[:5])
@@ -134,12 +326,9 @@ class Values:
             return
         check_closed(len(self.values))
         if self.outside == DROP and DROP in self.values:
-            raise InvalidInput(
-                f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value",
-                field="outside",
-                value=DROP,
-                hint="name another value, or leave it out",
-            )
+            message = f"outside = {DROP!r} is ambiguous, since {DROP!r} is a declared value"
+            hint = "name another value, or leave it out"
+            raise InvalidInput(message, field="outside", value=DROP, hint=hint)
         if self.outside != DROP and not any(map(self._names, self.values)):
             accepted = f"{DROP!r}, or one of the declared values"
             raise invalid_value("outside", accepted, repr(self.outside)[:80])
@@ -149,6 +338,11 @@ class Values:
         return type(value) is type(self.outside) and value == self.outside
 
     @property
+    def cells(self) -> tuple[str | int, ...]:
+        """The values, in the declared order."""
+        return self.values
+
+    @property
     def drops(self) -> bool:
         """Whether a row may be in no cell."""
         return self.outside == DROP
@@ -156,21 +350,13 @@ class Values:
     @property
     def beyond(self) -> int:
         """The number of the cell of what was not declared; -1 where it does not count."""
-        if self.outside is None:
-            return len(self.values)
-        named = [index for index, value in enumerate(self.values) if self._names(value)]
-        return -1 if self.drops else named[0]
-
-    @property
-    def labels(self) -> tuple[str | int, ...]:
-        """The cells, in the declared order, with "other" at the end of a domain that is open."""
-        if self.outside is not None:
-            return self.values
-        return (*self.values, other_label(self.values))
+        if self.outside is None or self.drops:
+            return super().beyond
+        return [*map(self._names, self.values)].index(True)
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(CellDomain):
     """A numeric column, clamped to [lower, upper], rounded to multiples of a step.
 
     Args:
@@ -195,17 +381,11 @@ class Range:
         check_flag(self.constant, "constant")
         low, high = self.bounds
         if low >= high:
-            raise InvalidInput(
-                f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}",
-                field="lower",
-                value=self.lower,
-            )
+            message = f"lower is {shorten(self.lower)}, not below upper, {shorten(self.upper)}"
+            raise InvalidInput(message, field="lower", value=self.lower)
         if max(-low, high) > MAX_BOUND or high - low < Fraction(1, MAX_BOUND):
-            raise InvalidInput(
-                "lower and upper must lie within ±1e100, and at least 1e-100 apart",
-                field="lower and upper",
-                value=self.lower,
-            )
+            message = "lower and upper must lie within ±1e100, and at least 1e-100 apart"
+            raise InvalidInput(message, field="lower and upper", value=self.lower)
         if not isinstance(self.edges, list | tuple):
             raise invalid_value("edges", "a list of numbers", repr(self.edges))
         object.__setattr__(self, "edges", tuple(self.edges))
@@ -229,17 +409,11 @@ class Range:
         least, most = self.units
         step = "the default" if self.step is None else self.step
         if least >= most:
-            raise InvalidInput(
-                f"step is {shorten(step)}, too large for two steps within the range",
-                field="step",
-                value=step,
-            )
+            message = f"step is {shorten(step)}, too large for two steps within the range"
+            raise InvalidInput(message, field="step", value=step)
         if max(-least, most) > MAX_BOUND_STEPS:
-            raise InvalidInput(
-                f"step is {shorten(step)}, less than a billionth of the largest value",
-                field="step",
-                value=step,
-            )
+            message = f"step is {shorten(step)}, less than a billionth of the largest value"
+            raise InvalidInput(message, field="step", value=step)
 
     @cached_property
     def bounds(self) -> tuple[Fraction, Fraction]:
@@ -267,22 +441,11 @@ class Range:
         low, high = self.bounds
         return -(-low // self.unit), high // self.unit
 
-    @property
-    def drops(self) -> bool:
-        """Whether a row may be in no cell: one without a number, at least."""
-        return self.outside is not None
-
-    @property
-    def beyond(self) -> int:
-        """The number of the cell of what is in no bin; -1 where it does not count."""
-        return -1 if self.drops else len(self.edges) - 1
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The bins, as texts, with "other" at the end, for what is in none, unless closed."""
+    @cached_property
+    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The bins, as texts."""
         ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
-        bins = tuple(f"{a}..{b}" for a, b in pairwise(ends))
-        return bins if self.outside is not None else (*bins, OTHER_LABEL)
+        return tuple(f"{a}..{b}" for a, b in pairwise(ends))
 
 
 MAX_DAYS = 100_000
@@ -305,7 +468,7 @@ CALENDAR_PARTS: dict[str, Callable[[date], int]] = {
 
 
 @dataclass(frozen=True)
-class Dates:
+class Dates(CellDomain):
     """A column of dates, or of moments, from a first to a last day.
 
     Args:
@@ -331,27 +494,22 @@ class Dates:
             object.__setattr__(self, end, read_day(getattr(self, end), end).isoformat())
         first, last = self.ends
         if first >= last:
-            raise InvalidInput(
-                f"lower is {first}, not before upper, {last}", field="lower", value=str(first)
-            )
+            message = f"lower is {first}, not before upper, {last}"
+            raise InvalidInput(message, field="lower", value=str(first))
         if (last - first).days >= MAX_DAYS:
-            raise InvalidInput(
-                f"upper is {last}, more than {spell(MAX_DAYS)} days after lower",
-                field="upper",
-                value=str(last),
-            )
+            message = f"upper is {last}, more than {spell(MAX_DAYS)} days after lower"
+            raise InvalidInput(message, field="upper", value=str(last))
         if isinstance(self.edges, str):
             if self.edges not in CALENDAR_UNITS:
                 raise UnknownName("edges of dates", self.edges, CALENDAR_UNITS)
         elif isinstance(self.edges, list | tuple):
             self._check_edges()
         else:
-            raise invalid_value(
-                "edges", "a list of days, or a calendar unit such as month", repr(self.edges)[:80]
-            )
+            accepted = "a list of days, or a calendar unit such as month"
+            raise invalid_value("edges", accepted, repr(self.edges)[:80])
         check_outside(self.outside)
         if self.outside is not None and self.edges:
-            check_closed(len(self.bins))
+            check_closed(len(self.cells))
 
     def _check_edges(self) -> None:
         days = [read_day(edge, "edges") for edge in self.edges]
@@ -359,12 +517,9 @@ class Dates:
             raise invalid_value("edges", "at least two days in rising order", list(map(str, days)))
         first, last = self.ends
         if days and (days[0], days[-1]) != (first, last):
-            raise InvalidInput(
-                f"edges run from {days[0]} to {days[-1]}, and the dates from {first} to {last}",
-                field="edges",
-                value=[str(days[0]), str(days[-1])],
-                hint="begin and end them alike",
-            )
+            ends = [str(days[0]), str(days[-1])]
+            message = f"edges run from {' to '.join(ends)}, and the dates from {first} to {last}"
+            raise InvalidInput(message, field="edges", value=ends, hint="begin and end them alike")
         object.__setattr__(self, "edges", tuple(day.isoformat() for day in days))
 
     @property
@@ -372,15 +527,22 @@ class Dates:
         """The first and the last day."""
         return date.fromisoformat(str(self.lower)), date.fromisoformat(str(self.upper))
 
-    @property
-    def bins(self) -> tuple[str, ...]:
+    @cached_property
+    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the bins are called, in their order."""
-        return _bin_names(self)
+        return tuple(dict.fromkeys(name for _, name in self.binned))
 
-    @property
+    @cached_property
     def binned(self) -> tuple[tuple[date, str], ...]:
         """The days that are in a bin, with its name."""
-        return _bin_days(self)
+        if isinstance(self.edges, str):
+            unit = CALENDAR_UNITS[self.edges]
+            return tuple((day, unit(day)) for day in self.days)
+        starts = [date.fromisoformat(str(edge)) for edge in self.edges]
+        names = [f"{a}..{b}" for a, b in pairwise(starts)]
+        # The last day is in the last bin, which ends with it.
+        bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in self.days if names)
+        return tuple((day, names[at]) for day, at in zip(self.days, bins, strict=False))
 
     @property
     def days(self) -> list[date]:
@@ -388,61 +550,22 @@ class Dates:
         first, last = self.ends
         return [first + timedelta(each) for each in range((last - first).days + 1)]
 
-    @property
-    def drops(self) -> bool:
-        """Whether a row may be in no cell: one without a date, at least."""
-        return self.outside is not None
-
-    @property
-    def beyond(self) -> int:
-        """The number of the cell of what is in no bin; -1 where it does not count."""
-        return -1 if self.drops else len(self.bins)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The bins, with "other" at the end, for what is in none, unless closed."""
-        return self.bins if self.outside is not None else (*self.bins, OTHER_LABEL)
-
     def numbered_days(self) -> tuple[tuple[int, int], ...]:
         """The code of each day that is in a bin, with the bin's number."""
-        numbers = {name: index for index, name in enumerate(self.bins)}
+        numbers = {name: index for index, name in enumerate(self.cells)}
         return tuple((date_code(day), numbers[name]) for day, name in self.binned)
 
     def code(self, value: Any) -> Any:
         """The day of a value as a whole number that rises with it; missing where there is none, and
         moved to the nearer end where days outside are to be."""
-        import ibis
-
-        moment = (
-            cast_value(value, "timestamp") if value.type().is_string() else timestamp_value(value)
-        )
-        result = day_code(*(part.cast("int64") for part in date_parts(moment)))
+        text = value.type().is_string()
+        moment = cast_value(value, "timestamp") if text else timestamp_value(value)
+        parts = moment.year(), moment.month(), moment.day()
+        result = day_code(*(part.cast("int64") for part in parts))
         if self.outside != CLAMP:
             return result
         low, high = map(date_code, self.ends)
         return ibis.cases((result < low, low), (result > high, high), else_=result).cast("int64")
-
-
-@lru_cache(maxsize=64)
-def _bin_days(domain: Dates) -> tuple[tuple[date, str], ...]:
-    if isinstance(domain.edges, str):
-        unit = CALENDAR_UNITS[domain.edges]
-        return tuple((day, unit(day)) for day in domain.days)
-    starts = [date.fromisoformat(str(edge)) for edge in domain.edges]
-    names = [f"{a}..{b}" for a, b in pairwise(starts)]
-    # The last day is in the last bin, which ends with it.
-    bins = (bisect_right(starts, day, hi=len(names)) - 1 for day in domain.days if names)
-    return tuple((day, names[at]) for day, at in zip(domain.days, bins, strict=False))
-
-
-@lru_cache(maxsize=64)
-def _bin_names(domain: Dates) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for _, name in domain.binned))
-
-
-def date_parts(moment: Any) -> tuple[Any, Any, Any]:
-    """Year, month and day of a moment, as the engine has them."""
-    return moment.year(), moment.month(), moment.day()
 
 
 def day_code(year: Any, month: Any, day: Any) -> Any:
@@ -496,6 +619,7 @@ def read_domain(column: str, data: object) -> Domain:
 def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     known = ("values", "lower", "upper", "step", "edges", "constant", "outside", "parents")
     check_keys(data, (*known, FROM_ROWS), f"domain of {column}")
+    field = f"domain of {column}"
     if FROM_ROWS in data:
         check_flag(data[FROM_ROWS], FROM_ROWS)
         rest = {key: value for key, value in data.items() if key != FROM_ROWS}
@@ -503,11 +627,8 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     constant, outside = data.get("constant", False), data.get("outside")
     if "values" in data or "parents" in data:
         if not data.keys() <= {"values", "constant", "outside", "parents"}:
-            raise InvalidInput(
-                f"the domain of {column} has both values and a range",
-                field=f"domain of {column}",
-                hint="give one of them",
-            )
+            message = f"the {field} has both values and a range"
+            raise InvalidInput(message, field=field, hint="give one of them")
         parents = data.get("parents", ())
         values = data["values"] if "values" in data else lowest_values(parents)
         return Values(_read_list(values, f"values of {column}"), constant, outside, parents)
@@ -515,37 +636,20 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
     if not isinstance(edges, str):
         edges = _read_list(edges, f"edges of {column}")
     if "edges" in data and len(edges) < 2 and not {"lower", "upper"} <= data.keys():
-        raise InvalidInput(
-            f"edges is {list(edges)!r}, and needs at least two numbers: where the first bin "
-            "begins and "
-            "where the last one ends",
-            field="edges",
-            value=list(edges),
-        )
+        accepted = "at least two numbers: where the first bin begins and where the last one ends"
+        raise invalid_value("edges", accepted, list(edges))
     if edges and not isinstance(edges, str):
         data = {"lower": edges[0], "upper": edges[-1], **data}
     for key in ("lower", "upper"):
         if key not in data:
-            raise InvalidInput(
-                f"the domain of {column} has no {key!r}",
-                field=f"domain of {column}",
-                value=key,
-                hint="give values, or lower and upper",
-            )
+            hint = "give values, or lower and upper"
+            raise InvalidInput(f"the {field} has no {key!r}", field=field, value=key, hint=hint)
     if is_day(data["lower"]):
         if data.get("step") is not None:
-            raise InvalidInput(
-                f"the domain of {column} has dates, which take no step",
-                field=f"domain of {column}",
-                value=data["step"],
-            )
+            message = f"the {field} has dates, which take no step"
+            raise InvalidInput(message, field=field, value=data["step"])
         return Dates(data["lower"], data["upper"], edges, constant, outside)
     return Range(data["lower"], data["upper"], data.get("step"), edges, constant, outside)
-
-
-def _has_lone_surrogate(text: object) -> bool:
-    """Whether a text has half of a pair of UTF-16, which is no letter."""
-    return any("\ud800" <= letter <= "\udfff" for letter in str(text))
 
 
 def _read_list(data: object, field: str) -> tuple[Any, ...]:

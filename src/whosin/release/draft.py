@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from whosin.errors import InvalidInput, UnknownName
 from whosin.extras import require_extras
 from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
+from whosin.release.row_values import is_dated, number_value
 
 GUESS_ROWS = 2_000
 """Rows of a text file that the kinds of its columns are guessed from."""
@@ -64,6 +65,30 @@ EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
 """What a question of each kind asks for; tuples are the kinds of columns that it takes."""
 
 
+BLANK_DOMAINS = {
+    "values": '["…", "…"]  # FILL IN: values',
+    "numbers": "{ lower = …, upper = … }  # FILL IN: numbers",
+    "dates": '"2024-01-01..2024-12-31"  # FILL IN: dates',
+    "text": '["…", "…"]  # FILL IN: text with many values: leave it out, or list some',
+}
+DRAFT_BEGINNING = """\
+# A draft. Decide what [adversary] and [target] promise, fill in [table] and [domains],
+# and take the # off the questions that you want to ask. Then:
+#   whosin inspect THIS-FILE             what the rows are beside it, for your eyes only
+#   whosin release THIS-FILE --dry-run   what each answer costs, and how good it will be
+
+{title}
+
+[adversary]  # who may be looking, and how sure they may be already that someone is in
+# prior = "0.05..0.5"   # DECIDE: between 5% and 50% sure, whatever else they know
+
+[target]  # how sure they may become from what is published
+# posterior = 0.6       # DECIDE: at most 60% sure
+
+[table]
+{source}"""
+
+
 @dataclass(frozen=True)
 class ColumnDraft:
     """What a draft says of a column.
@@ -106,8 +131,7 @@ def draft_scenario(
         if privacy_unit not in (None, "row", *names):
             raise UnknownName("privacy_unit", str(privacy_unit), ("row", *names))
         known = {} if dictionary is None else read_dictionary(dictionary, names)
-        asked = [name for name in names if name != privacy_unit]
-        columns = draft_columns(engine, data, asked, known, from_rows=from_rows)
+        columns = _describe_columns(engine, data, known, privacy_unit, from_rows)
     title = Path(source.partition("::")[2] or source).name.partition(".")[0]
     return "\n".join(_scenario_lines(title, shown or source, privacy_unit, names, columns))
 
@@ -127,12 +151,9 @@ def read_dictionary(path: Path, names: Sequence[str]) -> dict[str, ColumnDraft]:
         for key, spelled in DICTIONARY_COLUMNS.items()
     }
     if found["column"] is None:
-        raise InvalidInput(
-            f"{path.name} has no column that names the table's columns",
-            field="dictionary",
-            value=path.name,
-            hint="call it column, name or variable; others are values, lower, upper, description",
-        )
+        message = f"{path.name} has no column that names the table's columns"
+        hint = "call it column, name or variable; others are values, lower, upper, description"
+        raise InvalidInput(message, field="dictionary", value=path.name, hint=hint)
     spelled = {_plain(name): name for name in names}
     lines: dict[str, list[dict[str, str]]] = {}
     for row in records.rows:
@@ -140,12 +161,9 @@ def read_dictionary(path: Path, names: Sequence[str]) -> dict[str, ColumnDraft]:
         if _plain(line["column"]) in spelled:
             lines.setdefault(spelled[_plain(line["column"])], []).append(line)
     if not lines:
-        raise InvalidInput(
-            f"{path.name} describes no column of this table",
-            field="dictionary",
-            value=path.name,
-            hint=f"the table has {', '.join(names[:5])}{' …' if len(names) > 5 else ''}",
-        )
+        message = f"{path.name} describes no column of this table"
+        hint = f"the table has {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        raise InvalidInput(message, field="dictionary", value=path.name, hint=hint)
     return {name: _dictionary_entry(name, entries) for name, entries in lines.items()}
 
 
@@ -157,19 +175,17 @@ def _dictionary_entry(name: str, lines: Sequence[Mapping[str, str]]) -> ColumnDr
     about = next((line["about"] for line in lines if line.get("about")), "")
     lower, upper = lines[0].get("lower", ""), lines[0].get("upper", "")
     if lower and upper:
-        kind = "dates" if DAY_PREFIX.fullmatch(lower) else "numbers"
-        ends = (lower, upper) if kind == "dates" else (_spell_value(lower), _spell_value(upper))
-        return ColumnDraft(
-            name, kind, dict(zip(("lower", "upper"), ends, strict=True)), about=about
-        )
+        if DAY_PREFIX.fullmatch(lower):
+            return ColumnDraft(name, "dates", {"lower": lower, "upper": upper}, about=about)
+        ends = {"lower": _spell_value(lower), "upper": _spell_value(upper)}
+        return ColumnDraft(name, "numbers", ends, about=about)
+    listed = [line.get("values", "") for line in lines]
     if len(lines) > 1:
-        listed = [line.get("values", "") for line in lines]
         about = ""  # it is about single values
     else:
-        listed = re.split(r"\s*[|;]\s*", lines[0].get("values", ""))
+        listed = re.split(r"\s*[|;]\s*", listed[0])
     values = list(dict.fromkeys(each.partition("=")[0].strip() for each in listed))
-    values = [each for each in values if each]
-    if values:
+    if values := [each for each in values if each]:
         return ColumnDraft(name, "values", _alike(values), about=about)
     kind = lines[0].get("kind", "").lower()
     numeric = any(word in kind for word in ("int", "num", "float", "double", "real", "dec"))
@@ -190,48 +206,30 @@ def _spell_value(text: str) -> int | float | str:
     return float(text) if NUMBER_PATTERN.fullmatch(text) else text
 
 
-def draft_columns(
+def _describe_columns(
     engine: DuckDB,
     data: Any,
-    names: Sequence[str],
     known: Mapping[str, ColumnDraft],
-    *,
-    from_rows: bool = False,
-    look: bool = True,
+    privacy_unit: str | None,
+    from_rows: bool,
 ) -> list[ColumnDraft]:
-    """What a draft says of columns of a table.
-
-    Args:
-        known: what a data dictionary says of them.
-        from_rows: declare what the rows hold, for columns of which nothing else is known.
-        look: guess the kinds of texts from the first rows; otherwise no row is read.
-    """
-    schema = data.schema()
-    texts = any(schema[name].is_string() for name in names)
-    first = engine.run(data.limit(GUESS_ROWS)) if texts and look else None
     result = []
-    for name in names:
-        kind, draft = schema[name], known.get(name)
-        if draft is None or draft.domain is None:
-            seen = _schema_kind(kind)
-            if seen is None:
-                values = [] if first is None else first.column(name).to_pylist()
-                texts_held = [str(each) for each in values if each not in (None, "")]
-                seen = "text" if first is None else _guess_kind(texts_held)
-            draft = ColumnDraft(name, seen, about=draft.about if draft else "")
+    first = None
+    for name, kind in data.schema().items():
+        if name == privacy_unit:
+            continue
+        draft = known.get(name, ColumnDraft(name, ""))
+        if draft.domain is None:
+            if kind.is_numeric() or kind.is_boolean() or is_dated(kind):
+                seen = "dates" if is_dated(kind) else "numbers" if kind.is_numeric() else "values"
+            else:  # text, which may hold anything
+                first = engine.run(data.limit(GUESS_ROWS)) if first is None else first
+                seen = _guess_kind([v for v in first.column(name).to_pylist() if v])
+            draft = replace(draft, kind=seen)
         if from_rows and draft.domain is None:
             draft = _domain_from_rows(engine, data, draft)
         result.append(draft)
     return result
-
-
-def _schema_kind(kind: Any) -> str | None:
-    """The kind of a column by its type; None for text, which may hold anything."""
-    if kind.is_boolean():
-        return "values"
-    if kind.is_numeric():
-        return "numbers"
-    return "dates" if kind.is_date() or kind.is_timestamp() else None
 
 
 def _guess_kind(values: Sequence[str]) -> str:
@@ -247,44 +245,34 @@ def _guess_kind(values: Sequence[str]) -> str:
 def _domain_from_rows(engine: DuckDB, data: Any, draft: ColumnDraft) -> ColumnDraft:
     """The domain that the rows show: their values, or a range that holds them, wider than they
     are."""
-    from whosin.release.row_values import number_value
-
     column = data[draft.name]
-    if draft.kind == "numbers":
-        value = number_value(column)
-        ends = engine.run(data.aggregate(lower=value.min(), upper=value.max())).to_pylist()[0]
+    if draft.kind in ("numbers", "dates"):
+        value = number_value(column) if draft.kind == "numbers" else column
+        found = data.aggregate(lower=value.min(), upper=value.max())
+        ends = engine.run(found).to_pylist()[0]
         if ends["lower"] is None:
             return draft
-        lower, upper = _widen_range(float(ends["lower"]), float(ends["upper"]))
-        return ColumnDraft(
-            draft.name, "numbers", {"lower": lower, "upper": upper}, True, draft.about
-        )
-    if draft.kind == "dates":
-        ends = engine.run(data.aggregate(lower=column.min(), upper=column.max())).to_pylist()[0]
-        if ends["lower"] is None:
-            return draft
-        first, last = str(ends["lower"])[:4], str(ends["upper"])[:4]
-        span = {"lower": f"{first}-01-01", "upper": f"{last}-12-31"}
-        return ColumnDraft(draft.name, "dates", span, True, draft.about)
+        if draft.kind == "numbers":
+            lower, upper = _widen_range(float(ends["lower"]), float(ends["upper"]))
+            return replace(draft, domain={"lower": lower, "upper": upper}, from_rows=True)
+        first, last = f"{str(ends['lower'])[:4]}-01-01", f"{str(ends['upper'])[:4]}-12-31"
+        return replace(draft, domain={"lower": first, "upper": last}, from_rows=True)
     counted = data.group_by(each=column).aggregate(rows=data.count()).limit(MAX_LISTED_VALUES + 2)
     values = [row["each"] for row in engine.run(counted).to_pylist()]
     values = [each for each in values if each not in (None, "")]
     if not values or len(values) > MAX_LISTED_VALUES:
-        return ColumnDraft(draft.name, "text", None, False, draft.about)
+        return replace(draft, kind="text")
     if all(isinstance(each, str) for each in values):
         values = _alike(values)
-    return ColumnDraft(draft.name, "values", sorted(values), True, draft.about)
+    return replace(draft, kind="values", domain=sorted(values), from_rows=True)
 
 
 def _widen_range(lower: float, upper: float) -> tuple[int | float, int | float]:
     """A range in round numbers that holds both, so that no row's number is an end by itself."""
-    size = max(abs(lower), abs(upper), 1e-300)
-    step = 10.0 ** math.floor(math.log10(size))
+    step = 10.0 ** math.floor(math.log10(max(abs(lower), abs(upper), 1e-300)))
     low = 0.0 if 0 <= lower < upper / 2 else math.floor(lower / step) * step
     high = math.ceil(upper / step) * step
-    if high <= low:
-        high = low + step
-    ends = [round(end, 12) for end in (low, high)]
+    ends = [round(end, 12) for end in (low, high if high > low else low + step)]
     return tuple(int(end) if float(end).is_integer() else end for end in ends)  # type: ignore[return-value]
 
 
@@ -295,23 +283,11 @@ def _scenario_lines(
     names: Sequence[str],
     columns: Sequence[ColumnDraft],
 ) -> Iterator[str]:
-    candidates = [name for name in names if UNIT_NAME_PATTERN.fullmatch(name)]
-    yield "# A draft. Decide what [adversary] and [target] promise, fill in [table] and [domains],"
-    yield "# and take the # off the questions that you want to ask. Then:"
-    yield "#   whosin inspect THIS-FILE             what the rows are beside it, for your eyes only"
-    yield "#   whosin release THIS-FILE --dry-run   what each answer costs, and how good it will be"
-    yield ""
-    yield toml_line("title", title)
-    yield ""
-    yield "[adversary]  # who may be looking, and how sure they may be already that someone is in"
-    yield '# prior = "0.05..0.5"   # DECIDE: between 5% and 50% sure, whatever else they know'
-    yield ""
-    yield "[target]  # how sure they may become from what is published"
-    yield "# posterior = 0.6       # DECIDE: at most 60% sure"
-    yield ""
-    yield "[table]"
-    yield toml_line("source", source)
+    yield DRAFT_BEGINNING.format(
+        title=toml_line("title", title), source=toml_line("source", source)
+    )
     if privacy_unit is None:
+        candidates = [name for name in names if UNIT_NAME_PATTERN.fullmatch(name)]
         hint = f", perhaps {' or '.join(candidates[:3])}" if candidates else ""
         yield f'# privacy_unit = "…"    # FILL IN: the column that says whose row it is{hint};'
         yield '#                         "row" where each row is another person'
@@ -325,55 +301,40 @@ def _scenario_lines(
     if any(column.from_rows for column in columns):
         yield "# from_rows: chosen by looking at the rows. The promise does not cover what such a"
         yield "# domain tells: replace it by what is publicly known, or be sure that it is."
-    for column in columns:
-        yield from _domain_lines(column)
+    yield from map(_domain_line, columns)
     yield ""
     yield from _question_lines(columns)
 
 
-def _domain_lines(column: ColumnDraft) -> Iterator[str]:
-    about = f"  # {' '.join(column.about.split())[:MAX_LINE_LETTERS]}" if column.about else ""
-    if column.domain is not None:
-        domain: Any = column.domain
-        if column.from_rows:
-            domain = {"values": domain} if isinstance(domain, list) else dict(domain)
-            domain["from_rows"] = True
-        yield toml_line(column.name, domain) + about
-        return
-    blank = {
-        "values": '["…", "…"]',
-        "numbers": "{ lower = …, upper = … }",
-        "dates": '"2024-01-01..2024-12-31"',
-        "text": '["…", "…"]',
-    }[column.kind]
-    kind = {"text": "text with many values: leave it out, or list some"}.get(
-        column.kind, column.kind
-    )
-    key = toml_line(column.name, 0).removesuffix(" = 0")
-    yield f"# {key} = {blank}  # FILL IN: {kind}{about.replace('  #', '.', 1)}"
+def _domain_line(column: ColumnDraft) -> str:
+    about = " ".join(column.about.split())[:MAX_LINE_LETTERS]
+    if column.domain is None:
+        key = toml_line(column.name, 0).removesuffix(" = 0")
+        return f"# {key} = {BLANK_DOMAINS[column.kind]}{about and f'. {about}'}"
+    domain: Any = column.domain
+    if column.from_rows:
+        domain = {"values": domain} if isinstance(domain, list) else domain
+        domain = {**domain, "from_rows": True}
+    return toml_line(column.name, domain) + (about and f"  # {about}")
 
 
 def _question_lines(columns: Sequence[ColumnDraft]) -> Iterator[str]:
     """One question of each kind, on columns of the right kind, behind comment signs."""
     for kind in QUERIES.values():
-        keys = _example_keys(kind.kind, columns)
-        if keys is None:
-            continue
-        needs = "  # needs delta in [target]" if kind.needs_delta else ""
-        yield f"# [[queries]]{needs}"
-        for key, value in {"kind": kind.kind, **keys}.items():
-            yield f"# {toml_line(key, value)}"
-        yield "#"
+        if (keys := _example_keys(kind.kind, columns)) is not None:
+            yield f"# [[queries]]{'  # needs delta in [target]' if kind.needs_delta else ''}"
+            for key, value in {"kind": kind.kind, **keys}.items():
+                yield f"# {toml_line(key, value)}"
+            yield "#"
 
 
 def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] | None:
     """The keys of one question, on the first columns of the right kind; None where the table has
     none, or the kind needs more than columns."""
-    example = EXAMPLE_KEYS.get(kind)
-    if example is None:
+    if kind not in EXAMPLE_KEYS:
         return None
     keys: dict[str, Any] = {}
-    for key, value in example.items():
+    for key, value in EXAMPLE_KEYS[kind].items():
         if not isinstance(value, tuple):
             keys[key] = value
             continue

@@ -5,9 +5,6 @@ on every engine: missing values, NaN and what cannot be read do not count. Witho
 false, `count`, `distinct` and `sum` are 0, and the others are missing. Numbers are summed as whole
 steps of the feature's declared range, each rounded to a step that is at most 10^9 steps from 0:
 sums of doubles would depend on the order of rows, and engines differ.
-
-`read_named` reads lists of named things, as objects or as keys of a scenario file. A name stands
-once, in whatever letters; errors say which entry they are about.
 """
 
 from __future__ import annotations
@@ -15,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.extras import LazyModule
 from whosin.release.domains import MAX_BOUND_STEPS, Dates, Domain, Range, Values
 from whosin.release.row_values import (
     cast_value,
     clamp_value,
-    ibis_module,
+    is_dated,
     is_usable,
     number_value,
     timestamp_value,
@@ -30,6 +28,8 @@ from whosin.release.row_values import (
 )
 from whosin.scenario_model import FeatureSection
 from whosin.validation import shorten_value
+
+ibis = LazyModule("ibis")
 
 
 @dataclass(frozen=True)
@@ -73,46 +73,31 @@ class FeatureAggregate:
     empty: object = None
 
 
-def _sum_feature(asked: FeatureInput) -> Any:
-    return _step_values(_total_steps(asked).fill_null(0).cast("float64"), asked.domain)
-
-
-def _mean_feature(asked: FeatureInput) -> Any:
-    rows = asked.counts.sum().cast("float64").nullif(0.0)
-    return _step_values(_total_steps(asked).cast("float64") / rows, asked.domain)
-
-
-def _total_steps(asked: FeatureInput) -> Any:
+def _sum_feature(asked: FeatureInput, rows: Any = 1.0) -> Any:
+    """The sum over a number of rows, in whole steps of the feature's range."""
     assert isinstance(asked.domain, Range)
     step = asked.domain.unit
     farthest = MAX_BOUND_STEPS * step
     if asked.value.type().is_signed_integer() and step.numerator == farthest.denominator == 1:
         # The same without rounding, in half the time.
         whole = clamp_value(asked.value.cast("int64"), -int(farthest), int(farthest))
-        return (whole * step.denominator).sum(where=asked.counts)
-    ends = -float(farthest), float(farthest)
-    steps = whole_steps(clamp_value(number_value(asked.value), *ends), step)
-    return steps.sum(where=asked.counts)
+        steps = whole * step.denominator
+    else:
+        ends = -float(farthest), float(farthest)
+        steps = whole_steps(clamp_value(number_value(asked.value), *ends), step)
+    total = steps.sum(where=asked.counts).fill_null(0).cast("float64") / rows
+    return total * float(step.numerator) / float(step.denominator)
 
 
-def _step_values(steps: Any, domain: Domain | None) -> Any:
-    assert isinstance(domain, Range)
-    return steps * float(domain.unit.numerator) / float(domain.unit.denominator)
-
-
-def _first_feature(asked: FeatureInput) -> Any:
-    return _row_order(asked).min(where=asked.counts)["value"]
-
-
-def _last_feature(asked: FeatureInput) -> Any:
-    return _row_order(asked).max(where=asked.counts)["value"]
+def _mean_feature(asked: FeatureInput) -> Any:
+    return _sum_feature(asked, asked.counts.sum().cast("float64").nullif(0.0))
 
 
 def _row_order(asked: FeatureInput) -> Any:
     """What orders a row, and its value at last: among rows that tie it decides, and where it ties
     too, it is the same."""
     keys = {f"key_{index}": key for index, key in enumerate(asked.keys)}
-    return ibis_module().struct({**keys, "value": asked.value})
+    return ibis.struct({**keys, "value": asked.value})
 
 
 FEATURE_AGGREGATES = {
@@ -143,9 +128,17 @@ FEATURE_AGGREGATES = {
     ),
     "mean": FeatureAggregate("the mean", _mean_feature, "numbers"),
     "first": FeatureAggregate(
-        "the first in an order", _first_feature, ordered=True, is_a_value=True
+        "the first in an order",
+        lambda asked: _row_order(asked).min(where=asked.counts)["value"],
+        ordered=True,
+        is_a_value=True,
     ),
-    "last": FeatureAggregate("the last in an order", _last_feature, ordered=True, is_a_value=True),
+    "last": FeatureAggregate(
+        "the last in an order",
+        lambda asked: _row_order(asked).max(where=asked.counts)["value"],
+        ordered=True,
+        is_a_value=True,
+    ),
 }
 """The kinds of features, as scenarios spell them."""
 
@@ -156,26 +149,24 @@ def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
     Text files have texts only, so the domain says what is meant.
     """
     kind = value.type()
+    text = kind.is_string()
     if not is_usable(kind):
-        raise InvalidInput(
-            f"a feature cannot be computed from a column of type {kind}",
-            field="column",
-            value=str(kind),
-            hint="use numbers, text, true and false, or dates",
-        )
+        message = f"a feature cannot be computed from a column of type {kind}"
+        hint = "use numbers, text, true and false, or dates"
+        raise InvalidInput(message, field="column", value=str(kind), hint=hint)
     if takes == "truths":
-        if not kind.is_boolean() and not kind.is_string():
+        if not text and not kind.is_boolean():
             raise invalid_value("column", "a column of true and false", f"one of {kind}")
-        return cast_value(value, "boolean") if kind.is_string() else value
+        return cast_value(value, "boolean") if text else value
     if takes == "numbers" or isinstance(domain, Range):
-        if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
+        if not (text or kind.is_numeric() or kind.is_boolean()):
             raise invalid_value("column", "a column of numbers", f"one of {kind}")
         return value if kind.is_integer() else one_zero(number_value(value))
-    if isinstance(domain, Dates) or kind.is_date() or kind.is_timestamp():
-        if not (kind.is_date() or kind.is_timestamp() or kind.is_string()):
+    if isinstance(domain, Dates) or is_dated(kind):
+        if not (text or is_dated(kind)):
             raise invalid_value("column", "a column of dates", f"one of {kind}")
-        return cast_value(value, "timestamp") if kind.is_string() else timestamp_value(value)
-    if isinstance(domain, Values) and kind.is_string() and isinstance(domain.values[0], int):
+        return cast_value(value, "timestamp") if text else timestamp_value(value)
+    if isinstance(domain, Values) and text and isinstance(domain.values[0], int):
         return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
     return one_zero(number_value(value)) if kind.is_floating() else value
 
@@ -194,7 +185,7 @@ def tie_values(value: Any) -> tuple[Any, Any]:
 
 def one_zero(value: Any) -> Any:
     """A number, where 0 and -0 are the same."""
-    return ibis_module().cases((value == 0.0, 0.0), else_=value)
+    return ibis.cases((value == 0.0, 0.0), else_=value)
 
 
 def _blank_value(kind: Any) -> Any:
@@ -202,56 +193,42 @@ def _blank_value(kind: Any) -> Any:
         return ""
     if kind.is_boolean():
         return False
-    return ibis_module().literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
+    return ibis.literal(datetime(2000, 1, 1), kind) if kind.is_timestamp() else 0
 
 
 MAX_NAME_LENGTH = 100
 
 
-class NamedEntry(Protocol):
-    """Whatever has a name."""
-
-    @property
-    def name(self) -> str: ...
-
-
-Entry = TypeVar("Entry", bound=NamedEntry)
-
-
-def check_name(name: str, field: str) -> None:
-    """A name of a column or a table of ours."""
+def check_texts(entry: Any, *names: str) -> None:
+    """Refuse a feature or a table whose name is not printable, or what is not text in one of some
+    fields; those with a default may be None."""
+    needed = {each.name for each in fields(entry) if each.default is MISSING}
+    for name in names:
+        value = getattr(entry, name)
+        if not isinstance(value, str) and (value is not None or name in needed):
+            raise invalid_value(name, "text", repr(value)[:80])
+    name = entry.name
     if not 0 < len(name) <= MAX_NAME_LENGTH or not name.isprintable() or name.strip() != name:
-        raise invalid_value(
-            field, f"a printable name of 1 to {MAX_NAME_LENGTH} characters", shorten_value(name)
-        )
+        accepted = f"a printable name of 1 to {MAX_NAME_LENGTH} characters"
+        raise invalid_value("name", accepted, shorten_value(name))
 
 
 def read_named(
-    given: object,
-    field: str,
-    written: str,
-    most: int,
-    kinds: tuple[type[Entry], ...],
-    from_keys: Callable[[Mapping[str, Any]], Entry],
-) -> tuple[Entry, ...]:
+    given: object, field: str, most: int, kinds: tuple[type, ...], from_keys: Callable[[Any], Any]
+) -> tuple[Any, ...]:
     """The entries of a list, each one of the kinds or made from its keys."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise invalid_value(field, f"a list ([[{field}]] {written})", shorten_value(given))
+        written = " or ".join(f"{kind.__name__}(…)" for kind in kinds)
+        raise invalid_value(field, f"a list ([[{field}]] or {written})", shorten_value(given))
     if len(given) > most:
         raise invalid_value(field, f"at most {most} entries", len(given))
-    result: dict[str, Entry] = {}
+    result: dict[str, Any] = {}
     for number, each in enumerate(given):
         with at(f"{field}[{number}]"):
-            if isinstance(each, kinds):
-                entry = each
-            elif isinstance(each, Mapping):
-                entry = from_keys(each)
-            else:
-                raise invalid_value(field.removesuffix("s"), "a table of keys", shorten_value(each))
+            entry = each if isinstance(each, kinds) else from_keys(each)
             if entry.name.lower() in result:
-                raise InvalidInput(
-                    f"name {entry.name!r} is given twice", field="name", value=entry.name
-                )
+                message = f"name {entry.name!r} is given twice"
+                raise InvalidInput(message, field="name", value=entry.name)
             result[entry.name.lower()] = entry
     return tuple(result.values())
 
@@ -284,34 +261,19 @@ class Feature:
     tie: str | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if (value is None and each.default is MISSING) or not isinstance(value, str | None):
-                raise invalid_value(each.name, "text", repr(value)[:80])
-        check_name(self.name, "name")
+        check_texts(self, *(each.name for each in fields(self)))
         if self.kind not in FEATURE_AGGREGATES:
             raise UnknownName("kind", self.kind, FEATURE_AGGREGATES)
         aggregate = FEATURE_AGGREGATES[self.kind]
-        if aggregate.needs_column and self.column is None:
-            raise InvalidInput(
-                f"a feature of kind {self.kind} needs its column",
-                field="column",
-                hint="add column = …",
-            )
-        if aggregate.ordered and self.order is None:
-            raise InvalidInput(
-                f"a feature of kind {self.kind} needs the column that orders the rows",
-                field="order",
-                hint="add order = …",
-            )
+        for key, needed in (("column", aggregate.needs_column), ("order", aggregate.ordered)):
+            if needed and getattr(self, key) is None:
+                message = f"a feature of kind {self.kind} needs its {key}"
+                raise InvalidInput(message, field=key, hint=f"add {key} = … with a column")
         for key in ("order", "tie"):
-            if not aggregate.ordered and getattr(self, key) is not None:
-                raise InvalidInput(
-                    f"{key} has a meaning for first and last only, not for {self.kind}",
-                    field=key,
-                    value=getattr(self, key),
-                    hint="leave it out",
-                )
+            value = getattr(self, key)
+            if not aggregate.ordered and value is not None:
+                message = f"{key} has a meaning for first and last only, not for {self.kind}"
+                raise InvalidInput(message, field=key, value=value, hint="leave it out")
 
     def to_dict(self) -> dict[str, str]:
         """Plain data, without what was left out."""
@@ -321,11 +283,8 @@ class Feature:
 
 def read_features(given: object) -> tuple[Feature, ...]:
     """Features as people write them: `Feature(…)`, or the keys of a scenario file."""
-    return read_named(
-        given,
-        "features",
-        "or Feature(…)",
-        MAX_FEATURES,
-        (Feature,),
-        lambda data: Feature(**FeatureSection.read(data, "feature").given),
-    )
+
+    def from_keys(data: object) -> Feature:
+        return Feature(**FeatureSection.read(data, "feature").given)
+
+    return read_named(given, "features", MAX_FEATURES, (Feature,), from_keys)

@@ -5,13 +5,14 @@ Nothing here goes through a ledger, so nothing of it may be published.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from whosin.errors import spell
 from whosin.exact import rational
+from whosin.extras import LazyModule
 from whosin.release.column_expressions import add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind
@@ -21,6 +22,8 @@ from whosin.release.engines.confined import find_broken_lines
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
+
+ibis = LazyModule("ibis")
 
 CURATOR_NOTE = "Exact figures about the rows: for the curator alone, not for publication."
 SHOWN_SIZES = (1, 2, 5, 10, 100)
@@ -46,8 +49,6 @@ def check_table(
         counted: what counts in each answer that will be asked for, so that it is said what becomes
             of numbers outside their ranges there; all that may become of them by default.
     """
-    import ibis
-
     used = {name for text in conditions for name in condition_columns(text)}
     table = table.about({*table.domains, *used}, rows=True)
     data = add_levels(table.data, table.domains, " ".join(map(str, conditions)))
@@ -58,40 +59,55 @@ def check_table(
     }
     cells = GroupGrid(tuple(listed), tuple(listed.values()))
     keys = dict(zip(cells.columns, cells.names, strict=True))
-    # What is true of the rows that are counted, or a key column.
+    # What is true of the rows that are counted, or a column of values, whose cells are counted.
     marks: dict[str, Any] = {"rows": ibis.literal(True)}
     if not table.by_row:
         marks["rows without a privacy unit, which are dropped"] = data[table.privacy_unit].isnull()
-    named = set(table.domains) - _never_named(table, counted)
-    fates = {
-        name: _describe_undeclared(each, name in named) for name, each in table.domains.items()
-    }
+    never_named = _never_named(table, counted)
     for column, domain in table.domains.items():
+        fate = _describe_undeclared(domain, column not in never_named)
         if isinstance(domain, Values):
-            marks[f"{column}: not a declared value, {fates[column]}"] = keys[column]
-        elif isinstance(domain, Dates):
-            day, span = replace(domain, outside=None).code(data[column]), domain.ends
-            first, last = map(date_code, span)
-            marks[f"{column}: no date there"] = day.isnull()
-            marks[f"{column}: outside {span[0]}..{span[1]}"] = (day < first) | (day > last)
+            marks[f"{column}: not a declared value, {fate}"] = column
+            continue
+        value, ends = _numbered_values(data[column], domain)
+        if isinstance(domain, Dates):
+            kind, outside = "date", {"outside {}..{}".format(*domain.ends): ends}
         else:
-            value = number_value(data[column])
-            marks[f"{column}: no number there"] = value.isnull()
             uses = _column_uses(table, column, counted)
-            for where, (low, high) in _describe_outside(domain, fates[column], *uses).items():
-                marks[f"{column}: {where}"] = (value < low) | (value > high)
+            kind, outside = "number", _describe_outside(domain, fate, *uses)
+        marks[f"{column}: no {kind} there"] = value.isnull()
+        for where, (low, high) in outside.items():
+            marks[f"{column}: {where}"] = (value < low) | (value > high)
     for text in conditions:
         marks[f"where {text}"] = parse_condition(text, data)
     names = {what: f"mark_{index}" for index, what in enumerate(marks)}
     plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
-    coded = cells.coded(data, **plain)
-    figures = {name: coded[name].sum() for name in plain}
-    for column, domain in listed.items():
-        what = f"{column}: not a declared value, {fates[column]}"
-        figures[names[what]] = (coded[keys[column]] == len(domain.values)).sum()
-    row = table.engine.run(coded.aggregate(**figures)).to_pylist()[0]
-    result = [InspectionFinding(what, int(row[name] or 0)) for what, name in names.items()]
+    coded, figures = cells.coded(data, **plain), {}
+    for what, mark in marks.items():
+        if isinstance(mark, str):
+            figures[what] = (coded[keys[mark]] == len(listed[mark].values)).sum()
+        else:
+            figures[what] = coded[names[what]].sum()
+    result = _find_figures(table, coded, figures)
     return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
+
+
+def _find_figures(table: Table, rows: Any, figures: Mapping[str, Any]) -> list[InspectionFinding]:
+    """Aggregates of rows, by what they say."""
+    names = {f"figure_{index}": each for index, each in enumerate(figures.values())}
+    row = table.engine.run(rows.aggregate(**names)).to_pylist()[0]
+    return [
+        InspectionFinding(what, int(row[name] or 0))
+        for what, name in zip(figures, names, strict=True)
+    ]
+
+
+def _numbered_values(value: Any, domain: Range | Dates) -> tuple[Any, tuple[float, float]]:
+    """A column's numbers, or the codes of its days, and the ends of their domain."""
+    if isinstance(domain, Range):
+        return number_value(value), (float(domain.bounds[0]), float(domain.bounds[1]))
+    first, last = domain.ends
+    return replace(domain, outside=None).code(value), (date_code(first), date_code(last))
 
 
 # The preflight: what would make a release worthless, looked for before anything is paid. A category
@@ -167,12 +183,7 @@ def run_preflight(
 def _look_at_column(table: Table, column: str, rows: int) -> ColumnLook:
     domain, data = table.domains[column], table.data
     if not isinstance(domain, Values):
-        if isinstance(domain, Dates):
-            value = replace(domain, outside=None).code(data[column])
-            low, high = (float(date_code(end)) for end in domain.ends)
-        else:
-            value = number_value(data[column])
-            low, high = (float(end) for end in domain.bounds)
+        value, (low, high) = _numbered_values(data[column], domain)
         inside = (value >= low) & (value <= high)
         return ColumnLook(column, rows, rows - _single_figure(table, inside.sum()))
     cells = GroupGrid((column,), (replace(domain, outside=None),))
@@ -244,11 +255,8 @@ def _describe_outside(
 def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
     """How many privacy units there are, how many rows they have, and where these differ."""
     if table.by_row:
-        return [
-            InspectionFinding(
-                "privacy units: each row is one", _single_figure(table, table.data.count())
-            )
-        ]
+        each_row = {"privacy units: each row is one": table.data.count()}
+        return _find_figures(table, table.data, each_row)
     owned = table.data.filter(table.data[table.privacy_unit].notnull())
     grouped = {
         name: each
@@ -276,12 +284,7 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
         said = ", declared constant" if table.domains[column].constant else ""
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
-    named = {f"figure_{index}": each for index, each in enumerate(figures.values())}
-    row = table.engine.run(sizes.aggregate(**named)).to_pylist()[0]
-    return [
-        InspectionFinding(what, int(row[name] or 0))
-        for what, name in zip(figures, named, strict=True)
-    ]
+    return _find_figures(table, sizes, figures)
 
 
 def _single_figure(table: Table, figure: Any) -> int:
@@ -304,13 +307,11 @@ def check_lines(table: Table) -> list[InspectionFinding]:
     if kind != "csv":
         return files
     lines = find_broken_lines(list_files(str(source), kind))
-    return [
-        *files,
-        InspectionFinding("lines that are not UTF-8, which are dropped", lines.encoding),
-        InspectionFinding(
-            "lines of more than a million bytes, which are dropped", lines.unreadable
-        ),
-        InspectionFinding("lines with too few fields, padded", lines.short),
-        InspectionFinding("lines with too many fields, cut", lines.long),
-        InspectionFinding("lines with quotes that are not CSV's, read as letters", lines.quotes),
-    ]
+    counts = {
+        "lines that are not UTF-8, which are dropped": lines.encoding,
+        "lines of more than a million bytes, which are dropped": lines.unreadable,
+        "lines with too few fields, padded": lines.short,
+        "lines with too many fields, cut": lines.long,
+        "lines with quotes that are not CSV's, read as letters": lines.quotes,
+    }
+    return [*files, *(InspectionFinding(what, count) for what, count in counts.items())]

@@ -1,19 +1,15 @@
 """Many marginals in one release: what was asked, the noise, the estimate.
 
-The noise of each measured table: from a share of the budget to exact noise, and to its cost.
-Costs are exact rationals that add up to at most the share, and the noise is drawn for exactly the
-cost that was paid. Samplers keep tables for each width of noise, which take longer to make than a
-table of noise to draw, so there are few widths: parts of ε are put on a few levels, and variances
-on multiples of a common one by powers of 2^(1/8).
+The noise of each measured table: costs are exact rationals that add up to at most the share, and
+the noise is drawn for exactly the cost that was paid. Samplers keep tables for each width of noise,
+which take longer to make than a table of noise to draw, so there are few widths: parts of ε are put
+on a few levels, and variances on multiples of a common one by powers of 2^(1/8).
 
 Tables as they were asked, and the cells that are measured for them. Cells of a column that no table
 tells apart are measured as one: a workload that asks for two ranges of a hundred ages has three
 cells for them, and one that asks for cantons alone counts cantons. Whatever is asked of a column is
-then sums of these parts (`Sums`).
-
-The answer of many tables, from what was measured. From here on no row plays a part; everything is
-arithmetic on noisy numbers and on public ones. Sums of cells, and their whole version, come from
-the same estimate as the cells.
+then sums of these parts (`Sums`). Sums of cells, and their whole version, come from the same
+estimate as the cells.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -41,6 +37,7 @@ from whosin.marginals import (
     Measurement,
     Sums,
     Workload,
+    allocate_budget,
     cell_variances,
     estimate_residuals,
     estimate_tables,
@@ -56,6 +53,8 @@ from whosin.noise.distributions import Noise, make_noise
 from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.groups import ColumnExpression, GroupGrid
+from whosin.release.scan import TableScan
+from whosin.release.table import Table
 
 LEVEL_COUNT = 16
 FINEST_LOG_RATIO = math.log(1.02)
@@ -86,7 +85,6 @@ class NoisyTable:
         return self.noise.cost(self.measurement.l1_sensitivity(sizes, relation, rows))
 
     def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """What is measured and how, as plain data; exact."""
         return {**self.measurement.to_dict(names), **self.noise.to_dict()}
 
 
@@ -125,18 +123,66 @@ def table_costs(tables: Sequence[NoisyTable], sizes: tuple[int, ...], rows: int)
     return result
 
 
+def spread_words(noisy: Sequence[NoisyTable], more: Iterable[float] = ()) -> str:
+    """The kind of noise and how wide it is, with widths of noise of the same kind."""
+    kind = "Gaussian, σ" if noisy[0].noise.kind == "gaussian" else "Laplace, scale"
+    spreads = [*(each.noise.spread for each in noisy), *more]
+    ends = dict.fromkeys((min(spreads), max(spreads)))
+    return f"{kind} {' to '.join(spell(spread, 4) for spread in ends)}"
+
+
 def noise_words(noisy: Sequence[NoisyTable]) -> str:
     """How many tables are measured, with which noise."""
-    kind = "Gaussian, σ" if noisy[0].noise.kind == "gaussian" else "Laplace, scale"
-    spreads = [each.noise.spread for each in noisy]
-    ends = [min(spreads), max(spreads)]
-    about = (
-        f"{spell(ends[0], 4)}"
-        if ends[0] == ends[1]
-        else f"{spell(ends[0], 4)} to {spell(ends[1], 4)}"
-    )
     count = "1 table" if len(noisy) == 1 else f"{len(noisy)} tables"
-    return f"{count} measured, {kind} {about}"
+    return f"{count} measured, {spread_words(noisy)}"
+
+
+def plan_workload(
+    table: Table,
+    share: Share,
+    cells: GroupGrid,
+    workload: Workload,
+    rows: int,
+    where: str | None,
+    goal: str = "mean",
+) -> tuple[tuple[NoisyTable, ...], TableScan, dict[str, Any]]:
+    """What to measure for a workload, the scan that counts it, and the fields of a cost estimate
+    that follow.
+
+    Args:
+        rows: how many rows of a privacy unit count.
+    """
+    noise, word = ("gaussian", "rho") if share.rho else ("laplace", "epsilon")
+    spending = allocate_budget(workload, noise, share.relation, goal, rows)
+    noisy = noisy_tables(spending, workload.sizes, share, rows)
+    scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
+    costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
+    measured = tuple(
+        {**each.to_dict(cells.columns), word: cost} for each, cost in zip(noisy, costs, strict=True)
+    )
+    expression = table.check(scan.expression(table, where, rows))
+    return noisy, scan, {"expression": expression, "measured": measured}
+
+
+def estimate_workload(
+    workload: Workload, noisy: Sequence[NoisyTable], values: Sequence[Array]
+) -> tuple[dict[Attributes, Array], list[Array], list[IntervalRadii]]:
+    """(residuals, tables, radii of their intervals) from what was measured: from here on no row
+    plays a part."""
+    measurements = [each.measurement for each in noisy]
+    variances = [each.noise.variance for each in noisy]
+    residuals = estimate_residuals(workload, measurements, variances, values)
+    radii = interval_radii(
+        workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
+    )
+    return residuals, estimate_tables(workload, residuals), radii
+
+
+def measured_values(
+    noisy: Sequence[NoisyTable], values: Sequence[Array], names: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    pairs = zip(noisy, values, strict=True)
+    return [{**each.to_dict(names), "values": result.tolist()} for each, result in pairs]
 
 
 def _laplace_scales(
@@ -147,11 +193,8 @@ def _laplace_scales(
     levels = _level_parts(spending.parts)
     units = [int(pot * Fraction(part)) for part in levels / levels.sum() * (1 - 2.0**-40)]
     if min(units) < 1 or sum(units) > pot:
-        raise InvalidInput(
-            "a weight leaves nothing of the budget for its table",
-            field="weight",
-            hint="make it larger",
-        )
+        message = "a weight leaves nothing of the budget for its table"
+        raise InvalidInput(message, field="weight", hint="make it larger")
     return [
         Fraction(each.l1_sensitivity(sizes, share.relation, rows) * EPSILON_UNITS, unit)
         for each, unit in zip(spending.measurements, units, strict=True)
@@ -214,7 +257,6 @@ class MarginalRequest:
 
     @property
     def names(self) -> list[list[str]]:
-        """The columns of each table, as they were asked."""
         return [[form.name for form in each] for each in self.forms]
 
     def labels(self) -> dict[str, list[str | int]]:
@@ -263,25 +305,23 @@ def asked_tables(
         for root, same in groupby(own, key=lambda form: form.root):
             several = [form.name for form in same]
             if len(several) > 1:
-                raise InvalidInput(
-                    f"{field} has a table with {' and '.join(map(repr, several))}, which are "
-                    f"both of {root}",
-                    field=field,
-                    value=several,
-                    hint="name a column once a table, in one expression or at one level",
+                message = (
+                    f"{field} has a table with {' and '.join(map(repr, several))}, which are both "
+                    f"of {root}"
                 )
+                hint = "name a column once a table, in one expression or at one level"
+                raise InvalidInput(message, field=field, value=several, hint=hint)
         tables.append(tuple(own))
     domains = [_measured_column(by_root[root], parts[root]) for root in roots]
     sizes = {root: len(domain.labels) for root, (_, domain) in zip(roots, domains, strict=True)}
     for wanted in tables:
         if (cells := prod(sizes[form.root] for form in wanted)) > MAX_MARGINAL_CELLS:
             asked = ", ".join(form.name for form in wanted)
-            raise InvalidInput(
+            message = (
                 f"{field} has a table with {spell(cells)} cells ({asked}); at most "
-                f"{spell(MAX_MARGINAL_CELLS)} are answered",
-                field=field,
-                value=cells,
+                f"{spell(MAX_MARGINAL_CELLS)} are answered"
             )
+            raise InvalidInput(message, field=field, value=cells)
     workload = Workload(
         tuple(sizes.values()),
         tuple(tuple(places[form.root] for form in each) for each in tables),
@@ -319,7 +359,6 @@ def _form_sums(form: ColumnExpression, parts: tuple[int, ...]) -> Sums | None:
 def _measured_column(
     forms: tuple[ColumnExpression, ...], parts: tuple[int, ...]
 ) -> tuple[str, Cellular]:
-    """The parts of a root as cells, with a name."""
     for form in forms:
         if form.cells is not None and _form_sums(form, parts) is None:
             return form.name, form.cells
@@ -354,11 +393,11 @@ MAX_LISTED_CELLS = 1_000
 CELL_HEADINGS = ("value", "low", "high", "all_low", "all_high", "whole")
 
 
-def table_errors(
-    asked: MarginalRequest, measurements: Sequence[Measurement], variances: Sequence[float]
-) -> list[dict[str, Any]]:
+def table_errors(asked: MarginalRequest, noisy: Sequence[NoisyTable]) -> list[dict[str, Any]]:
     """For each table its columns and the standard error of a cell. Sums are not equally exact: for
     them it is the root of the mean square, and a list where they are few."""
+    measurements = [each.measurement for each in noisy]
+    variances = [each.noise.variance for each in noisy]
     means = cell_variances(asked.workload, measurements, variances)
     sums = sum_variances(asked.workload, measurements, variances)
     result = []
@@ -380,15 +419,8 @@ def tables_answer(
     errors: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Everything that may be shown, as JSON data."""
-    workload = asked.workload
-    measurements = [each.measurement for each in noisy]
-    variances = [each.noise.variance for each in noisy]
-    residuals = estimate_residuals(workload, measurements, variances, values)
-    tables = estimate_tables(workload, residuals)
-    radii = interval_radii(
-        workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
-    )
-    wholes = _whole_tables(workload, measurements, variances, residuals)
+    residuals, tables, radii = estimate_workload(asked.workload, noisy, values)
+    wholes = _whole_tables(asked.workload, noisy, residuals)
     rows: list[list[Any]] = []
     described = []
     for number, forms in enumerate(asked.forms):
@@ -410,10 +442,7 @@ def tables_answer(
         "confidence": CONFIDENCE_LEVEL,
         "domains": asked.labels(),
         "tables": described,
-        "measured": [
-            {**each.to_dict(asked.cells.columns), "values": result.tolist()}
-            for each, result in zip(noisy, values, strict=True)
-        ],
+        "measured": measured_values(noisy, values, asked.cells.columns),
     }
     if sums := asked.sums():
         details["sums"] = sums
@@ -421,15 +450,13 @@ def tables_answer(
 
 
 def _whole_tables(
-    workload: Workload,
-    measurements: Sequence[Measurement],
-    variances: Sequence[float],
-    residuals: dict[Attributes, Array],
+    workload: Workload, noisy: Sequence[NoisyTable], residuals: dict[Attributes, Array]
 ) -> list[Array]:
     """The whole version of each table: sums are those of the whole cells."""
     sets = tuple(dict.fromkeys(workload.sets))
     plain = Workload(workload.sizes, sets)
-    spread = cell_variances(plain, measurements, variances)
+    variances = [each.noise.variance for each in noisy]
+    spread = cell_variances(plain, [each.measurement for each in noisy], variances)
     cells = [estimate_table(plain, residuals, each) for each in sets]
     whole = dict(zip(sets, whole_tables(cells, spread.tolist(), float(residuals[()])), strict=True))
     return [
@@ -439,7 +466,6 @@ def _whole_tables(
 
 
 def _cell_numbers(values: Array, radius: IntervalRadii, wholes: Array) -> list[list[Any]]:
-    """The numbers of each cell, as `CELL_HEADINGS` names them."""
     cell, table = np.ravel(radius.cell), np.ravel(radius.table)
     columns = [values + side for side in (0.0, -cell, cell, -table, table)]
     rounded = [np.round(each, ANSWER_DIGITS).tolist() for each in columns]

@@ -1,27 +1,22 @@
 """Further tables of the same people, public lookup tables, and their joins.
 
 A private table is joined on the privacy unit and on nothing else, so that what comes to a person's
-row is that person's own. A public table is looked up by a column whose values are unique in it.
-Nothing here looks at rows.
-
-Public tables, held in memory: each row is found by its key. The rows are no secret, so errors may
-quote them. They are read once, when the table is opened: keys that were unique then stay so, and no
-row of a person can ever be doubled.
-
-A table with everything that belongs to it, as rows with more columns. What comes to a row is found
-by its privacy unit alone, or by a public list; so one person's rows in all tables move that
-person's rows here, and nobody else's. No row of the table itself is lost by a join: whoever is
-missing in a further table has missing values there. Only what a question names is joined.
+row is that person's own. A public table is looked up by a column whose values are unique in it; it
+is read once, when the table is opened, so that they stay so, and errors may quote its rows. So one
+person's rows in all tables move that person's rows here, and nobody else's. No row of the table
+itself is lost or doubled by a lookup: whoever is missing in a further table has missing values
+there. Only what a question names is joined. Nothing else here looks at rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, at, invalid_value, spell
+from whosin.errors import InvalidInput, at, spell
+from whosin.extras import LazyModule
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MAX_VALUES, Domain, Range
@@ -30,7 +25,7 @@ from whosin.release.features import (
     FEATURE_AGGREGATES,
     Feature,
     FeatureInput,
-    check_name,
+    check_texts,
     order_values,
     read_named,
     readable_values,
@@ -39,6 +34,8 @@ from whosin.release.features import (
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.scenario_model import FurtherTableSection
 from whosin.validation import read_whole
+
+ibis = LazyModule("ibis")
 
 MAX_TABLES = 50
 MAX_ROWS = 10**9
@@ -68,7 +65,7 @@ class FurtherTable:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        _check_texts(self, ("name", "privacy_unit"))
+        _check_table_texts(self, "name", "privacy_unit")
         read_whole(self.max_rows, "max_rows", 1, MAX_ROWS)
 
 
@@ -92,51 +89,35 @@ class LookupTable:
     to: str | None = None
 
     def __post_init__(self) -> None:
-        _check_texts(self, ("name", "key", "on", "to"))
+        _check_table_texts(self, "name", "key", "on", "to")
 
 
 Further: TypeAlias = FurtherTable | LookupTable
 
 
-def _check_texts(table: Further, names: Sequence[str]) -> None:
-    needed = {each.name for each in fields(table) if each.default is MISSING}
-    for name in names:
-        value = getattr(table, name)
-        if not isinstance(value, str) and (value is not None or name in needed):
-            raise invalid_value(name, "text", repr(value)[:80])
-    check_name(table.name, "name")
+def _check_table_texts(table: Further, *names: str) -> None:
+    check_texts(table, *names)
     if "." in table.name:
-        raise InvalidInput(
-            f"name {table.name!r} has a point, which separates tables and columns",
-            field="name",
-            value=table.name,
-        )
+        message = f"name {table.name!r} has a point, which separates tables and columns"
+        raise InvalidInput(message, field="name", value=table.name)
 
 
 def read_tables(given: object) -> tuple[Further, ...]:
     """Further tables as people write them: `FurtherTable(…)`, `LookupTable(…)`, or the keys of a
     scenario file."""
-    kinds, written = (FurtherTable, LookupTable), "FurtherTable(…) or LookupTable(…)"
-    return read_named(given, "tables", written, MAX_TABLES, kinds, _table_from_keys)
+    kinds = (FurtherTable, LookupTable)
+    return read_named(given, "tables", MAX_TABLES, kinds, _table_from_keys)
 
 
-def _table_from_keys(data: Mapping[str, Any]) -> Further:
+def _table_from_keys(data: object) -> Further:
     given = FurtherTableSection.read(data, "table").given
     kind = LookupTable if given.pop("public", False) else FurtherTable
     known = {each.name for each in fields(kind)}
     for key in (each for each in given if each not in known):
-        if kind is FurtherTable:
-            raise InvalidInput(
-                f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}",
-                field=key,
-                value=given[key],
-            )
-        raise InvalidInput(
-            f"{key} has no meaning for a public table, which has no people",
-            field=key,
-            value=given[key],
-            hint="leave it out",
-        )
+        message = f"{key} is not taken for a table of people, which is joined on {JOIN_REASON}"
+        if kind is LookupTable:
+            message = f"{key} has no meaning for a public table, which has no people"
+        raise InvalidInput(message, field=key, value=given[key], hint="leave it out")
     if kind is LookupTable and "key" not in given:
         raise InvalidInput("a public table needs its key", field="key", hint="add key = …")
     return kind(**given)
@@ -169,29 +150,20 @@ class Lookup:
     @cached_property
     def listed(self) -> Any:
         """The rows as a list that an expression brings along."""
-        import ibis
-
         return ibis.memtable(self.rows)
 
     def values(self, column: str) -> list[Any]:
         """The different values of a column, sorted: they may be a domain."""
         known = [name for name in self.rows.column_names if name != self.key]
         if column not in known:
-            raise InvalidInput(
-                f"{self.declared.name} has no column {column!r}",
-                field="values",
-                value=column,
-                hint=f"it has {', '.join(known)}",
-            )
+            message = f"{self.declared.name} has no column {column!r}"
+            hint = f"it has {', '.join(known)}"
+            raise InvalidInput(message, field="values", value=column, hint=hint)
         distinct = self.rows.column(column).unique().drop_null().to_pylist()
         if not distinct or len(distinct) > MAX_VALUES or not isinstance(distinct[0], str | int):
-            raise InvalidInput(
-                f"the column {column!r} cannot be a domain, which has 1 to {spell(MAX_VALUES)} "
-                "values: text, "
-                "whole numbers, or true and false",
-                field="values",
-                value=column,
-            )
+            message = f"the column {column!r} cannot be a domain"
+            hint = f"that is 1 to {spell(MAX_VALUES)} texts, whole numbers, or true and false"
+            raise InvalidInput(message, field="values", value=column, hint=hint)
         return sorted(distinct)
 
 
@@ -212,24 +184,16 @@ def read_lookup(engine: Engine, declared: LookupTable, opened: Any, held: Any) -
     except InvalidInput:
         raise
     except Exception:
-        raise InvalidInput(
-            f"the public table {declared.name!r} cannot be read", field="source"
-        ) from None
+        message = f"the public table {declared.name!r} cannot be read"
+        raise InvalidInput(message, field="source") from None
     if len(rows) > MAX_LOOKUP_ROWS:
-        raise InvalidInput(
-            f"the public table {declared.name!r} has more than {spell(MAX_LOOKUP_ROWS)} rows",
-            field="source",
-        )
-    counts = rows.column(key).value_counts()
-    twice = next((each for each in counts.to_pylist() if each["counts"] > 1), None)
-    if twice is not None:
-        raise InvalidInput(
-            f"the key of {declared.name} has {twice['values']!r} {twice['counts']} times; each "
-            "value "
-            "must be there once",
-            field="key",
-            value=declared.key,
-        )
+        message = f"the public table {declared.name!r} has more than {spell(MAX_LOOKUP_ROWS)} rows"
+        raise InvalidInput(message, field="source")
+    counts = rows.column(key).value_counts().to_pylist()
+    if twice := next((each for each in counts if each["counts"] > 1), None):
+        message = f"the key of {declared.name} has {twice['values']!r} {twice['counts']} times"
+        hint = "each value must be there once"
+        raise InvalidInput(message, field="key", value=declared.key, hint=hint)
     return Lookup(declared, rows, key, {})
 
 
@@ -242,12 +206,9 @@ def _fit_key(key: Any, held: Any) -> Any:
         return exact_cast(cast_value(key, "whole") if kind.is_string() else key, held)
     if (held.is_boolean() and kind.is_boolean()) or (held.is_date() and kind.is_date()):
         return key
-    raise InvalidInput(
-        f"the key has type {kind}, and the column that looks it up has {held}",
-        field="key",
-        value=str(kind),
-        hint="use text or whole numbers in both",
-    )
+    message = f"the key has type {kind}, and the column that looks it up has {held}"
+    hint = "use text or whole numbers in both"
+    raise InvalidInput(message, field="key", value=str(kind), hint=hint)
 
 
 @dataclass(eq=False)
@@ -256,13 +217,13 @@ class PrivateTable:
 
     Attributes:
         privacy_unit: whose row it is; None where each row is one person.
-        own: the columns of the source.
+        max_rows: how many of its rows are joined to a row of the table itself, at most.
         names: what its columns are called beside those of other tables, by their own names.
     """
 
     data: Any
     privacy_unit: str | None
-    declared: FurtherTable | None = None
+    max_rows: int = 1
     lookups: list[Lookup] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -311,17 +272,19 @@ class Database:
         self.opened = {declared.name: opened for declared, opened in tables}
         self.tables: dict[str, PrivateTable] = {}
         self.lookups: dict[str, Lookup] = {}
-        for index, (declared, opened) in enumerate(tables):
+        listed = list(enumerate(tables))  # those of people first, since they may look rows up
+        for index, (declared, opened) in sorted(listed, key=lambda each: each[1][0].public):
             with at(f"tables[{index}]"):
                 if isinstance(declared, FurtherTable):
                     self.tables[declared.name] = self._private(declared, opened)
-        for index, (declared, opened) in enumerate(tables):
-            with at(f"tables[{index}]"):
-                if isinstance(declared, LookupTable):
+                else:
                     self._look_up(engine, declared, opened)
         self.features = {each.name: each for each in features}
         self._name_columns()
-        self.kinds = self._kinds()
+        self.kinds = dict(self.main.kinds)
+        for table in self.tables.values():
+            kinds = table.kinds
+            self.kinds |= {column: kinds[name] for name, column in table.names.items()}
         own = [name for each in (self.main, *self.tables.values()) for name in each.kinds]
         asked = [name for each in features for name in _feature_columns(each)]
         self._owner = free_name("owner", [*self.kinds, *own, *self.features, *asked])
@@ -331,7 +294,7 @@ class Database:
         self._domains = domains
         for index, feature in enumerate(self.features.values()):
             with at(f"features[{index}]"):
-                known = self._aggregated(self._table(feature), (feature,))
+                known = self._aggregated(self._find_table("table", feature.table), (feature,))
                 self.kinds[feature.name] = known[feature.name].type()
 
     def of_people(self, names: Iterable[str]) -> bool:
@@ -346,7 +309,7 @@ class Database:
         if name in self.main.kinds:
             return name in self._domains and self._domains[name].constant
         tables = [each for each in self.tables.values() if name in each.names.values()]
-        return all(each.declared is not None and each.declared.max_rows == 1 for each in tables)
+        return all(each.max_rows == 1 for each in tables)
 
     def rows(self, names: Iterable[str] | None = None) -> Any:
         """The rows of the table itself with what else is named; everything by default."""
@@ -377,29 +340,17 @@ class Database:
 
     def _private(self, declared: FurtherTable, opened: Any) -> PrivateTable:
         if self.main.privacy_unit is None:
-            raise InvalidInput(
-                f"the table {declared.name!r} cannot be joined: each row is one person here, "
-                "and no column "
-                "says whose it is",
-                field="table",
-                value=declared.name,
-                hint="a table that is no secret may be public = true",
-            )
+            message = f"the table {declared.name!r} cannot be joined: each row is one person here"
+            hint = "a table that is no secret may be public = true"
+            raise InvalidInput(message, field="table", value=declared.name, hint=hint)
         unit = declared.privacy_unit or self.main.privacy_unit
         if unit not in opened.columns:
             raise unknown_column("privacy_unit", unit, opened)
         _same_unit(opened[unit], self.main.data[self.main.privacy_unit].type())
-        return PrivateTable(opened, unit, declared)
+        return PrivateTable(opened, unit, declared.max_rows)
 
     def _look_up(self, engine: Engine, declared: LookupTable, opened: Any) -> None:
-        if declared.to is not None and declared.to not in self.tables:
-            known = ", ".join(self.tables) or "none is declared"
-            raise InvalidInput(
-                f"to names {declared.to!r}, which is not a further table of people ({known})",
-                field="to",
-                value=declared.to,
-            )
-        table = self.main if declared.to is None else self.tables[declared.to]
+        table = self._find_table("to", declared.to)
         on, kinds = declared.on or declared.key, table.kinds
         if on not in kinds:
             raise unknown_column("key" if declared.on is None else "on", on, table.data)
@@ -411,39 +362,28 @@ class Database:
         self.lookups[declared.name] = lookup
 
     def _name_columns(self) -> None:
-        taken = dict.fromkeys(self.main.kinds)
-        self.main.names = {name: name for name in taken}
-        for table in self.tables.values():
-            assert table.declared is not None
+        taken = set(self.main.kinds)
+        for called, table in self.tables.items():
             for name in table.kinds:
                 # The privacy unit there too: it is missing for whoever has no row in that table.
                 own = {name} if name == table.privacy_unit else set()
-                table.names[name] = _free_column_name(name, table.declared.name, own.union(taken))
-                taken[table.names[name]] = None
+                table.names[name] = _free_column_name(name, called, own | taken)
+                taken.add(table.names[name])
         for index, name in enumerate(self.features):
             if fold_name(name) in map(fold_name, taken):
                 with at(f"features[{index}]"):
-                    raise InvalidInput(
-                        f"name {name!r} is the name of a column already", field="name", value=name
-                    )
-
-    def _kinds(self) -> dict[str, Any]:
-        result = dict(self.main.kinds)
-        for table in self.tables.values():
-            kinds = table.kinds
-            result |= {column: kinds[name] for name, column in table.names.items()}
-        return result
+                    message = f"name {name!r} is the name of a column already"
+                    raise InvalidInput(message, field="name", value=name)
 
     def _joined(self, base: Any, table: PrivateTable, wanted: set[str]) -> Any:
         """Rows with the wanted columns of a further table: at most its declared `rows` to each."""
         used = {name: column for name, column in table.names.items() if column in wanted}
         if not used:
             return base
-        assert table.declared is not None
         rows = self._owned(table, table.rows(used))
         columns = {column: rows[name] for name, column in used.items()}
         named = rows.select(select_columns({self._owner: rows[self._owner]} | columns))
-        chosen = whole_rows(named, self._owner, table.declared.max_rows)
+        chosen = whole_rows(named, self._owner, table.max_rows)
         return self._beside(base, chosen, used.values())
 
     def _with_features(self, base: Any, wanted: set[str]) -> Any:
@@ -463,25 +403,23 @@ class Database:
     def _beside(self, base: Any, known: Any, names: Iterable[str]) -> Any:
         """Rows with columns of a table that is joined on the privacy unit; nobody's row is lost."""
         assert self.main.privacy_unit is not None
-        return join_columns(
-            base, known, [(self.main.privacy_unit, self._owner)], {each: each for each in names}
-        )
+        key = [(self.main.privacy_unit, self._owner)]
+        return join_columns(base, known, key, {each: each for each in names})
 
     def _of(self, table: PrivateTable) -> list[Feature]:
-        return [each for each in self.features.values() if self._table(each) is table]
+        known = self.features.values()
+        return [each for each in known if self._find_table("table", each.table) is table]
 
-    def _table(self, feature: Feature) -> PrivateTable:
-        if feature.table is None:
+    def _find_table(self, key: str, name: str | None) -> PrivateTable:
+        """The further table of people that a key names; the table itself by default."""
+        if name is None:
             return self.main
-        if feature.table not in self.tables:
+        if name not in self.tables:
             known = ", ".join(self.tables) or "none is declared"
-            raise InvalidInput(
-                f"table names {feature.table!r}, which is not a further table of people ({known})",
-                field="table",
-                value=feature.table,
-                hint="leave it out for the table itself",
-            )
-        return self.tables[feature.table]
+            message = f"{key} names {name!r}, which is not a further table of people ({known})"
+            hint = "leave it out for the table itself"
+            raise InvalidInput(message, field=key, value=name, hint=hint)
+        return self.tables[name]
 
     def _owned(self, table: PrivateTable, rows: Any) -> Any:
         """The rows that have an owner, with it, as the table itself spells it."""
@@ -505,12 +443,9 @@ class Database:
         """A feature over a group of rows."""
         aggregate, domain = FEATURE_AGGREGATES[feature.kind], self._domains.get(feature.name)
         if aggregate.takes == "numbers" and not isinstance(domain, Range):
-            raise InvalidInput(
-                f"the feature {feature.name} adds numbers up and has no range",
-                field="domain",
-                value=feature.name,
-                hint=f"declare one in [domains], such as {feature.name} = '0..365'",
-            )
+            message = f"the feature {feature.name} adds numbers up and has no range"
+            hint = f"declare one in [domains], such as {feature.name} = '0..365'"
+            raise InvalidInput(message, field="domain", value=feature.name, hint=hint)
         counts: Any = True
         if feature.where is not None:
             with at("where"):
@@ -536,12 +471,9 @@ class Database:
     def _column(self, rows: Any, key: str, name: str) -> Any:
         if name not in rows.columns or name == self._owner:
             if name in self.features:
-                raise InvalidInput(
-                    f"{key} names {name!r}, a feature; a feature of a feature is not computed",
-                    field=key,
-                    value=name,
-                    hint="name a column of the table",
-                )
+                message = f"{key} names {name!r}, a feature, and features are made of columns"
+                hint = "name a column of the table"
+                raise InvalidInput(message, field=key, value=name, hint=hint)
             raise unknown_column(key, name, rows.drop(self._owner))
         return rows[name]
 
@@ -559,9 +491,8 @@ def _free_column_name(name: str, table: str, taken: Iterable[str]) -> str:
         return name
     result = f"{table}.{name}"
     if fold_name(result) in known:
-        raise InvalidInput(
-            f"name {table!r} gives two columns the same name", field="name", value=table
-        )
+        message = f"name {table!r} gives two columns the same name"
+        raise InvalidInput(message, field="name", value=table)
     return result
 
 
@@ -575,9 +506,6 @@ def _same_unit(value: Any, kind: Any) -> Any:
         return exact_cast(cast_value(value, "whole"), kind)
     kinds = ("string", "integer", "floating", "decimal", "boolean", "date", "timestamp", "binary")
     if not any(getattr(kind, f"is_{each}")() and getattr(own, f"is_{each}")() for each in kinds):
-        raise InvalidInput(
-            f"privacy_unit has type {own} here and {kind} in the table itself",
-            field="privacy_unit",
-            value=str(own),
-        )
+        message = f"privacy_unit has type {own} here and {kind} in the table itself"
+        raise InvalidInput(message, field="privacy_unit", value=str(own))
     return value if kind.is_string() or kind.is_binary() else exact_cast(value, kind)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from fractions import Fraction
 from functools import cache
@@ -28,6 +29,9 @@ from math import sqrt
 from typing import Any
 
 from whosin.errors import InvalidInput
+from whosin.extras import LazyModule
+
+exp, ibis, sqlglot = map(LazyModule, ("sqlglot.expressions", "ibis", "sqlglot"))
 
 # \z is the end; $ would be so before a last line break too, in some engines. Digits have an end,
 # since other engines try all ways to divide a long row of them.
@@ -61,8 +65,6 @@ def cast_value(value: Any, kind: str) -> Any:
     Args:
         kind: an Ibis type; "whole" for a text that spells a whole number of up to 18 digits.
     """
-    import ibis
-
     given = value.type()
     if kind == "int64" and given.is_string():
         return ibis.coalesce(
@@ -92,8 +94,6 @@ def exact_cast(value: Any, kind: Any) -> Any:
     is compared with one of that type. It is missing where that type does not hold it exactly:
     there it equals nothing. An engine that compares two types casts to a third one, which fails
     where a row does not fit."""
-    import ibis
-
     kind = kind.copy(nullable=True)
     if value.type().copy(nullable=True) == kind:
         return value
@@ -104,13 +104,12 @@ def exact_cast(value: Any, kind: Any) -> Any:
 def is_usable(kind: Any) -> bool:
     """Whether anything may be asked of a column of this type. Engines fail on some values of other
     types (a duration of 2^62 s) when they read them."""
-    return bool(
-        kind.is_string()
-        or kind.is_numeric()
-        or kind.is_boolean()
-        or kind.is_date()
-        or kind.is_timestamp()
-    )
+    return is_dated(kind) or bool(kind.is_string() or kind.is_numeric() or kind.is_boolean())
+
+
+def is_dated(kind: Any) -> bool:
+    """Whether a type holds dates or moments."""
+    return bool(kind.is_date() or kind.is_timestamp())
 
 
 MAX_NESTED_OPERATIONS = 5
@@ -135,7 +134,7 @@ def number_value(value: Any) -> Any:
     result = double_value(value)
     if value.type().is_integer() or value.type().is_boolean():
         return result
-    return ibis_module().cases((result.isnan(), ibis_module().null("float64")), else_=result)
+    return ibis.cases((result.isnan(), ibis.null("float64")), else_=result)
 
 
 def double_value(value: Any) -> Any:
@@ -151,7 +150,7 @@ def double_value(value: Any) -> Any:
 
 def clamp_value(value: Any, low: float, high: float) -> Any:
     """A value that is not missing, clamped; it is named once, so that no expression doubles."""
-    return ibis_module().greatest(ibis_module().least(value, high), low)
+    return ibis.greatest(ibis.least(value, high), low)
 
 
 def whole_steps(value: Any, step: Fraction) -> Any:
@@ -174,18 +173,16 @@ def rows_with_unit(rows: Any, privacy_unit: str) -> Any:
 
 def timestamp_value(value: Any) -> Any:
     """A date or a moment in microseconds; what is too far away for that is missing."""
-    if value.type().is_timestamp() and value.type().timezone is not None:
-        raise refuse_condition(
-            f"where needs dates and times without a time zone, not {value.type()}",
-            str(value.type()),
-        )
+    kind = value.type()
+    if kind.is_timestamp() and kind.timezone is not None:
+        message = f"where needs dates and times without a time zone, not {kind}"
+        raise refuse_condition(message, str(kind))
     return value.try_cast("timestamp(6)")
 
 
 def iso_week(moment: Any) -> Any:
     """The ISO week of a moment in the years 1 to 9999; missing in others: calendars differ."""
-    known = has_four_digit_year(moment)
-    return ibis_module().cases((known, moment.week_of_year()), else_=ibis_module().null("int32"))
+    return has_four_digit_year(moment).ifelse(moment.week_of_year(), ibis.null("int32"))
 
 
 def has_four_digit_year(moment: Any) -> Any:
@@ -197,18 +194,15 @@ def truncate_moment(moment: Any, unit: str) -> Any:
     """The beginning of a moment's year, …, hour; missing outside the years 1 to 9999, of which
     every one begins, as its first week does, in one of them."""
     if unit not in TRUNCATION_UNITS:
-        raise refuse_condition(
-            f"where has date_trunc to {unit!r}", unit, f"take one of {', '.join(TRUNCATION_UNITS)}"
-        )
-    known = has_four_digit_year(moment).ifelse(moment, ibis_module().null("timestamp(6)"))
+        hint = f"take one of {', '.join(TRUNCATION_UNITS)}"
+        raise refuse_condition(f"where has date_trunc to {unit!r}", unit, hint)
+    known = has_four_digit_year(moment).ifelse(moment, ibis.null("timestamp(6)"))
     return known.truncate(TRUNCATION_UNITS[unit])
 
 
 def truncated_remainder(value: Any, divisor: Any) -> Any:
     """A remainder with the sign of the value; missing where the divisor is 0. It is exact: whole
     numbers of up to 64 bits with a sign as they are, others as doubles."""
-    import ibis
-
     if all(fits_signed_whole(each.type()) for each in (value, divisor)):
         divisor = divisor.cast("int64")
         # −1 leaves what 1 leaves, but engines fail at −2^63 divided by it.
@@ -229,22 +223,17 @@ def unify_values(node: Any, parts: list[Any], values: list[Any]) -> list[Any]:
         node: where they are, for a message.
         parts: what they were.
     """
-    import ibis
-    from sqlglot import exp
-
     missing = [isinstance(part.unnest(), exp.Null) for part in parts]
     kinds = [value.type() for value, none in zip(values, missing, strict=True) if not none]
     if not kinds:
         return values
-    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
+    if any(map(is_dated, kinds)):
         plain = all(kind.is_date() for kind in kinds)
         result: list[Any] = [
             value if none or plain else moment_value(part, value)
             for part, value, none in zip(parts, values, missing, strict=True)
         ]
-    elif any(
-        all(getattr(kind, f"is_{name}")() for kind in kinds) for name in ("string", "boolean")
-    ):
+    elif all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
         result = list(values)
     elif all(fits_signed_whole(kind) for kind in kinds):
         result = [value.cast("int64") for value in values]
@@ -279,68 +268,48 @@ def count_operations(value: Any) -> int:
 def decade_value(value: Any) -> Any:
     """A number rounded down to tens, exactly: a remainder is not rounded, a division would be."""
     rest = value % 10.0
-    down = ibis_module().cases((rest < 0.0, rest + 10.0), else_=rest)
-    return value - down
+    return value - ibis.cases((rest < 0.0, rest + 10.0), else_=rest)
 
 
 def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
     """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
     another one as a double."""
     exact = operation(cast_value(text, "whole"), whole)
-    return ibis_module().coalesce(exact, operation(number_value(text), double_value(whole)))
+    return ibis.coalesce(exact, operation(number_value(text), double_value(whole)))
 
 
 def comparable_values(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:
     """Two sides of a comparison as values of one type, by rules that cannot fail on a row."""
     kinds = left.type(), right.type()
-    if any(kind.is_timestamp() or kind.is_date() for kind in kinds):
+    if any(map(is_dated, kinds)):
         return moment_value(first, left), moment_value(second, right)
-    if all(kind.is_string() for kind in kinds) or all(kind.is_boolean() for kind in kinds):
-        return left, right
-    if all(kind.is_integer() for kind in kinds):
-        return left, right
+    for name in ("is_string", "is_boolean", "is_integer"):
+        if all(getattr(kind, name)() for kind in kinds):
+            return left, right
     # A truth value is not a number here: 1 < age < 3 would be one compared with the other.
     if all(kind.is_numeric() or kind.is_string() for kind in kinds):
         return number_value(left), number_value(right)
-    raise refuse_condition(
-        f"where compares {kinds[0]} with {kinds[1]}",
-        f"{kinds[0]}, {kinds[1]}",
-        "compare values of the same type",
-    )
+    message = f"where compares {kinds[0]} with {kinds[1]}"
+    raise refuse_condition(message, ", ".join(map(str, kinds)), "compare values of the same type")
 
 
 def moment_value(node: Any, value: Any) -> Any:
     """Dates compare with dates, and with texts that spell one."""
-    kind = value.type()
-    if kind.is_timestamp() or kind.is_date():
+    if is_dated(value.type()):
         return timestamp_value(value)
-    try:
-        if (
-            not kind.is_string()
-            or not node.is_string
-            or not re.fullmatch(MOMENT_PATTERN, node.this)
-        ):
-            raise ValueError
-        moment = datetime.fromisoformat(node.this)
-        if moment.tzinfo is not None:
-            raise ValueError
-    except ValueError:
-        raise refuse_condition(
-            f"where compares a date with {describe_node(node)}",
-            hint="write a date such as '2024-01-31'",
-        ) from None
-    return ibis_module().literal(moment, "timestamp(6)")
+    if value.type().is_string() and node.is_string and re.fullmatch(MOMENT_PATTERN, node.this):
+        with suppress(ValueError):
+            return ibis.literal(datetime.fromisoformat(node.this), "timestamp(6)")
+    message = f"where compares a date with {describe_node(node)}"
+    raise refuse_condition(message, hint="write a date such as '2024-01-31'")
 
 
 def sql_cast(node: Any, value: Any) -> Any:
     """A value as the type that a `cast_value` of a condition names."""
     name = getattr(node.to.this, "name", str(node.to.this))
     if name not in SQL_CASTS or node.to.expressions:
-        raise refuse_condition(
-            f"where casts to {node.to.sql()}",
-            node.to.sql(),
-            f"cast to one of {', '.join(sorted(SQL_CASTS))}",
-        )
+        hint = f"cast to one of {', '.join(sorted(SQL_CASTS))}"
+        raise refuse_condition(f"where casts to {node.to.sql()}", node.to.sql(), hint)
     target, kind = SQL_CASTS[name], value.type()
     if target == "float64":
         return double_value(value)
@@ -348,11 +317,11 @@ def sql_cast(node: Any, value: Any) -> Any:
         if kind.is_string():
             return cast_value(value, "int64")
         return value if kind.is_integer() else _nearest_whole(node, double_value(value))
-    if target in ("date", "timestamp") and (kind.is_date() or kind.is_timestamp()):
+    if target in ("date", "timestamp") and is_dated(kind):
         return timestamp_value(value).try_cast(target)
     if target == "string" and kind.is_date():
         known = has_four_digit_year(timestamp_value(value))
-        return known.ifelse(value.cast("string"), ibis_module().null("string"))
+        return known.ifelse(value.cast("string"), ibis.null("string"))
     # Engines spell doubles, decimals and moments in different ways.
     others = {"boolean": kind.is_boolean(), "string": kind.is_integer()}
     if not (kind.is_string() or others.get(target, False)):
@@ -366,19 +335,15 @@ def sql_cast(node: Any, value: Any) -> Any:
 def _nearest_whole(node: Any, value: Any) -> Any:
     """To the nearest, halves up, since engines round in different ways; missing where no 64 bits
     hold it, since Ibis casts what it rounds."""
-    from sqlglot import exp
-
     if sum(1 for _ in node.this.find_all(exp.Cast, exp.TryCast)) > MAX_NESTED_OPERATIONS:
         raise refuse_condition(
             f"where nests more than {MAX_NESTED_OPERATIONS} casts: {describe_node(node)}"
         )
     fits = (value > -(2.0**62)) & (value < 2.0**62)
-    return ibis_module().cases((fits, value + 0.5), else_=ibis_module().null("float64")).floor()
+    return ibis.cases((fits, value + 0.5), else_=ibis.null("float64")).floor()
 
 
 def describe_node(node: Any) -> str:
-    import sqlglot
-
     return short_text(node.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE))
 
 
@@ -386,15 +351,14 @@ def short_text(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "…")
 
 
+def refuse_node(node: Any, more: str = "", value: object = None, hint: str = "") -> InvalidInput:
+    """The error about a part of a condition."""
+    return refuse_condition(f"where has {describe_node(node)}{more}", value, hint)
+
+
 def refuse_condition(message: str, value: object = None, hint: str = "") -> InvalidInput:
     """The error about a condition. A message that begins with "where" is told with its path."""
     return InvalidInput(message, field="where", value=value, hint=hint)
-
-
-def ibis_module() -> Any:
-    import ibis
-
-    return ibis
 
 
 LOT_COLUMN = "lot"
@@ -414,12 +378,12 @@ def sample_rows(base: Any, home: Sequence[str], most: int, *, crowded: bool = Tr
     """
     if home[0] not in base.columns:
         return base
-    if not _is_duckdb(base):
-        return _rank_lots(_add_lots(base), home, most, base.columns)
-    if most == 1 and len(base.columns) > len(home):
-        return _sample_one_row(base, home)
-    lots = _add_lots(base)
-    if crowded:
+    lots, duckdb = _add_lots(base), _is_duckdb(base)
+    if duckdb and most == 1 and len(base.columns) > len(home):
+        others = [name for name in base.columns if name not in home]
+        kept = {name: lots[name].argmin(lots[LOT_COLUMN]) for name in others}
+        return lots.group_by(list(home)).aggregate(**kept).select(*base.columns)
+    if duckdb and crowded:
         lots = _thin_large_homes(base, lots, home, most)
     return _rank_lots(lots, home, most, base.columns)
 
@@ -433,11 +397,9 @@ def whole_rows(base: Any, owner: str, most: int) -> Any:
         chosen = sample_rows(plain, [ours[owner]], most)
     else:
         lots = _add_lots(plain)
-        kept = {ours[name]: lots[ours[name]] for name in base.columns if name != owner}
-        kept = {
-            name: _value_of_smallest_lot(value, lots[LOT_COLUMN]) for name, value in kept.items()
-        }
-        chosen = lots.group_by(ours[owner]).aggregate(**kept)
+        others = [lots[ours[name]] for name in base.columns if name != owner]
+        kept = [_value_of_smallest_lot(each, lots[LOT_COLUMN]) for each in others]
+        chosen = lots.group_by(ours[owner]).aggregate(kept)
     return chosen.select([chosen[ours[name]].name(name) for name in base.columns])
 
 
@@ -448,8 +410,6 @@ def sum_sampled_rows(base: Any, home: Sequence[str], most: int, names: Sequence[
     ranked. A home has one row here, with the sum of all its rows where they are few and otherwise
     of the chosen ones; so it never comes to more, even if an engine reads random rows twice.
     """
-    import ibis
-
     if not _is_duckdb(base):
         rows = sample_rows(base, home, most)
         return rows.group_by(list(home)).aggregate(**{name: rows[name].sum() for name in names})
@@ -476,25 +436,13 @@ def _is_duckdb(base: Any) -> bool:
 
 
 def _add_lots(base: Any) -> Any:
-    import ibis
-
     return base.mutate(**{LOT_COLUMN: ibis.random()})
 
 
 def _rank_lots(lots: Any, home: Sequence[str], most: int, columns: Sequence[str]) -> Any:
-    import ibis
-
     rank = ibis.row_number().over(group_by=list(home), order_by=LOT_COLUMN)
     ranked = lots.mutate(**{RANK_COLUMN: rank})
     return ranked.filter(ranked[RANK_COLUMN] < most).select(*columns)
-
-
-def _sample_one_row(base: Any, home: Sequence[str]) -> Any:
-    """One row of each home."""
-    lots = _add_lots(base)
-    others = [name for name in base.columns if name not in home]
-    kept = {name: lots[name].argmin(lots[LOT_COLUMN]) for name in others}
-    return lots.group_by(list(home)).aggregate(**kept).select(*base.columns)
 
 
 def _thin_large_homes(base: Any, lots: Any, home: Sequence[str], most: int) -> Any:
@@ -506,10 +454,8 @@ def _thin_large_homes(base: Any, lots: Any, home: Sequence[str], most: int) -> A
 
 def _add_sizes(lots: Any, sizes: Any, home: Sequence[str]) -> Any:
     """Rows with how many rows their home has, missing where it is not listed."""
-    listed = sizes.select(
-        **{f"size_{name}": sizes[name] for name in home}, **{SIZE_COLUMN: sizes[SIZE_COLUMN]}
-    )
-    known = listed.view()
+    listed = {f"size_{name}": sizes[name] for name in home} | {SIZE_COLUMN: sizes[SIZE_COLUMN]}
+    known = sizes.select(**listed).view()
     joined = lots.left_join(known, [lots[name] == known[f"size_{name}"] for name in home])
     return joined.select(*lots.columns, SIZE_COLUMN)
 
@@ -526,17 +472,15 @@ def _drop_hopeless_lots(lots: Any, most: int) -> Any:
 
 def _value_of_smallest_lot(value: Any, lot: Any) -> Any:
     """The value with the smallest lot, missing where that one is."""
-    return _arg_min_null(value.type().copy(nullable=True))(value, lot)
+    return _arg_min_null(value.type().copy(nullable=True))(value, lot).name(value.get_name())
 
 
 @cache
 def _arg_min_null(held: Any) -> Any:
     """DuckDB's aggregate that keeps missing values, for values of a type."""
-    import ibis
-    from ibis.expr import datatypes as dt
 
     def arg_min_null(value, lot):  # type: ignore[no-untyped-def]
         ...
 
-    arg_min_null.__annotations__ = {"value": held, "lot": dt.float64, "return": held}
+    arg_min_null.__annotations__ = {"value": held, "lot": ibis.dtype("float64"), "return": held}
     return ibis.udf.agg.builtin(arg_min_null)

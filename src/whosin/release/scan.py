@@ -1,20 +1,17 @@
 """The exact counts of many marginals in one scan, in this process or by an engine's workers.
 
-A row is a few whole numbers that hold the numbers of its values, some bits each, and adds 1 to one
-cell of each block. What `make_row_counter` returns holds numbers alone, and pickled by value needs
-NumPy where it runs, and not this package.
+Every row of the source is read once, and the rows of a privacy unit that count are chosen once, by
+the engine, so that all tables are of the same people. Each row becomes a few whole numbers that
+hold the numbers of its values, some bits each, and adds 1 to one cell of each block: a few larger
+tables that hold the measured ones (covers), whose margins are summed here. Rows are counted a batch
+at a time (`make_row_counter`): in this process where the rows are here, else by Spark's workers, so
+that only counts come here. What counts them holds numbers alone, and pickled by value needs NumPy
+where it runs, and not this package.
 
-Every row of the source is read once, and the rows of a privacy unit that count are chosen once, so
-that all tables are of the same people. A row is put into a few larger tables that hold the measured
-ones (covers), and margins are summed here.
-
-The engine chooses the rows. Each becomes the numbers of its values, packed into whole numbers, and
-these are counted a batch at a time (`make_row_counter`): in this process where the rows are here,
-else by Spark's workers, so that only counts come here. That takes a fifth of the time in which
-DuckDB counts ten cells a row, and half of Spark's. Processor time for 91 tables of 13 columns of
-Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a row of each person is chosen, instead of 1.8
-and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to 85. Workers hold all cells: where these are
-very many, the engine counts by itself.
+That takes a fifth of the time in which DuckDB counts ten cells a row, and half of Spark's.
+Processor time for 91 tables of 13 columns of Parquet: 10^6 rows on DuckDB 0.4 s, and 0.9 s where a
+row of each person is chosen, instead of 1.8 and 2.9; 10^7 rows on Spark 35 to 46 s instead of 74 to
+85. Workers hold all cells: where these are very many, the engine counts by itself.
 """
 
 from __future__ import annotations
@@ -43,34 +40,21 @@ MAX_CELLS_PER_ROW = 8
 """Cells for each row of a batch; where there are more, single cells are counted up."""
 
 
-@dataclass(frozen=True)
-class PackedRows:
-    """Packed rows, and the blocks of cells that they are counted into.
-
-    Attributes:
-        sizes: how many values each attribute has.
-        blocks: the attributes of each block.
-        bits: for each attribute the packed number that holds its number, and from which bit on.
-    """
-
-    sizes: tuple[int, ...]
-    blocks: tuple[Attributes, ...]
-    bits: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, sizes: tuple[int, ...], blocks: tuple[Attributes, ...]) -> PackedRows:
-        bits, number, start = [], 0, 0
-        for size in sizes:
-            if start + _bit_width(size) > CODE_BITS:
-                number, start = number + 1, 0
-            bits.append((number, start))
-            start += _bit_width(size)
-        return cls(sizes, blocks, tuple(bits))
+def pack_bits(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """For each attribute of so many values the packed number that holds its number, and from which
+    bit on."""
+    bits, number, start = [], 0, 0
+    for size in sizes:
+        if start + _bit_width(size) > CODE_BITS:
+            number, start = number + 1, 0
+        bits.append((number, start))
+        start += _bit_width(size)
+    return bits
 
 
-def make_row_counter(layout: PackedRows) -> RowCounter:
+def make_row_counter(sizes: Sequence[int], blocks: Sequence[Attributes]) -> RowCounter:
     """What counts batches of packed rows: the cells of all blocks, one block after the other."""
-    sizes, blocks, bits = layout.sizes, layout.blocks, layout.bits
+    bits = pack_bits(sizes)
     counts = [prod(sizes[each] for each in block) for block in blocks]
     used = sorted({each for block in blocks for each in block})
     masks = {each: 2 ** _bit_width(sizes[each]) - 1 for each in used}
@@ -110,7 +94,6 @@ def make_row_counter(layout: PackedRows) -> RowCounter:
 
 
 def _bit_width(size: int) -> int:
-    """How many bits a number below this one takes."""
     return max(1, (size - 1).bit_length())
 
 
@@ -133,12 +116,10 @@ class TableScan:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each attribute has."""
         return tuple(len(domain.labels) for domain in self.cells.domains)
 
     @cached_property
     def blocks(self) -> tuple[Attributes, ...]:
-        """The tables that are counted."""
         return cover_sets(self.sizes, sorted(set(self.sets)), MAX_COVER_CELLS)
 
     @cached_property
@@ -147,30 +128,20 @@ class TableScan:
         counts = [prod(self.sizes[each] for each in block) for block in self.blocks]
         return [0, *np.cumsum(counts).tolist()]
 
-    @cached_property
-    def layout(self) -> PackedRows:
-        """How rows are packed."""
-        return PackedRows.of(self.sizes, self.blocks)
-
     def expression(self, table: Table, where: str | None, rows: int) -> Any:
         """What the engine finds, at most `rows` rows per privacy unit: the packed numbers of each
         row, or how many rows each cell of the blocks has."""
         present = eligible_rows(table, where)
         base = self.cells.coded(present, **contribution_bounds.owner_column(present, table))
-        if self._tallied(table):
-            owners = {
-                name: base[name] for name in base.columns if name == contribution_bounds.UNIT_COLUMN
-            }
-            packed = base.select(**owners, **self._packed(base))
-            chosen = contribution_bounds.sample_rows(
-                packed, [contribution_bounds.UNIT_COLUMN], rows
-            )
-            return chosen.select(
-                *(name for name in chosen.columns if name != contribution_bounds.UNIT_COLUMN)
-            )
-        return self._counted(
-            contribution_bounds.sample_rows(base, [contribution_bounds.UNIT_COLUMN], rows)
-        )
+        unit = contribution_bounds.UNIT_COLUMN
+        tallied = self._tallied(table)
+        if tallied:
+            owners = {name: base[name] for name in base.columns if name == unit}
+            base = base.select(**owners, **self._packed(base))
+        chosen = contribution_bounds.sample_rows(base, [unit], rows)
+        if not tallied:
+            return self._counted(chosen)
+        return chosen.select(*(name for name in chosen.columns if name != unit))
 
     def _tallied(self, table: Table) -> bool:
         """Whether rows are counted here or by workers, not by the engine."""
@@ -180,7 +151,7 @@ class TableScan:
         import ibis
 
         result: dict[str, Any] = {"packed_0": ibis.literal(0, "int64")}
-        for name, (number, start) in zip(self.cells.names, self.layout.bits, strict=True):
+        for name, (number, start) in zip(self.cells.names, pack_bits(self.sizes), strict=True):
             shifted = rows[name].cast("int64") * ibis.literal(2**start, "int64")
             key = f"packed_{number}"
             result[key] = result[key] + shifted if key in result else shifted
@@ -193,10 +164,8 @@ class TableScan:
             self._code(chosen, block) + start
             for block, start in zip(self.blocks, self.starts, strict=False)
         ]
-        if len(codes) == 1:
-            spread = chosen.select(**{CODE: codes[0]})
-        else:
-            spread = chosen.select(**{CODE: ibis.array(codes).unnest()})
+        one = codes[0] if len(codes) == 1 else ibis.array(codes).unnest()
+        spread = chosen.select(**{CODE: one})
         return spread.group_by(CODE).aggregate(**{ROWS: spread.count()})
 
     def _code(self, rows: Any, block: Attributes) -> Any:
@@ -210,26 +179,21 @@ class TableScan:
     def count(self, table: Table, expression: Any, progress: Progress | None) -> list[Array]:
         """The tables, exactly. Never shown."""
         if self._tallied(table):
-            flat = table.engine.tally(expression, make_row_counter(self.layout), progress)
+            flat = table.engine.tally(
+                expression, make_row_counter(self.sizes, self.blocks), progress
+            )
         else:
-            flat = self._flat(table.engine.run(expression, progress))
+            result = table.engine.run(expression, progress)
+            flat = np.zeros(self.starts[-1], np.int64)
+            flat[whole_numbers(result.column(CODE))] = whole_numbers(result.column(ROWS))
         held = [
             flat[start:end].reshape([self.sizes[each] for each in block])
             for block, start, end in zip(self.blocks, self.starts, self.starts[1:], strict=False)
         ]
         return [self._margin(held, attributes) for attributes in self.sets]
 
-    def _flat(self, result: Any) -> Array:
-        flat = np.zeros(self.starts[-1], np.int64)
-        flat[whole_numbers(result.column(CODE))] = whole_numbers(result.column(ROWS))
-        return flat
-
     def _margin(self, held: Sequence[Array], attributes: Attributes) -> Array:
-        inside = set(attributes)
-        block, counts = next(
-            (block, counts)
-            for block, counts in zip(self.blocks, held, strict=True)
-            if inside.issubset(block)
-        )
-        axes = tuple(at for at, each in enumerate(block) if each not in inside)
+        pairs = zip(self.blocks, held, strict=True)
+        block, counts = next(pair for pair in pairs if set(attributes).issubset(pair[0]))
+        axes = tuple(at for at, each in enumerate(block) if each not in attributes)
         return np.asarray(counts.sum(axis=axes)) if axes else counts

@@ -6,7 +6,8 @@ a row is read. Paths in a scenario are relative to its file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan, read_plan
 from whosin.documents import read_toml
-from whosin.errors import (
-    EmptyLedger,
-    InvalidInput,
-    UnknownName,
-    WhosinError,
-    at,
-    at_keys,
-)
+from whosin.errors import EmptyLedger, InvalidInput, UnknownName, WhosinError, at, at_keys
 from whosin.extras import require_extras
 from whosin.ledger import Ledger
 from whosin.release.answer import Release
@@ -183,12 +177,10 @@ def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
     file = Path(path)
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
     if ending == ".json" or ending in FILE_ENDINGS.keys() - {".txt"}:
-        itself = "a JSON file" if ending == ".json" else "a table"
+        message = f"{file.name} is {'a JSON file' if ending == '.json' else 'a table'}"
+        hint = "give a .toml file that names a table, an adversary, a target and questions"
         raise InvalidInput(
-            f"{file.name} is {itself}, not a scenario",
-            field="scenario",
-            value=file.name,
-            hint="give a .toml file that names a table, an adversary, a target and questions",
+            f"{message}, not a scenario", field="scenario", value=file.name, hint=hint
         )
     data = read_toml(file, file.name)
     return read_scenario(data, file.parent, title=file.stem, asked=asked)
@@ -205,17 +197,29 @@ def read_scenario(
     plan = read_plan(model.adversary, model.target)
     listed = model.queries if asked else []
     if isinstance(listed, Mapping):
-        raise InvalidInput(
-            "queries is written [queries]",
-            field="queries",
-            hint="write it in double brackets, [[queries]], once for each question",
-        )
+        hint = "write it in double brackets, [[queries]], once for each question"
+        raise InvalidInput("queries is written [queries]", field="queries", hint=hint)
     if asked and (not isinstance(listed, list) or not listed):
-        raise InvalidInput(
-            "queries is empty", field="queries", value=listed, hint="ask something with [[queries]]"
-        )
+        hint = "ask something with [[queries]]"
+        raise InvalidInput("queries is empty", field="queries", value=listed, hint=hint)
     queries = tuple(_read_scenario_query(each, index, folder) for index, each in enumerate(listed))
-    _check_names(queries)
+    named = Counter(query.name for query in queries if query.name)
+    if twice := next((name for name, count in named.items() if count > 1), None):
+        message = f"two queries have the name {twice!r}"  # answers are found by name
+        raise InvalidInput(message, field="name of a query", value=twice)
+    tables: tuple[Further, ...] = ()
+    features: tuple[Feature, ...] = ()
+    if model.tables:
+        from whosin.release.related_tables import read_tables
+
+        tables = tuple(
+            replace(each, source=_resolve_path(folder, each.source))
+            for each in read_tables(model.tables)
+        )
+    if model.features:
+        from whosin.release.features import read_features
+
+        features = read_features(model.features)
     url = model.ledger.url
     return Scenario(
         title if model.title is None else model.title,
@@ -226,35 +230,9 @@ def read_scenario(
         url if "://" in url else _resolve_path(folder, url),
         model.ledger.dataset,
         model.budget.given,
-        _read_further_tables(model.tables, folder) if model.tables else (),
-        _read_own_features(model.features) if model.features else (),
+        tables,
+        features,
     )
-
-
-def _read_further_tables(listed: Sequence[Any], folder: Path) -> tuple[Further, ...]:
-    """Further tables, whose sources lie beside the scenario too."""
-    from whosin.release.related_tables import read_tables
-
-    return tuple(
-        replace(each, source=_resolve_path(folder, each.source))
-        for each in read_tables([each.written for each in listed])
-    )
-
-
-def _read_own_features(listed: Sequence[Any]) -> tuple[Feature, ...]:
-    from whosin.release.features import read_features
-
-    return read_features([each.written for each in listed])
-
-
-def _check_names(queries: Sequence[Query]) -> None:
-    """Answers are found by name, so a name that was given is given once."""
-    named = [query.name for query in queries if query.name]
-    twice = next((name for name in named if named.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidInput(
-            f"two queries have the name {twice!r}", field="name of a query", value=twice
-        )
 
 
 def _read_engine(data: Mapping[str, Any]) -> Engine:
@@ -264,12 +242,8 @@ def _read_engine(data: Mapping[str, Any]) -> Engine:
     kind = ENGINE_KINDS[name]
     for key in {key for each in ENGINE_KINDS.values() for key in each.keys}.intersection(data):
         if key not in kind.keys:
-            raise InvalidInput(
-                f"{key} has no meaning for the engine {name}",
-                field=key,
-                value=data[key],
-                hint="leave it out",
-            )
+            message = f"{key} has no meaning for the engine {name}"
+            raise InvalidInput(message, field=key, value=data[key], hint="leave it out")
     return kind(**{key: data[key] for key in kind.keys if key in data})
 
 

@@ -1,39 +1,34 @@
 """The maximum-entropy model of noisy marginals: junction trees, estimates, and drawn rows.
 
-A junction tree: how a model of several sets of columns is worked with, table by table. Columns are
-removed one by one, always the one that makes the smallest table with all those that it shares a set
-with; these then share a set. Each of these tables hangs from a later one that holds what the two
-have in common, its separator. A model is then a table of shares at each root, and below it, for
-each table, the shares of its cells given those of its separator (`Conditionals`).
+*Junction trees.* Columns are removed one by one, always the one that makes the smallest table with
+all those that it shares a set with; these then share a set. Each of these tables hangs from a later
+one that holds what the two have in common, its separator. A model is then a table of shares at each
+root, and below it, for each table, the shares of its cells given those of its separator
+(`Conditionals`).
 
-Rows of a model, drawn so that their tables are near to the model's. Independent rows would add the
-error of a sample. Instead, table by table of the junction tree, parents first: rows with the same
-values in the separator are a group, and their new cells are at evenly spaced levels of the
-conditional shares, one level for each row, shifted at random. So each group has every cell as often
-as the model says, to within one row. Which row of the group gets which level is random: any rule by
-the other columns would tie tables together that have nothing in common beyond the separator.
+*Rows* are drawn so that their tables are near to the model's; independent ones would add the error
+of a sample. Table by table of the junction tree, parents first: rows with the same values in the
+separator are a group, and their new cells are at evenly spaced levels of the conditional shares,
+one level for each row, shifted at random. So each group has every cell as often as the model says,
+to within one row. Which row of the group gets which level is random: any rule by the other columns
+would tie tables together that have nothing in common beyond the separator.
 
-A new process is given noisy numbers, the sizes of domains and a seed, and nothing else; it answers
-with the numbers of values in the domains of each drawn row. JAX, with its threads, is never
-imported in the process that holds rows, or in one that forks. Rows are drawn (`drawing`) by NumPy
-from a seed of 256 secure bits: what is drawn from noisy numbers needs no exact noise of its own.
+*The finished model* is fitted in a new process that is given noisy numbers, the sizes of domains
+and a seed, and nothing else. JAX, with its threads, is never imported in the process that holds
+rows, or in one that forks. NumPy draws from a seed of 256 secure bits: what is drawn from noisy
+numbers needs no exact noise of its own. *In rounds*, where compiling a model with JAX takes longer
+than fitting it, `MarginalEstimate` does the same in NumPy. Both start from even shares and follow
+the gradient of the squared error, each table weighted by its noise (mirror descent; McKenna,
+Sheldon and Miklau 2019).
 
-What noisy tables say about other tables: a quick maximum-entropy model, in NumPy. Choosing what to
-measure next needs a new model in every round. Compiling one with JAX takes longer than fitting it,
-so rounds use this one; the finished table is made by `models`. Both start from even shares and
-follow the gradient of the squared error, each table weighted by its noise (mirror descent; McKenna,
-Sheldon and Miklau 2019). It is given noisy numbers and nothing else.
-
-How far a table of counts is from an estimate of it, in whole numbers. The distance is Σ |S·count −
-e| over the cells, where S is `STEPS_PER_COUNT` and e the estimate in steps, rounded to whole
-numbers: no rounding of floats enters the sensitivity.
-
-What one person changes, whose rows that count are at most r: the estimate stays the same, since it
-is made of noisy numbers that are already out. A person who is there or not changes counts by at
-most r in all, and each |S·count − e| by at most S times what its count changes (the triangle
-inequality): at most S·r together. Replacing a person: at most r counts fall by one and r rise,
-S·2r. Both are reached: where all r rows of a person are in one cell that is below its estimate, and
-those of the other in one that is above it.
+*The distance* of a table of counts from an estimate of it is Σ |S·count − e| over the cells, where
+S is `STEPS_PER_COUNT` and e the estimate in steps, rounded to whole numbers: no rounding of floats
+enters the sensitivity. What one person changes, whose rows that count are at most r: the estimate
+stays the same, since it is made of noisy numbers that are already out. A person who is there or not
+changes counts by at most r in all, and each |S·count − e| by at most S times what its count changes
+(the triangle inequality): at most S·r together. Replacing a person: at most r counts fall by one
+and r rise, S·2r. Both are reached: where all r rows of a person are in one cell that is below its
+estimate, and those of the other in one that is above it.
 """
 
 from __future__ import annotations
@@ -41,6 +36,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -50,7 +46,7 @@ from whosin import isolation
 from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.isolation import TaskLimits
-from whosin.marginals.estimation import Measurement
+from whosin.marginals.estimation import Measurement, project_to_simplex
 from whosin.marginals.workload import Attributes
 
 Conditionals = list[Array]
@@ -74,7 +70,6 @@ class JunctionTree:
 
     @classmethod
     def of(cls, sizes: Sequence[int], sets: Iterable[Attributes]) -> JunctionTree:
-        """The tree of a model that knows these sets."""
         removed = elimination_order(sizes, sets)
         turn = {gone: number for number, (gone, _) in enumerate(removed)}
         tables: list[set[int]] = []
@@ -95,7 +90,6 @@ class JunctionTree:
         return cls(tuple(sizes), columns, tuple(separators), tuple(parents))
 
     def shape(self, at: int) -> tuple[int, ...]:
-        """The shape of a table."""
         return tuple(self.sizes[each] for each in self.tables[at])
 
     def shape_within(self, attributes: Attributes, at: int) -> tuple[int, ...]:
@@ -131,14 +125,11 @@ class JunctionTree:
             total = table.sum(axis=axes, keepdims=True)
             tables[at] = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
             if parent is not None:
-                message = (total / total.max()).reshape(
-                    self.shape_within(self.separators[at], parent)
-                )
-                tables[parent] *= message
+                shape = self.shape_within(self.separators[at], parent)
+                tables[parent] *= (total / total.max()).reshape(shape)
         return tables
 
     def shares(self, conditionals: Conditionals) -> list[Array]:
-        """The shares of the cells of each table."""
         result: list[Array] = []
         for at, (given, parent) in enumerate(zip(conditionals, self.parents, strict=True)):
             if parent is None:
@@ -291,26 +282,6 @@ MAX_MODEL_CELLS = 2**22
 """Cells of all tables of a model together."""
 
 
-@dataclass(frozen=True)
-class NoisyMarginal:
-    """A measurement as the model sees it."""
-
-    attributes: Attributes
-    differences: Attributes
-    values: Array
-    deviation: float
-
-    @classmethod
-    def of(cls, measurement: Measurement, values: Array, variance: float) -> NoisyMarginal:
-        """Noisy numbers of a measurement, with the variance of their noise."""
-        return cls(measurement.attributes, measurement.differences, values, variance**0.5)
-
-    def to_plain(self) -> tuple[Any, ...]:
-        """Without classes of ours."""
-        numbers = np.ascontiguousarray(self.values, np.float64)
-        return self.attributes, self.differences, numbers.tobytes(), self.deviation
-
-
 def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) -> int:
     """The cells of the model of some tables.
 
@@ -319,13 +290,11 @@ def require_small(sizes: Sequence[int], sets: Sequence[Attributes], field: str) 
     """
     cells = model_cells(sizes, sets)
     if cells > MAX_MODEL_CELLS:
-        raise InvalidInput(
+        message = (
             f"the model of these tables would have {spell(cells)} cells; at most "
-            f"{spell(MAX_MODEL_CELLS)} fit",
-            field=field,
-            value=cells,
-            hint="choose = true keeps it small",
+            f"{spell(MAX_MODEL_CELLS)} fit"
         )
+        raise InvalidInput(message, field=field, value=cells, hint="choose = true keeps it small")
     return cells
 
 
@@ -339,7 +308,7 @@ def model_cells(sizes: Sequence[int], sets: Sequence[Attributes]) -> int:
 
 def draw_model_rows(
     sizes: Sequence[int],
-    noisy: Sequence[NoisyMarginal],
+    noisy: Sequence[tuple[Measurement, Array, float]],
     total: float,
     length: int,
     start: Mapping[Attributes, Array],
@@ -347,17 +316,25 @@ def draw_model_rows(
     """Rows of the model, for each column the numbers of values in its domain.
 
     Args:
+        noisy: each measurement with its noisy numbers and the variance of their noise.
         total: the noisy number of all rows.
         length: how many rows to draw.
         start: potentials of an estimate from the same numbers, where the fit begins.
     """
     seed = os.urandom(32)
-    given = [each.to_plain() for each in noisy]
-    begin = [(each, np.ascontiguousarray(table).tobytes()) for each, table in start.items()]
+    given = [  # without classes of ours
+        (each.attributes, each.differences, _float_bytes(values), variance**0.5)
+        for each, values, variance in noisy
+    ]
+    begin = [(each, _float_bytes(table)) for each, table in start.items()]
     result = isolation.run_isolated(
         fit_and_draw, tuple(sizes), given, total, length, begin, seed, limits=MODEL_LIMITS
     )
     return tuple(np.frombuffer(column, np.int32) for column in result)
+
+
+def _float_bytes(numbers: Array) -> bytes:
+    return np.ascontiguousarray(numbers, np.float64).tobytes()
 
 
 def fit_and_draw(
@@ -446,7 +423,6 @@ class AveragedMarginal:
     weight: float
 
     def and_then(self, values: Array, variance: float) -> AveragedMarginal:
-        """With another measurement of the same table."""
         together = self.weight + 1 / variance
         mean = (self.values * self.weight + values / variance) / together
         return AveragedMarginal(mean, together)
@@ -456,17 +432,9 @@ Known = Mapping[Attributes, AveragedMarginal]
 Potentials = dict[Attributes, Array]
 
 
-def add_measurement(
-    known: AveragedMarginal | None, values: Array, variance: float
-) -> AveragedMarginal:
-    """A table that was measured once more, or for the first time."""
-    if known is None:
-        return AveragedMarginal(np.asarray(values, np.float64), 1 / variance)
-    return known.and_then(values, variance)
-
-
 def rows_known(known: Known) -> float:
-    """The number of rows, from noisy tables."""
+    if not known:
+        return 1.0
     sums = [float(each.values.sum()) for each in known.values()]
     weights = [each.weight / each.values.size for each in known.values()]
     return max(1.0, float(np.average(sums, weights=weights)))
@@ -502,7 +470,6 @@ class MarginalEstimate:
         return dict(zip(self._sets, self._potentials, strict=True))
 
     def tables(self, wanted: Iterable[Attributes]) -> dict[Attributes, Array]:
-        """Estimated counts of any tables."""
         shares = self._tree.margins(self._conditionals, wanted)
         return {each: self.total * table for each, table in shares.items()}
 
@@ -529,7 +496,6 @@ class MarginalEstimate:
         return potentials, conditionals
 
     def _counts(self, potentials: list[Array]) -> tuple[Conditionals, list[Array]]:
-        """The model, and the estimated counts of what was measured."""
         tree = self._tree
         together = dict(zip(self._sets, potentials, strict=True))
         conditionals = tree.conditionals(tree.gathered(together))
@@ -577,10 +543,7 @@ def estimate_steps(expected: Array) -> Array:
 
 def independent_table(margins: Sequence[Array], total: float) -> Array:
     """The table in which columns have these (noisy) margins and nothing to do with each other."""
-    result = np.array(float(total))
-    for margin in margins:
-        result = np.multiply.outer(result, margin_shares(margin))
-    return result
+    return reduce(np.multiply.outer, map(margin_shares, margins), np.array(float(total)))
 
 
 def margin_shares(margin: Array) -> Array:
@@ -590,8 +553,5 @@ def margin_shares(margin: Array) -> Array:
     total = float(noisy.sum())
     if total <= 0:
         return np.full(margin.shape, 1 / noisy.size)
-    falling = np.sort(noisy)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
-    lower = excess[np.flatnonzero(falling > excess)[-1]]
-    result = np.maximum(noisy - lower, 0.0)
+    result = project_to_simplex(noisy, total)
     return np.asarray(result / result.sum()).reshape(margin.shape)

@@ -15,12 +15,12 @@ for; what was chosen before is public.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,22 +29,16 @@ from whosin.exact import Array, exact_fraction
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.marginals import Measurement, Workload
 from whosin.marginals.workload import Attributes, list_subsets
-from whosin.noise import (
-    GaussianNoise,
-    LaplaceNoise,
-    noisy_max,
-    selection_epsilon,
-    selection_rho,
-)
+from whosin.noise import GaussianNoise, LaplaceNoise, noisy_max, selection_epsilon, selection_rho
 from whosin.noise.distributions import Noise
 from whosin.release.cost import SELECTION_MARGIN, Share
 from whosin.release.marginal_workloads import FEWER_TABLES, NoisyTable
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
+    AveragedMarginal,
     Known,
     MarginalEstimate,
     Potentials,
-    add_measurement,
     distance_sensitivity,
     independent_table,
     model_cells,
@@ -56,47 +50,42 @@ Counts = Mapping[Attributes, Array]
 Measured = tuple[NoisyTable, Array]
 
 
-class SelectionStrategy(Protocol):
-    """How tables are chosen, after those of single columns were measured."""
-
-    name: ClassVar[str]
-    choosing: ClassVar[Fraction]
-    """The part of the budget for choosing, where nothing else is said."""
-
-    @property
-    def first(self) -> NoisyTable:
-        """The noise of the tables of single columns."""
-
-    @property
-    def counted(self) -> tuple[Attributes, ...]:
-        """What must be counted for it."""
-
-    @property
-    def spreads(self) -> tuple[float, float]:
-        """The least and the largest width that the noise of a chosen table can have."""
-
-    def cost(self, relation: str, rows: int) -> Fraction:
-        """ε or ρ of everything after the tables of single columns."""
-
-    def choosing_cost(self, relation: str) -> Fraction:
-        """ε or ρ of all choices, within the above."""
-
-    def words(self) -> str:
-        """What will be chosen, in words."""
-
-    def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose and measure, in the order of the choices; with the potentials of an estimate from
-        all noisy tables, where the last model can begin, if it made one."""
-
-
 def measure_table(noisy: NoisyTable, counts: Counts) -> Measured:
     """Measure a table of counts with its exact noise."""
     exact = noisy.measurement.of_counts(counts[noisy.measurement.attributes])
     return noisy, np.asarray(exact + noisy.noise.draw(exact.shape))
 
 
+def average_counts(measured: Iterable[Measured], before: Known | None = None) -> Known:
+    """What noisy tables of counts say of each table, with what was known before; differences are
+    left out."""
+    result = dict(before or {})
+    for noisy, values in measured:
+        attributes, variance = noisy.measurement.attributes, noisy.noise.variance
+        if noisy.measurement.differences:
+            continue
+        if attributes in result:
+            result[attributes] = result[attributes].and_then(values, variance)
+        else:
+            numbers = np.asarray(values, np.float64)
+            result[attributes] = AveragedMarginal(numbers, 1 / variance)
+    return result
+
+
 QUALITY_SHARE = Fraction(1, 50)
 """The part of the budget that measures how good the finished table is."""
+
+
+def noise_within(share: Share, sensitivity: int, squared: Fraction | int | None = None) -> Noise:
+    """The noise that costs a share, for an L1 sensitivity and a squared L2 one, that of one number
+    by default."""
+    noise: Noise
+    if share.rho:
+        square = sensitivity**2 if squared is None else squared
+        noise = GaussianNoise(Fraction(square) / (2 * share.rho))
+    else:
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
+    return noise.check_drawable(FEWER_TABLES)
 
 
 @dataclass(frozen=True)
@@ -109,17 +98,10 @@ class WholeNumber:
 
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
-        """Noise that costs a share."""
         sensitivity = tables * distance_sensitivity(share.relation, rows)
-        noise: Noise
-        if share.rho:
-            noise = GaussianNoise(Fraction(sensitivity**2) / (2 * share.rho))
-        else:
-            noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon)
-        return cls(noise.check_drawable(FEWER_TABLES), tables, rows)
+        return cls(noise_within(share, sensitivity), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """ε, or ρ for Gaussian noise."""
         sensitivity = self.tables * distance_sensitivity(relation, self.rows)
         gaussian = isinstance(self.noise, GaussianNoise)
         return self.noise.cost(sensitivity**2 if gaussian else sensitivity)
@@ -136,7 +118,6 @@ class SelectionCost:
 
     @classmethod
     def within(cls, share: Share, rounds: int, rows: int) -> SelectionCost:
-        """Choices that together cost a share."""
         sensitivity = distance_sensitivity(share.relation, rows)
         if share.rho:  # a choice costs (sensitivity/scale)²/2
             scale = Fraction(math.sqrt(Fraction(rounds) / (2 * share.rho))) * sensitivity
@@ -145,7 +126,6 @@ class SelectionCost:
         return cls(bool(share.rho), scale * SELECTION_MARGIN, rounds, rows)
 
     def cost(self, relation: str) -> Fraction:
-        """ε or ρ of all of them."""
         price = selection_rho if self.gaussian else selection_epsilon
         return self.rounds * exact_fraction(
             price(distance_sensitivity(relation, self.rows), self.scale)
@@ -153,19 +133,14 @@ class SelectionCost:
 
 
 def take_part(share: Share, size: Fraction) -> Share:
-    """A part of a share."""
     return replace(share, epsilon=share.epsilon * size, rho=share.rho * size)
 
 
 def equal_noise(share: Share, count: int, rows: int) -> Noise:
     """The noise for a number of tables of counts that together cost a share."""
     one = Measurement((0,))
-    if share.rho:
-        square = Fraction(one.squared_l2_sensitivity((), share.relation, rows))
-        return GaussianNoise(count * square / (2 * share.rho)).check_drawable(FEWER_TABLES)
-    sensitivity = one.l1_sensitivity((), share.relation, rows)
-    noise = LaplaceNoise.at_epsilon(count * sensitivity, share.epsilon)
-    return noise.check_drawable(FEWER_TABLES)
+    square = count * one.squared_l2_sensitivity((), share.relation, rows)
+    return noise_within(share, count * one.l1_sensitivity((), share.relation, rows), square)
 
 
 def total_costs(
@@ -237,15 +212,13 @@ class Adaptive:
 
     @classmethod
     def within(cls, share: Share, workload: Workload, rows: int, choosing: Fraction) -> Adaptive:
-        """What costs a share."""
         if too_many(workload):
-            raise InvalidInput(
+            message = (
                 f'choose = "{cls.name}" would have more than {spell(MAX_CANDIDATES)} tables to '
-                "choose from",
-                field="choose",
-                value=cls.name,
-                hint='use choose = "tree", or fewer columns',
+                "choose from"
             )
+            hint = 'use choose = "tree", or fewer columns'
+            raise InvalidInput(message, field="choose", value=cls.name, hint=hint)
         columns = len(workload.sizes)
         measuring = take_part(share, 1 - choosing)
         unit = equal_noise(measuring, columns * (1 + UNIT_COUNT), rows)
@@ -256,7 +229,6 @@ class Adaptive:
 
     @property
     def units(self) -> int:
-        """The units of all rounds together."""
         return UNIT_COUNT * len(self.workload.sizes)
 
     @property
@@ -266,12 +238,10 @@ class Adaptive:
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """Of the noise if one round took all units, and in the first rounds."""
         return self.unit.at_cost(self.units).spread, self.unit.spread
 
     @cached_property
     def counted(self) -> tuple[Attributes, ...]:
-        """All that may be chosen."""
         return candidate_tables(self.workload)
 
     @cached_property
@@ -298,12 +268,10 @@ class Adaptive:
         return exact * SELECTION_MARGIN
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """The cost of all rounds, whichever way they go."""
         tables = self.units * self.noise((0,), 1).cost((), relation, rows)
         return tables + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """The cost of all choices: as their sensitivity for ε, as its square for ρ."""
         ratio = Fraction(
             distance_sensitivity(relation, self.rows),
             distance_sensitivity(self.relation, self.rows),
@@ -311,12 +279,10 @@ class Adaptive:
         return self.chosen * (ratio**2 if self._gaussian else ratio)
 
     def words(self) -> str:
-        """What will be chosen, in words."""
         return f"tables chosen in up to {self.units} rounds"
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose and measure, round by round."""
-        known, result = dict(first), list[Measured]()
+        known, result = first, list[Measured]()
         sizes = self.workload.sizes
         model = MarginalEstimate(sizes, known)
         units, left = 1, self.units
@@ -328,9 +294,8 @@ class Adaptive:
             scores = [self.score(counts[each], expected[each], each, units) for each in open_to]
             winner = noisy_max(np.array(scores, np.int64), self.scale(units), gumbel=self._gaussian)
             attributes = open_to[winner]
-            noisy, values = measure_table(self.noise(attributes, units), counts)
-            result.append((noisy, values))
-            known[attributes] = add_measurement(known.get(attributes), values, noisy.noise.variance)
+            result.append(measure_table(self.noise(attributes, units), counts))
+            known = average_counts(result[-1:], known)
             model = MarginalEstimate(sizes, known, model.potentials)
             moved = np.abs(model.tables([attributes])[attributes] - expected[attributes]).sum()
             if moved <= self.error(attributes, units):
@@ -372,7 +337,6 @@ def candidate_tables(workload: Workload) -> tuple[Attributes, ...]:
 
 
 def too_many(workload: Workload) -> bool:
-    """Whether rounds would take too long."""
     seen: set[Attributes] = set()
     for each in workload.sets:
         if 2 ** len(each) > 2 * MAX_CANDIDATES or len(seen) > MAX_CANDIDATES:
@@ -435,7 +399,6 @@ class SpanningTree:
     def within(
         cls, share: Share, workload: Workload, rows: int, choosing: Fraction
     ) -> SpanningTree:
-        """What costs a share."""
         columns = len(workload.sizes)
         chosen = choosing if spanning_rounds(columns) else Fraction(0)
         rest = 1 - chosen
@@ -444,34 +407,28 @@ class SpanningTree:
         choices = None
         if chosen:
             choices = SelectionCost.within(take_part(share, chosen), spanning_rounds(columns), rows)
-        noises = NoisyTable(Measurement((0,)), first), NoisyTable(PAIR_MEASUREMENT, later)
-        return cls(columns, *noises, choices)
+        pair = NoisyTable(Measurement((0, 1)), later)
+        return cls(columns, NoisyTable(Measurement((0,)), first), pair, choices)
 
     @property
     def counted(self) -> tuple[Attributes, ...]:
-        """What must be counted for it."""
         return tuple(combinations(range(self.columns), 2))
 
     def cost(self, relation: str, rows: int) -> Fraction:
-        """The cost of everything after the tables of single columns."""
         pairs = (self.columns - 1) * self.pair.cost((), relation, rows)
         return pairs + self.choosing_cost(relation)
 
     def choosing_cost(self, relation: str) -> Fraction:
-        """The cost of all choices."""
         return Fraction(0) if self.choices is None else self.choices.cost(relation)
 
     @property
     def spreads(self) -> tuple[float, float]:
-        """All pairs have the same."""
         return self.pair.noise.spread, self.pair.noise.spread
 
     def words(self) -> str:
-        """What will be chosen, in words."""
         return f"{self.columns - 1} chosen pairs" if self.columns > 2 else "1 pair"
 
     def measure(self, counts: Counts, first: Known) -> tuple[list[Measured], Potentials]:
-        """Choose tables and measure them with noise."""
         margins = [first[(each,)].values for each in range(self.columns)]
         total = rows_known(first)
         scores = {
@@ -480,17 +437,21 @@ class SpanningTree:
             )
             for one, other in self.counted
         }
-        chosen = spanning_tree(self.columns, scores, self._choose())
-        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
-        return [
-            measure_table(each, counts) for each in noisy
-        ], {}  # no estimate: one model at the end
-
-    def _choose(self) -> Callable[[Array], int]:
         choices = self.choices
-        if choices is None:
-            return lambda scores: 0  # there is but one pair
-        return lambda scores: noisy_max(scores, choices.scale, gumbel=choices.gaussian)
+
+        def choose(scores: Array) -> int:
+            if choices is None:
+                return 0  # there is but one pair
+            return noisy_max(scores, choices.scale, gumbel=choices.gaussian)
+
+        chosen = spanning_tree(self.columns, scores, choose)
+        noisy = [NoisyTable(Measurement(each), self.pair.noise) for each in chosen]
+        # No estimate: there is one model at the end.
+        return [measure_table(each, counts) for each in noisy], {}
 
 
-PAIR_MEASUREMENT = Measurement((0, 1))
+SelectionStrategy = Adaptive | SpanningTree
+SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
+    each.name: each for each in (Adaptive, SpanningTree)
+}
+"""How tables can be chosen, after those of single columns were measured."""

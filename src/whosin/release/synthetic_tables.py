@@ -23,40 +23,39 @@ from whosin.ledger import Ledger
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload
 from whosin.plain_files import remove_unlocked, remove_unlocked_folders
-from whosin.release import synthetic_selection
 from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.engines.base import DIGEST_LETTERS, list_drafts
 from whosin.release.groups import GroupGrid
-from whosin.release.marginal_workloads import NoisyTable
+from whosin.release.marginal_workloads import NoisyTable, measured_values, spread_words
 from whosin.release.queries.base import FILE_COLUMNS
 from whosin.release.queries.marginals import Marginals
 from whosin.release.scan import TableScan
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
-    NoisyMarginal,
     Potentials,
-    add_measurement,
     draw_model_rows,
     require_small,
+    rows_known,
     table_distance,
 )
 from whosin.release.synthetic_selection import (
+    QUALITY_SHARE,
+    SELECTION_STRATEGIES,
     Adaptive,
     Counts,
     SelectionStrategy,
     SpanningTree,
     WholeNumber,
+    average_counts,
     measure_table,
+    take_part,
     too_many,
+    total_costs,
 )
 from whosin.release.table import Table
 
 MAX_VALUES = 10**8
 """Drawn rows times columns."""
-SELECTION_STRATEGIES: dict[str, type[Adaptive] | type[SpanningTree]] = {
-    each.name: each for each in (Adaptive, SpanningTree)
-}
-"""How tables can be chosen."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,6 @@ class SynthesisPlan:
 
     @property
     def scan(self) -> TableScan:
-        """Everything that is counted."""
         sets = {*self.workload.sets, *(each.measurement.attributes for each in self.tables)}
         if self.way is not None:
             sets |= set(self.way.counted)
@@ -106,50 +104,39 @@ class SynthesisPlan:
 
     @property
     def costs(self) -> dict[str, Cost]:
-        """The cost of everything."""
-
         def others(relation: str) -> Fraction:
             rounds = Fraction(0) if self.way is None else self.way.cost(relation, self.rows)
             return rounds + self.quality.cost(relation)
 
-        return synthetic_selection.total_costs(self.tables, self.workload.sizes, self.rows, others)
+        return total_costs(self.tables, self.workload.sizes, self.rows, others)
 
     def words(self) -> str:
-        """The noise, in words."""
-        kind = "Gaussian, σ" if self.tables[0].noise.kind == "gaussian" else "Laplace, scale"
-        spreads = [each.noise.spread for each in self.tables]
         tables = f"{len(self.tables)} tables" if len(self.tables) > 1 else "1 table"
-        if self.way is not None:
-            spreads += self.way.spreads
-            tables = f"{len(self.tables)} columns and {self.way.words()}"
-        ends = dict.fromkeys((min(spreads), max(spreads)))
-        about = " to ".join(f"{spell(spread, 4)}" for spread in ends)
-        return f"{tables}, {kind} {about}"
+        if self.way is None:
+            return f"{tables}, {spread_words(self.tables)}"
+        tables = f"{len(self.tables)} columns and {self.way.words()}"
+        return f"{tables}, {spread_words(self.tables, self.way.spreads)}"
 
     def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""
         measurements = [measure_table(each, counts) for each in self.tables]
         start: Potentials = {}
         if self.way is not None:
-            first = {
-                each.measurement.attributes: add_measurement(None, values, each.noise.variance)
-                for each, values in measurements
-            }
-            chosen, start = self.way.measure(counts, first)
+            chosen, start = self.way.measure(counts, average_counts(measurements))
             measurements += chosen
-        noisy, values = [each for each, _ in measurements], [each for _, each in measurements]
         sizes = self.workload.sizes
-        total = _estimate_total(noisy, values)
+        total = rows_known(average_counts(measurements))
         most = MAX_VALUES // len(sizes)
         size = min(max(1, round(total)), most) if length is None else length
         given = [
-            NoisyMarginal.of(each.measurement, result, each.noise.variance)
+            (each.measurement, result, each.noise.variance)
             for each, result in measurements
             if each.measurement.attributes
         ]
         rows = draw_model_rows(sizes, given, total, size, start)
         far, within = self._quality(counts, rows, total)
-        return SyntheticRows(rows, tuple(noisy), tuple(values), total, far, within)
+        noisy, values = zip(*measurements, strict=True)
+        return SyntheticRows(rows, noisy, values, total, far, within)
 
     def details(self, drawn: SyntheticRows, share: Share) -> dict[str, Any]:
         """What was measured, at which cost, how good the table is, and what it allows anyone to
@@ -161,12 +148,10 @@ class SynthesisPlan:
             "method": "marginals",
             "total": round(drawn.total, 3),
             "measured": [
-                {
-                    **each.to_dict(names),
-                    word: float(each.cost(sizes, share.relation, self.rows)),
-                    "values": result.tolist(),
-                }
-                for each, result in zip(drawn.noisy, drawn.values, strict=True)
+                described | {word: float(each.cost(sizes, share.relation, self.rows))}
+                for each, described in zip(
+                    drawn.noisy, measured_values(drawn.noisy, drawn.values, names), strict=True
+                )
             ],
             "quality": {
                 "tables": len(self.workload.sets),
@@ -195,9 +180,8 @@ class SynthesisPlan:
             result = np.bincount(codes, minlength=int(np.prod(shape))).reshape(shape)
             far += table_distance(counts[attributes], result * (total / len(drawn[0])))
         rows = 2 * STEPS_PER_COUNT * len(self.workload.sets) * total
-        return min(1.0, max(0.0, far / rows)), min(
-            1.0, self.quality.noise.quantile(CONFIDENCE_LEVEL) / rows
-        )
+        within = self.quality.noise.quantile(CONFIDENCE_LEVEL) / rows
+        return min(1.0, max(0.0, far / rows)), min(1.0, within)
 
 
 def plan_learning(
@@ -222,25 +206,21 @@ def plan_learning(
         raise InvalidInput("sets names a column that is not among columns", field="sets")
     if length is not None and length * len(columns) > MAX_VALUES:
         most = MAX_VALUES // len(columns)
-        raise InvalidInput(
-            f"length is {spell(length)}; {len(columns)} columns allow at most {spell(most)} rows",
-            field="length",
-            value=length,
+        message = (
+            f"length is {spell(length)}; {len(columns)} columns allow at most {spell(most)} rows"
         )
+        raise InvalidInput(message, field="length", value=length)
     rows = asked.rows_counted(table)
-    rest = synthetic_selection.take_part(share, 1 - synthetic_selection.QUALITY_SHARE)
-    own = synthetic_selection.take_part(share, synthetic_selection.QUALITY_SHARE)
+    rest = take_part(share, 1 - QUALITY_SHARE)
+    own = take_part(share, QUALITY_SHARE)
     quality = WholeNumber.within(own, len(workload.sets), rows)
     way: SelectionStrategy | None = None
     if choice is None:
         tables = _asked_tables(table, rest, asked, workload)
     else:
         if len(columns) < 2:
-            raise InvalidInput(
-                "choose has nothing to choose from in a table of one column",
-                field="choose",
-                hint="leave it out",
-            )
+            message = "choose has nothing to choose from in a table of one column"
+            raise InvalidInput(message, field="choose", hint="leave it out")
         way = choice.way(rest, workload, rows)
         ones = [Measurement((each,)) for each in range(len(columns))]
         tables = tuple(NoisyTable(each, way.first.noise) for each in ones)
@@ -275,16 +255,11 @@ class MarginalSelection:
         """None where nothing is chosen."""
         if choose is False:
             if choosing is not None:
-                raise InvalidInput(
-                    "choosing has no meaning without choose",
-                    field="choosing",
-                    value=choosing,
-                    hint="add choose = true, or leave it out",
-                )
+                hint = "add choose = true, or leave it out"
+                message = "choosing has no meaning without choose"
+                raise InvalidInput(message, field="choosing", value=choosing, hint=hint)
             return None
-        if choose is not True and (
-            not isinstance(choose, str) or choose not in SELECTION_STRATEGIES
-        ):
+        if choose is not True and choose not in tuple(SELECTION_STRATEGIES):
             names = ", ".join(f'"{name}"' for name in SELECTION_STRATEGIES)
             raise invalid_value("choose", f"true, false or one of {names}", repr(choose)[:80])
         name = None if choose is True else str(choose)
@@ -292,14 +267,12 @@ class MarginalSelection:
             return cls(name, None)
         result = read_ranged(choosing, "choosing", "above 0")
         if result >= 1:
-            raise InvalidInput(
-                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the "
-                "budget to measure "
-                "what was chosen",
-                field="choosing",
-                value=choosing,
-                hint="give a number below 1",
+            message = (
+                f"choosing is {shorten(repr(choosing)[:80])}, and must leave a part of the budget "
+                "to measure what was chosen"
             )
+            hint = "give a number below 1"
+            raise InvalidInput(message, field="choosing", value=choosing, hint=hint)
         return cls(name, Fraction(result))
 
     def way(self, share: Share, workload: Workload, rows: int) -> SelectionStrategy:
@@ -308,16 +281,6 @@ class MarginalSelection:
         kind = default if self.name is None else SELECTION_STRATEGIES[self.name]
         choosing = kind.choosing if self.choosing is None else self.choosing
         return kind.within(share, workload, rows, choosing)
-
-
-def _estimate_total(noisy: list[NoisyTable] | tuple[NoisyTable, ...], values: list[Array]) -> float:
-    """The number of rows, from the noisy tables of counts, the less noisy ones counting more."""
-    result, weights = [1.0], [1e-300]
-    for each, table in zip(noisy, values, strict=True):
-        if not each.measurement.differences:
-            result.append(float(table.sum()))
-            weights.append(1 / (each.noise.variance * table.size))
-    return max(1.0, float(np.average(result, weights=weights)))
 
 
 def draft_owner(ledger: Ledger, dataset: str) -> str:
@@ -338,7 +301,6 @@ def remove_drafts(ledger: Ledger, dataset: str, folder: Path) -> None:
 
 
 def _stored_digests(ledger: Ledger, dataset: str) -> set[str]:
-    """Of the files that requests have written."""
     _, _, answers = ledger.evidence(dataset)
     result = set()
     for text in answers.values():

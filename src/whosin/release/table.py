@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -39,11 +39,10 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.domains import Dates, Domain, Range, Values, read_domain
+from whosin.release.domains import Dates, Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
-from whosin.release.hierarchies import Parents
 from whosin.release.row_values import is_usable
 from whosin.validation import read_whole
 
@@ -57,6 +56,7 @@ PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
 MAX_ROWS = 10**9
+MAX_KEPT_EXPRESSIONS = 1_000
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
@@ -122,7 +122,7 @@ class Table:
         if tables != () or features != ():
             self._read_related(tables, features)
         self.of_people = False
-        self.shapes: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}
         self.last_estimate: tuple[object, list[CostEstimate]] | None = None
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
@@ -139,7 +139,7 @@ class Table:
                 "a column of numbers, text or dates",
                 f"one of {self.type(self.privacy_unit)}",
             )
-        self.own, self._opened = self.kinds, own
+        self.own, self.opened = self.kinds, own
         self.database: Database | None = None
         if self.tables or self.features:
             self.database = self._related(own, opened)
@@ -204,7 +204,7 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """All rows, with everything that belongs to them."""
-        return self._opened if self.database is None else self.database.rows()
+        return self.opened if self.database is None else self.database.rows()
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
@@ -225,6 +225,14 @@ class Table:
         result = copy(self)
         result.data = rows
         return result
+
+    def keep_expression(self, key: str, build: Callable[[], Any]) -> Any:
+        """An expression that many questions share, built once."""
+        if key not in self._kept:
+            if len(self._kept) >= MAX_KEPT_EXPRESSIONS:
+                self._kept.clear()
+            self._kept[key] = build()
+        return self._kept[key]
 
     @cached_property
     def split_source(self) -> Any:
@@ -407,7 +415,6 @@ BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
-FINGERPRINT_MEMORY = "1GB"
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -416,32 +423,31 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
     Args:
         rows: look at the rows of files too, to recognise them in a database or another format.
     """
-    result = _fingerprint_source(table, table.source, rows)
+    result = _fingerprint_source(table, table.source, table.opened, rows)
     for each in table.tables:
-        own = _fingerprint_source(table, each.source, rows)
+        assert table.database is not None
+        own = _fingerprint_source(table, each.source, table.database.opened[each.name], rows)
         result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
     return result
 
 
-def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
+def _fingerprint_source(table: Table, source: object, data: Any, rows: bool) -> dict[str, str]:
     path = str(source) if isinstance(source, str | Path) else None
     address = read_address(path) if path is not None and is_database(path) else None
     if address is not None and address.remote:
-        return _fingerprint_server(address, table, source, rows)
+        return _fingerprint_server(address, table, data, rows)
     files = _local_files(path)
     result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
     if rows or not files:
-        counted = _digest_rows(table, source)
+        counted = _digest_rows(table, data)
         if counted is not None:
             result["rows"] = counted
     return result
 
 
-def _fingerprint_server(
-    address: Address, table: Table, source: object, rows: bool
-) -> dict[str, str]:
+def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
     facts = describe_table(address)
@@ -449,7 +455,7 @@ def _fingerprint_server(
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
     if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
-        counted = _digest_rows(table, source)
+        counted = _digest_rows(table, data)
         if counted is not None:
             result["rows"] = counted
     return result
@@ -504,22 +510,17 @@ def _digest_file(path: Path, blocks: int, whole: int) -> str:
     return made.hexdigest()
 
 
-def _digest_rows(table: Table, source: object) -> str | None:
+def _digest_rows(table: Table, data: Any) -> str | None:
     """A digest of rows in any order: how many there are, and the sum of their digests."""
-    import ibis
-
-    if isinstance(source, ibis.Table) or table.engine.name != "duckdb":
+    if not isinstance(table.engine, DuckDB) or data is None:
         return None
     try:
-        # An engine of its own: what a row does to it must not show in the answers.
-        with DuckDB(memory=FINGERPRINT_MEMORY) as engine:
-            data = engine.open(source)
-            names = sorted(data.columns, key=lambda name: (name.lower(), name))
-            count = data.count().name("rows").as_table()
-            many = engine.run(count).column("rows")[0].as_py()
-            if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
-                return None
-            digests = engine.digest_texts(_row_texts(data, names))
+        names = sorted(data.columns, key=lambda name: (name.lower(), name))
+        count = data.count().name("rows").as_table()
+        many = table.engine.run(count).column("rows")[0].as_py()
+        if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
+            return None
+        digests = table.engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
         return None
     header = "\x1f".join(name.lower() for name in names)

@@ -94,12 +94,9 @@ def pattern_from_function(choose: Callable[[Any], Any], counts: Counts, nested: 
         chosen = np.asarray(choose(rows if nested else rows[0]))
         wanted = counts.shape[1:] if nested else counts.shape[2:]
         if chosen.shape != wanted or chosen.dtype != bool:
-            raise InvalidInput(
-                f"secondary returned {shorten_value(chosen.tolist())}",
-                field="secondary",
-                value=chosen.tolist(),
-                hint="return True or False for each cell of the population",
-            )
+            message = f"secondary returned {shorten_value(chosen.tolist())}"
+            hint = "return True or False for each cell of the population"
+            raise InvalidInput(message, field="secondary", value=chosen.tolist(), hint=hint)
         result[number] = chosen
     return result
 
@@ -111,12 +108,8 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
     """A procedure as it is spelled on the command line."""
     name, colon, zeros = text.strip().partition(":")
     if name != "next-smallest" or (colon and zeros not in ZERO_POLICIES):
-        raise InvalidInput(
-            f"{field} {text[:80]!r} is not a procedure",
-            field=field,
-            value=text,
-            hint=f"write {PROCEDURE_FORMS}",
-        )
+        message = f"{field} {text[:80]!r} is not a procedure"
+        raise InvalidInput(message, field=field, value=text, hint=f"write {PROCEDURE_FORMS}")
     return NextSmallest(zeros) if colon else NextSmallest()
 
 
@@ -187,44 +180,32 @@ class Layout:
         rows, columns = len(frame), len(frame[0])
         extra = len(table) - rows, len(table[0]) - columns
         if not rows * columns or rows * columns > MAX_RULE_CELLS:
-            raise InvalidInput(
-                f"population has {spell(rows * columns)} cells",
-                field="population",
-                value=rows * columns,
-                hint=f"give 1 to {spell(MAX_RULE_CELLS)}",
-            )
+            message = f"population has {spell(rows * columns)} cells"
+            hint = f"give 1 to {spell(MAX_RULE_CELLS)}"
+            raise InvalidInput(message, field="population", value=rows * columns, hint=hint)
         if extra[0] not in (0, 1) or extra[1] not in (0, 1):
-            raise InvalidInput(
-                f"{name} has {len(table)} × {len(table[0])} cells, and population {rows} × "
-                f"{columns}",
-                field=name,
-                value=(len(table), len(table[0])),
-                hint="a table may have one more row and column, for totals",
-            )
+            hint = "a table may have one more row and column, for totals"
+            shape = len(table), len(table[0])
+            raise other_shape(name, shape, "population", (rows, columns), hint)
         if given.totals not in TOTAL_KINDS:
             raise invalid_value("totals", " or ".join(TOTAL_KINDS), shorten_value(given.totals))
         rule = None if given.rule is None else combine_rules(given.rule)
         if given.rule is not None and rule is None:
-            raise InvalidInput(
-                f"{shorten_value(given.rule)} is not a rule",
-                field="rule",
-                value=given.rule,
-                hint="give a rule such as Suppress(5), or several that post-process each other",
-            )
+            message = f"{shorten_value(given.rule)} is not a rule"
+            hint = "give a rule such as Suppress(5), or several that post-process each other"
+            raise InvalidInput(message, field="rule", value=given.rule, hint=hint)
         if rule is not None and rule.keyed and any(extra) and given.totals == "counted":
-            raise InvalidInput(
-                "totals of a cell key cannot be counted: the key of a total is the sum of the "
-                "keys of its cells, so that its change is no draw of its own",
-                field="totals",
-                value=given.totals,
-                hint="use exact or added, or leave the totals out",
-            )
+            reason = "the key of a total is the sum of the keys of its cells, not a draw of its own"
+            message = f"totals of a cell key cannot be counted: {reason}"
+            hint = "use exact or added, or leave the totals out"
+            raise InvalidInput(message, field="totals", value=given.totals, hint=hint)
         procedure = _read_procedure(given.secondary, rule)
         sizes = [
             _read_whole(cell, "population", position) for position, cell in _numbered_cells(frame)
         ]
         read = {
-            position: _read_count(cell, name, position) for position, cell in _numbered_cells(table)
+            position: None if cell is None else _read_whole(cell, name, position)
+            for position, cell in _numbered_cells(table)
         }
         counted = given.totals != "added"
         return cls(
@@ -273,12 +254,9 @@ class Layout:
         reach, near = self.rule.reach, value or 0
         counts = range(max(0, near - reach), min(most, near + reach) + 1)
         if len(counts) > MAX_POSSIBLE_COUNTS:
-            raise InvalidInput(
-                f"{field} may stand for any of {spell(len(counts))} counts, more than "
-                f"{spell(MAX_POSSIBLE_COUNTS)}",
-                field=field,
-                value=value,
-            )
+            many, most_counts = spell(len(counts)), spell(MAX_POSSIBLE_COUNTS)
+            message = f"{field} may stand for any of {many} counts, more than {most_counts}"
+            raise InvalidInput(message, field=field, value=value)
         result = {}
         for count in counts:
             shares = (rational(p) for name, p in self.rule.spread(count) if name == output)
@@ -286,12 +264,9 @@ class Layout:
             if weight:
                 result[count] = weight
         if not result:
-            raise InvalidInput(
-                f"{field} is {'suppressed' if value is None else value}, which the rule shows for "
-                f"no count of 0 to {most}",
-                field=field,
-                value=value,
-            )
+            shown = "suppressed" if value is None else value
+            message = f"{field} is {shown}, which the rule shows for no count of 0 to {most}"
+            raise InvalidInput(message, field=field, value=value)
         return result
 
     def hides(self, counts: Counts) -> Pattern:
@@ -313,17 +288,13 @@ class Layout:
         values, which = np.unique(tables, return_inverse=True)
         small = []
         for count in values.tolist():
-            shares = [
-                rational(p) for name, p in self.rule.spread(count) if name == SUPPRESSED_LABEL
-            ]
-            if sum(shares) not in (0, 1):
-                raise InvalidInput(
-                    "a procedure needs a rule that suppresses a count always or never, and this "
-                    f"one suppresses {count} with probability {sum(shares)}",
-                    field="rule",
-                    value=count,
-                )
-            small.append(bool(sum(shares)))
+            spread = self.rule.spread(count)
+            share = sum(rational(p) for name, p in spread if name == SUPPRESSED_LABEL)
+            if share not in (0, 1):
+                needed = "a procedure needs a rule that suppresses a count always or never"
+                message = f"{needed}, and this one suppresses {count} with probability {share}"
+                raise InvalidInput(message, field="rule", value=count)
+            small.append(bool(share))
         return np.asarray(np.array(small)[which.reshape(tables.shape)])
 
 
@@ -334,12 +305,9 @@ def _read_procedure(given: object, rule: Rule | None) -> Procedure | None:
         accepted = "True, False, NextSmallest() or a function of the counts"
         raise invalid_value("secondary", accepted, shorten_value(given))
     if isinstance(given, NextSmallest) and rule is None:
-        accepted = "given with the rule that suppresses small counts, such as Suppress(5)"
+        message = "a procedure needs the rule that suppresses small counts"
         raise InvalidInput(
-            "a procedure needs the rule that suppresses small counts",
-            field="secondary",
-            value=given,
-            hint="give rule=Suppress(5), for example",
+            message, field="secondary", value=given, hint="give rule=Suppress(5), for example"
         )
     return given
 
@@ -356,12 +324,21 @@ def _read_rows(value: object, field: str) -> list[tuple[Any, ...]]:
     accepted = "a list of rows, all of the same length"
     rows = [read_list(row, field, accepted) for row in read_list(value, field, accepted)]
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidInput(
-            f"{field} must be a list of rows, all of the same length",
-            field=field,
-            value=[len(row) for row in rows[:8]],
-        )
+        message = f"{field} must be a list of rows, all of the same length"
+        raise InvalidInput(message, field=field, value=[len(row) for row in rows[:8]])
     return rows
+
+
+Shape = tuple[int, int]
+
+
+def other_shape(
+    field: str, shape: Shape, other: str, wanted: Shape, hint: str = ""
+) -> InvalidInput:
+    """That a table has another number of rows or columns than it must have."""
+    (rows, columns), (its_rows, its_columns) = shape, wanted
+    message = f"{field} has {rows} × {columns} cells, and {other} {its_rows} × {its_columns}"
+    return InvalidInput(message, field=field, value=shape, hint=hint)
 
 
 def _numbered_cells(rows: Sequence[Sequence[Any]]) -> list[tuple[tuple[int, int], Any]]:
@@ -372,20 +349,12 @@ def _read_whole(value: object, name: str, position: tuple[int, int]) -> int:
     return read_whole(value, f"{name}[{position[0]}][{position[1]}]", 0, MAX_POPULATION)
 
 
-def _read_count(value: object, name: str, position: tuple[int, int]) -> int | None:
-    return None if value is None else _read_whole(value, name, position)
-
-
 def cells_like(value: object, now: Layout, field: str) -> list[Any]:
     """The cells of a table of the population's shape."""
     rows = _read_rows(value if now.nested else [value], field)
     if (len(rows), len(rows[0])) != (now.rows, now.columns):
-        raise InvalidInput(
-            f"{field} has {len(rows)} × {len(rows[0])} cells, and population {now.rows} × "
-            f"{now.columns}",
-            field=field,
-            value=(len(rows), len(rows[0])),
-        )
+        shape = len(rows), len(rows[0])
+        raise other_shape(field, shape, "population", (now.rows, now.columns))
     return [cell for row in rows for cell in row]
 
 
@@ -446,25 +415,17 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     """
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
+        size = f"{len(rows)} line{'s' if len(rows) > 1 else ''}" if rows else "nothing"
+        message = f"{field} has {size}"
         raise InvalidInput(
-            f"{field} has {_table_size(len(rows))}",
-            field=field,
-            value=len(rows),
-            hint="give a header, and a row for each label",
+            message, field=field, value=len(rows), hint="give a header, and a row for each label"
         )
     header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
     for line, row in body.items():
         if len(row) != len(header):
-            raise InvalidInput(
-                f"line {line} has {len(row)} cells, and the header {len(header)}",
-                field=f"line {line}",
-                value=len(row),
-            )
+            message = f"line {line} has {len(row)} cells, and the header {len(header)}"
+            raise InvalidInput(message, field=f"line {line}", value=len(row))
     return _read_table(list(header[1:]), body, totals)
-
-
-def _table_size(rows: int) -> str:
-    return "nothing" if not rows else f"{rows} line{'s' if rows > 1 else ''}"
 
 
 def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> TableFile:
@@ -485,18 +446,12 @@ def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool
     for each, what in ((rows, "labels of rows"), (columns, "labels of columns")):
         twice = next((label for label in each if each.count(label) > 1), None)
         if twice is not None or not each:
-            raise InvalidInput(
-                f"there are no {what}" if twice is None else f"{what} has {twice!r} twice",
-                field=what,
-                value=twice,
-            )
+            message = f"there are no {what}" if twice is None else f"{what} has {twice!r} twice"
+            raise InvalidInput(message, field=what, value=twice)
     if len(below) > 1:
-        raise InvalidInput(
-            f"cells are suppressed below different numbers: {sorted(below)}",
-            field="marks of suppressed cells",
-            value=sorted(below),
-            hint="use one threshold",
-        )
+        field, several = "marks of suppressed cells", sorted(below)
+        message = f"cells are suppressed below different numbers: {several}"
+        raise InvalidInput(message, field=field, value=several, hint="use one threshold")
     return TableFile(tuple(rows), tuple(columns), cells, next(iter(below), None))
 
 
@@ -532,20 +487,11 @@ def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...
     """
     rows = {label: index for index, label in enumerate(frame.rows)}
     columns = {label: index for index, label in enumerate(frame.columns)}
-    for label in table.rows:
-        if label not in rows:
-            raise InvalidInput(
-                f"population has no row {label!r}, which the table has",
-                field="population",
-                value=label,
-            )
-    for label in table.columns:
-        if label not in columns:
-            raise InvalidInput(
-                f"population has no column {label!r}, which the table has",
-                field="population",
-                value=label,
-            )
+    for what, labels, known in (("row", table.rows, rows), ("column", table.columns, columns)):
+        for label in labels:
+            if label not in known:
+                message = f"population has no {what} {label!r}, which the table has"
+                raise InvalidInput(message, field="population", value=label)
     result = tuple(
         tuple(frame.cells[rows[row]][columns[column]] or 0 for column in table.columns)
         for row in table.rows
@@ -562,12 +508,9 @@ def _check_totals(what: str, labels: tuple[str, ...], lines: tuple[tuple[int, ..
         return
     for label, line in zip(labels, lines, strict=True):
         if any(line) and [2 * size for size in line] == sums:
-            raise InvalidInput(
-                f"{what} {label!r} is the sum of the other {what}s in the population",
-                field=f"{what} {label!r}",
-                value=label,
-                hint="if it is their total, call it total and put it first or last",
-            )
+            message = f"{what} {label!r} is the sum of the other {what}s in the population"
+            hint = "if it is their total, call it total and put it first or last"
+            raise InvalidInput(message, field=f"{what} {label!r}", value=label, hint=hint)
 
 
 def make_publication(
@@ -580,29 +523,19 @@ def make_publication(
     """A table and its population as a publication; without a rule, marks such as <5 name it."""
     if rule is None and table.below is not None:
         rule = Suppress(table.below)
-    limits = {each.below for each in _rule_parts(rule) if isinstance(each, Suppress)}
+    parts = rule.rules if isinstance(rule, RuleChain) else (rule,)
+    limits = {each.below for each in parts if isinstance(each, Suppress)}
     if table.below is not None and table.below not in limits:
-        raise InvalidInput(
-            f"the table has the marks <{table.below}, and the rule suppresses other counts",
-            field="rule",
-            value=rule,
-            hint=f"use suppress={table.below}",
-        )
+        message = f"the table has the marks <{table.below}, and the rule suppresses other counts"
+        raise InvalidInput(message, field="rule", value=rule, hint=f"use suppress={table.below}")
     return Publication(table.cells, align_population(table, frame), rule, totals, secondary)
-
-
-def _rule_parts(rule: Rule | None) -> tuple[Rule | None, ...]:
-    return rule.rules if isinstance(rule, RuleChain) else (rule,)
 
 
 def compare_labels(table: TableFile, earlier: TableFile, field: str) -> None:
     """Raises InvalidInput where two tables do not have the same cells."""
     if (earlier.rows, earlier.columns) != (table.rows, table.columns):
-        raise InvalidInput(
-            f"{field} does not have the same labels as the table",
-            field=field,
-            value=(earlier.rows, earlier.columns),
-        )
+        message = f"{field} does not have the same labels as the table"
+        raise InvalidInput(message, field=field, value=(earlier.rows, earlier.columns))
 
 
 RULE_FORMS = "suppress=5, suppress=5:hidden, round=5, random-round=3 or cell-key=FILE"
@@ -619,12 +552,8 @@ def read_rule(text: str, files: bool = True) -> Rule:
         files: whether a cell key may name a file.
     """
     if not files and "cell-key" in text:
-        raise InvalidInput(
-            "a cell-key rule cannot name a file here",
-            field="rule",
-            value=text,
-            hint="use the command",
-        )
+        message = "a cell-key rule cannot name a file here"
+        raise InvalidInput(message, field="rule", value=text, hint="use the command")
     made = [_read_one(part) for part in _NEXT_RULE.split(text)]
     return made[0] if len(made) == 1 else RuleChain(tuple(made))
 
@@ -633,32 +562,15 @@ def _read_one(text: str) -> Rule:
     name, _, argument = text.strip().partition("=")
     if name == "cell-key" and argument:
         return CellKey(argument)
-    if name not in NUMBERED_RULES or not argument:
-        meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
-        hint = "" if meant in (None, name) else f"did you mean {meant!r}?"
-        raise InvalidInput(
-            f"{shorten_value(text[:80])} is not a rule",
-            field="rule",
-            value=text,
-            hint=hint or f"write {RULE_FORMS}",
-        )
     number, colon, zeros = argument.partition(":")
+    if name not in NUMBERED_RULES or not argument or (colon and name != "suppress"):
+        meant = UnknownName("rule", name, (*NUMBERED_RULES, "cell-key")).nearest
+        hint = f"write {RULE_FORMS}" if meant in (None, name) else f"did you mean {meant!r}?"
+        message = f"{shorten_value(text[:80])} is not a rule"
+        raise InvalidInput(message, field="rule", value=text, hint=hint)
     if not number.strip().isdecimal():
-        raise InvalidInput(
-            f"the rule {shorten_value(text[:80])} needs a whole number",
-            field="rule",
-            value=text,
-            hint=f"write {RULE_FORMS}",
-        )
+        message = f"the rule {shorten_value(text[:80])} needs a whole number"
+        raise InvalidInput(message, field="rule", value=text, hint=f"write {RULE_FORMS}")
     threshold = spelled_whole(number, "rule")
     with at("rule"):
-        if name == "suppress" and colon:
-            return Suppress(threshold, zeros)
-        if colon:
-            raise InvalidInput(
-                f"{shorten_value(text[:80])} is not a rule",
-                field="rule",
-                value=text,
-                hint=f"write {RULE_FORMS}",
-            )
-        return NUMBERED_RULES[name](threshold)
+        return Suppress(threshold, zeros) if colon else NUMBERED_RULES[name](threshold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,17 +21,18 @@ from whosin.rules.publication import (
     cells_like,
     is_nested,
     is_table,
+    other_shape,
     wholes_like,
 )
 from whosin.rules.table_sums import (
     MAX_EXACT_GROUP_COUNTS,
-    MAX_RESULT_BITS,
     AlikePeople,
     InferredCount,
     Lines,
     ShownSum,
     count_ends,
     count_weights,
+    exact_count,
     infer_counts,
     whole_weights,
 )
@@ -56,39 +57,36 @@ Allowed = Callable[[Lines], Pattern]
 def infer_allowed(
     groups: Sequence[AlikePeople], seen: Sequence[ShownSum], allowed: Allowed
 ) -> list[InferredCount]:
-    """The count of each group, given all that was seen and that the table is an allowed one.
-
-    Raises:
-        InvalidInput: no table fits, or none that fits is allowed.
-    """
+    """The count of each group, given all that was seen and that the table is an allowed one."""
     ends = count_ends(groups, seen)
     free = [g for g, (low, high) in enumerate(ends) if low < high]
     made = None
     if all(ends[g][1] - ends[g][0] <= MAX_EXACT_GROUP_COUNTS for g in free):
         made = _fitting_tables(ends, _elimination_order(free, seen), seen)
     if made is None:
-        return [_bounded_count(each) for each in infer_counts(groups, seen, share=10)]
+        bounds = infer_counts(groups, seen, share=10)
+        return [
+            replace(each, mean=Fraction(each.low) if sure else None, exact=sure)
+            for each in bounds
+            for sure in [each.low == each.high]
+        ]
     step = max(1, CELL_BLOCK_SIZE // max(1, len(groups)))
-    kept = []
+    kept, least = [], np.array([low for low, _ in ends], dtype=np.int64)
     for start in range(0, len(made), step):
-        lines = _whole_lines(made[start : start + step], ends, free)
-        kept.append(made[start : start + step][allowed(lines)])
+        block = made[start : start + step]
+        lines = np.tile(least, (len(block), 1))  # the counts of all groups
+        lines[:, free] = block
+        kept.append(block[allowed(lines)])
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
-        raise InvalidInput(
-            "the procedure suppresses these cells for no counts that fit the published numbers",
-            field="published",
-        )
+        fits = "counts that fit the published numbers"
+        message = f"the procedure suppresses these cells for no {fits}"
+        raise InvalidInput(message, field="published")
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
     for column, g in enumerate(free):
         result[g] = _mean_count(fits[:, column], weights)
     return result
-
-
-def _bounded_count(count: InferredCount) -> InferredCount:
-    sure = count.low == count.high
-    return InferredCount(count.low, count.high, Fraction(count.low) if sure else None, sure)
 
 
 def _elimination_order(free: list[int], seen: Sequence[ShownSum]) -> list[int]:
@@ -133,13 +131,6 @@ def _fitting_tables(
     return lines
 
 
-def _whole_lines(lines: Lines, ends: Sequence[tuple[int, int]], free: list[int]) -> Lines:
-    """The counts of all groups."""
-    result = np.tile(np.array([low for low, _ in ends], dtype=np.int64), (len(lines), 1))
-    result[:, free] = lines
-    return result
-
-
 def _line_weights(
     groups: Sequence[AlikePeople],
     seen: Sequence[ShownSum],
@@ -169,10 +160,7 @@ def _mean_count(counts: Lines, weights: Array) -> InferredCount:
     sums = np.zeros(len(values), dtype=object)
     np.add.at(sums, which.reshape(-1), weights)
     mean = Fraction(int(sum(sums * values.tolist())), int(sum(sums)))
-    ends = int(values[0]), int(values[-1])
-    if mean.denominator.bit_length() > MAX_RESULT_BITS:
-        return InferredCount(*ends, float(mean), False)
-    return InferredCount(*ends, mean, True)
+    return exact_count(int(values[0]), int(values[-1]), mean)
 
 
 # A table before it is published: how sure may anyone become, cell by cell (F23).
@@ -292,19 +280,12 @@ def check_published(
             raise invalid_value(f"known_in{now.path(cell)}", f"at most {size}", count)
     then = None if before is None else Layout.read(before, "before")
     if then is not None and (then.rows, then.columns) != (now.rows, now.columns):
-        raise InvalidInput(
-            f"before has {then.rows} × {then.columns} cells, and published {now.rows} × "
-            f"{now.columns}",
-            field="before",
-            value=(then.rows, then.columns),
-        )
+        shape, wanted = (then.rows, then.columns), (now.rows, now.columns)
+        raise other_shape("before", shape, "published", wanted)
     if then is not None and any(each.rule and each.rule.keyed for each in (now, then)):
-        raise InvalidInput(
-            "two tables of a cell key cannot be compared: the same people get the same change in "
-            "both",
-            field="before",
-            hint="leave the earlier table out",
-        )
+        reason = "the same people get the same change in both"
+        message = f"two tables of a cell key cannot be compared: {reason}"
+        raise InvalidInput(message, field="before", hint="leave the earlier table out")
     groups, labels = _alike_groups(now, then, priors, known)
     seen = _shown_sums(now, labels, GROUPS_NOW)
     if then is not None:

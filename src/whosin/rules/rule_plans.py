@@ -183,11 +183,8 @@ def plan_rule(
     failing = read_ranged(delta, "delta", "strictly between 0 and 1")
     of_one_person = isinstance(target.default_family(), Independent)
     if target.averages or target.stated_epsilon is not None or not of_one_person:
-        raise InvalidInput(
-            "a rule is planned for a posterior, a gamma or another bound on beliefs",
-            field="target",
-            value=target,
-        )
+        message = "a rule is planned for a posterior, a gamma or another bound on beliefs"
+        raise InvalidInput(message, field="target", value=target)
     least = 1 if kind == "population" else 2
     if people is None and kind != "population":
         raise InvalidInput(
@@ -207,6 +204,7 @@ def plan_rule(
         assert people is not None
         chosen = _choose_rule(kind, search, people, zeros)
     parameter, rule, among = chosen.number, chosen.rule or Exact(), chosen.people
+    shares = () if parameter is None else dict.fromkeys(family.beliefs)
     return RulePlan(
         kind=kind,
         parameter=parameter,
@@ -217,7 +215,7 @@ def plan_rule(
         ratio=round_down(ratio),
         failure=search.bracket(rule, among, chosen.proved),
         without=None if people is None else search.bracket(Exact(), people),
-        costs=_rule_costs(rule, among, family) if parameter is not None else (),
+        costs=tuple(_rule_cost(rule, among, float(p)) for p in shares),
         beside=_noise_alternatives(target, family, failing, among),
         remains=_remaining_failures(rule, among, family, ratio),
         at_least=chosen.at_least,
@@ -232,12 +230,9 @@ def _check_family(family: Family) -> None:
             hint="say how many people they may know",
         )
     if not isinstance(family, AtMostKnown | FixedProbability | Uninformed):
-        raise Unsupported(
-            f"a rule cannot be planned against {family.symbol}",
-            field="family",
-            value=family,
-            hint="use at-most-known, fixed-probability or uninformed",
-        )
+        message = f"a rule cannot be planned against {family.symbol}"
+        hint = "use at-most-known, fixed-probability or uninformed"
+        raise Unsupported(message, field="family", value=family, hint=hint)
 
 
 @dataclass
@@ -455,10 +450,6 @@ def _smallest_population(
     if least > end or not search.may_keep(Exact(), end, SECOND_LOOK):
         return None
     return search.least(max(least, size // 2), end, lambda number: (Exact(), number))
-
-
-def _rule_costs(rule: Rule, people: int, family: Family) -> tuple[RuleCost, ...]:
-    return tuple(_rule_cost(rule, people, float(p)) for p in dict.fromkeys(family.beliefs))
 
 
 def _rule_cost(rule: Rule, people: int, belief: float) -> RuleCost:

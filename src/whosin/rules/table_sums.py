@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -49,10 +49,10 @@ class _Step:
 
     variable: int
     values: Lines
-    parts: list[int] = field(default_factory=list)
-    used: list[Lines] = field(default_factory=list)
-    result: Lines = field(default_factory=lambda: np.zeros(0, np.int64))
-    size: int = 0
+    parts: list[int]
+    used: list[Lines]
+    result: Lines
+    size: int
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,11 @@ def eliminate_variables(tables: Sequence[WeightedTable], most: int) -> Eliminati
         if total > 2 * most:
             return None
         rest = [column for column, name in enumerate(scope) if name != variable]
-        remaining, back = _distinct_lines(product[:, rest])
+        codes = _line_codes(product[:, rest])
+        _, distinct, back = np.unique(codes, return_index=True, return_inverse=True)
+        remaining = product[distinct][:, rest]
         values = product[:, scope.index(variable)]
-        steps.append(_Step(variable, values, parts, used, back, len(remaining)))
+        steps.append(_Step(variable, values, parts, used, back.reshape(-1), len(remaining)))
         for part in parts:
             for name in names[part]:
                 if name != variable:
@@ -163,7 +165,8 @@ def variable_marginals(elimination: Elimination, exact: bool) -> dict[int, dict[
             )
         values, positions = np.unique(step.values, return_inverse=True)
         sums = _sum_by_position(products[number], positions, len(values))
-        result[step.variable] = dict(zip(values.tolist(), _plain_weights(sums), strict=True))
+        sums = sums if exact else np.exp(_normalise_weights(sums))
+        result[step.variable] = dict(zip(values.tolist(), list(sums), strict=True))
     return result
 
 
@@ -185,12 +188,6 @@ def _matching_lines(
     first = np.repeat(np.arange(len(one)), counts)
     offsets = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     return first, order[np.repeat(start, counts) + offsets]
-
-
-def _distinct_lines(lines: Lines) -> tuple[Lines, Lines]:
-    """The lines without repetitions, and which of them each one is."""
-    _, first, back = np.unique(_line_codes(lines), return_index=True, return_inverse=True)
-    return lines[first], back.reshape(-1)
 
 
 def _line_codes(lines: Lines) -> Lines:
@@ -241,10 +238,6 @@ def _normalise_weights(weights: Array) -> Array:
         return np.asarray(weights - weights.max()) if weights.size else weights
     common = math.gcd(*(int(each) for each in weights))
     return weights // common if common > 1 else weights
-
-
-def _plain_weights(weights: Array) -> list[Any]:
-    return list(weights) if weights.dtype == object else list(np.exp(_normalise_weights(weights)))
 
 
 # What sums of unknown counts say of each of them (F23).
@@ -311,9 +304,6 @@ def infer_counts(
 
     Args:
         share: by what the most lines of a table are divided, for bounds after less work.
-
-    Raises:
-        InvalidInput: nothing fits.
     """
     all_seen = [each for each in seen if each.groups]
     ends = count_ends(groups, all_seen)
@@ -394,7 +384,8 @@ def count_weights(group: AlikePeople, low: int, high: int, sums: Sequence[Likely
         weights: Array = np.array([1], dtype=object)
     elif wide > MAX_EXACT_GROUP_COUNTS:
         counts = np.arange(start, start + wide + 1)
-        weights = np.array([_log_binomial(size, int(count)) for count in counts])
+        logs = [math.lgamma(k + 1) + math.lgamma(size - k + 1) for k in counts.tolist()]
+        weights = math.lgamma(size + 1) - np.array(logs)
         weights += counts * math.log(inside) + (size - counts) * math.log(outside)
     else:
         weights, ways = np.empty(wide + 1, dtype=object), math.comb(size, start)
@@ -415,10 +406,6 @@ def count_weights(group: AlikePeople, low: int, high: int, sums: Sequence[Likely
 
 def _is_possible(weights: Array) -> npt.NDArray[np.bool_]:
     return weights != 0 if weights.dtype == object else np.isfinite(weights)
-
-
-def _log_binomial(size: int, count: int) -> float:
-    return math.lgamma(size + 1) - math.lgamma(count + 1) - math.lgamma(size - count + 1)
 
 
 def whole_weights(values: Sequence[Fraction]) -> Array:
@@ -551,7 +538,10 @@ def _inferred_count(
     top, total = sum(count * weight for count, weight in weights.items()), sum(weights.values())
     if not exact:
         return InferredCount(*fits, float(top / total), False)
-    mean = Fraction(int(top), int(total))
-    if mean.denominator.bit_length() > MAX_RESULT_BITS:
-        return InferredCount(*fits, float(mean), False)
-    return InferredCount(*fits, mean, True)
+    return exact_count(*fits, Fraction(int(top), int(total)))
+
+
+def exact_count(low: int, high: int, mean: Fraction) -> InferredCount:
+    """A count with an exact mean; a float where nobody would read that."""
+    exact = mean.denominator.bit_length() <= MAX_RESULT_BITS
+    return InferredCount(low, high, mean if exact else float(mean), exact)

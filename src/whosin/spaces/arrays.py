@@ -19,7 +19,6 @@ from whosin.exact import Array
 # 0/0 counts as 1 and x/0 as infinity (F1). Works alike on floats and on FLINT rationals, whose
 # results are exact. Blocks keep temporaries at `BLOCK_ELEMENTS` elements.
 
-
 BLOCK_ELEMENTS = 1 << 18
 RATIO_SLACK = 1e-15
 
@@ -73,11 +72,16 @@ def largest_ratio(top: Array, bottom: Array) -> Any:
     """max top/bottom over all elements, at least 1; infinite where only the bottom is 0."""
     best: Any = 1.0 if top.dtype != object else 1
     for piece in cut_blocks(top.shape):
-        value = _largest_ratio(top[piece], bottom[piece])
-        if value == math.inf:
-            return math.inf
-        if value > best:
-            best = value
+        above, below = top[piece], bottom[piece]
+        if top.dtype != object:
+            with ignore_division():
+                best = np.fmax(best, np.fmax.reduce(above / below, axis=None))
+        elif ((below == 0) & (above > 0)).any():
+            best = math.inf
+        else:
+            best = max([best, *(above[below != 0] / below[below != 0])])
+        if best == math.inf:
+            break
     return best
 
 
@@ -86,12 +90,13 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
     up to rounding when the value came from the inverse."""
     for piece in cut_blocks(top.shape):
         above, below = top[piece], bottom[piece]
-        if above.dtype == object:
-            hit = _object_hits(above, below, value)
-        else:
+        if above.dtype != object:
             with ignore_division():
-                hit = above / below
-            hit = hit >= value * (1 - RATIO_SLACK)
+                hit = above / below >= value * (1 - RATIO_SLACK)
+        elif value == math.inf:
+            hit = (below == 0) & (above > 0)
+        else:
+            hit = (above >= value * below) & ((below != 0) | ((above == 0) & (value == 1)))
         if hit.any():
             inside = np.unravel_index(int(np.argmax(hit)), hit.shape)
             return tuple(
@@ -101,36 +106,12 @@ def first_at_least(top: Array, bottom: Array, value: Any) -> tuple[int, ...]:
     return (0,) * top.ndim
 
 
-def _largest_ratio(top: Array, bottom: Array) -> Any:
-    if top.dtype == object:
-        empty = bottom == 0
-        if (empty & (top > 0)).any():
-            return math.inf
-        kept = ~empty
-        return (top[kept] / bottom[kept]).max() if kept.any() else 1
-    with ignore_division():
-        value = np.fmax.reduce(top / bottom, axis=None)
-    return 1.0 if math.isnan(value) else value
-
-
-def _object_hits(top: Array, bottom: Array, value: Any) -> Array:
-    empty = bottom == 0
-    if value == math.inf:
-        return np.asarray(empty & (top > 0), dtype=bool)
-    hits: Array = np.asarray(top >= value * bottom, dtype=bool) & ~np.asarray(empty, dtype=bool)
-    if value == 1:
-        hits |= np.asarray(empty & (top == 0), dtype=bool)
-    return hits
-
-
 # Floats with enough range: a likelihood that underflows to 0 would pass for an impossible output.
 #
 # A search in floats may only be trusted where every positive entry stays far from the end of the
 # range, so that its products with prior probabilities and its ratios stay inside. Where doubles do
 # not reach, extended ones do (e^±11355 on most machines), and where these do not either the work is
 # refused: a level that cannot be computed is an error, never a guess.
-
-
 class Underflow(Exception):
     """A search in floats met a sum so small that terms may have been lost: it must be repeated
     with scaled columns, or exactly. Never leaves the library."""
@@ -163,9 +144,6 @@ def check_underflow(sums: Array, largest: Array, possible: Callable[[], Array]) 
     Args:
         largest: the largest likelihood of each output.
         possible: which sums are positive in truth; asked for only where some are small.
-
-    Raises:
-        Underflow: a positive sum is too small to be trusted.
     """
     if sums.dtype == object:
         return
@@ -191,9 +169,6 @@ def extended_float(value: Any) -> Any:
 def scaled_products(weights: Array, array: Array) -> tuple[Array, Array]:
     """FLINT rationals, one for each row, and the array's columns. Each is scaled by a power of two,
     and both are in floats so wide that no product of the two underflows.
-
-    Raises:
-        Unsupported: no float type is.
     """
     array = scale_columns(array)
     least = np.min(array, where=array > 0, initial=1)
@@ -220,16 +195,11 @@ def _binary_exponent(value: Any) -> int:
 
 
 def widen_floats(array: Array) -> Array:
-    """The same numbers in the widest floats there are."""
     return array.astype(np.longdouble)
 
 
 def widest_exp(exponents: Array) -> Array:
-    """e^exponents, in doubles where they reach and else in extended floats.
-
-    Raises:
-        Unsupported: no float type reaches down to the smallest entry.
-    """
+    """e^exponents, in doubles where they reach and else in extended floats."""
     lowest = float(exponents.min(initial=0.0))
     for dtype in (np.dtype(np.float64), np.dtype(np.longdouble)):
         if lowest >= float(np.log(smallest_float(dtype))):
@@ -240,9 +210,6 @@ def widest_exp(exponents: Array) -> Array:
         field="scale",
         hint="use a larger scale or fewer entities",
     )
-
-
-# Refusing work that would not fit, before it starts.
 
 
 CGROUP_MEMBERSHIPS = Path("/proc/self/cgroup")
@@ -269,27 +236,22 @@ def _cgroup_limits() -> list[int]:
     for line in lines:
         number, names, path = [*line.split(":", 2), "", ""][:3]
         if number == "0" and not names:  # version 2
-            home, limit, used, cache = (
-                CGROUP_FOLDER,
-                "memory.max",
-                "memory.current",
-                "inactive_file",
-            )
+            home, files = CGROUP_FOLDER, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in names.split(","):
-            home, limit = CGROUP_FOLDER / "memory", "memory.limit_in_bytes"
-            used, cache = "memory.usage_in_bytes", "total_inactive_file"
+            home = CGROUP_FOLDER / "memory"
+            files = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
         lowest = home / path.lstrip("/")
         for folder in (lowest, *lowest.parents):
             if home in (folder, *folder.parents):
-                left += _cgroup_left(folder, limit, used, cache)
+                left += _cgroup_left(folder, *files)
     return left
 
 
 def _cgroup_left(folder: Path, limit: str, used: str, cache: str) -> list[int]:
     try:
-        most, now = int((folder / limit).read_text()), int((folder / used).read_text())
+        most, now = (int((folder / name).read_text()) for name in (limit, used))
         lines = (folder / "memory.stat").read_text().splitlines()
     except (OSError, ValueError):  # no limit is the word max
         return []

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from math import comb, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from whosin.exact import Array
 from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, require_table
 from whosin.spaces.worlds import Subsets
+
 
 # What a mechanism can tell apart: worlds up to a statistic (F11).
 #
@@ -30,8 +31,6 @@ from whosin.spaces.worlds import Subsets
 #
 # What a lattice cannot do in its own terms is done on the grid of single entities
 # (`spread_on_grid`).
-
-
 class AdditionCase(NamedTuple):
     """One cell of a view, back in terms of worlds: class numbers, and a set standing for them."""
 
@@ -121,7 +120,6 @@ class Lattice(ABC):
 # entities. Kind 0 is the least significant digit of a class's number, so that on single entities
 # class numbers are world numbers.
 
-
 MAX_GATHERED_COMPARISONS = 1 << 18
 """Up to this many comparisons are gathered, some at a time."""
 GATHER_BLOCK_ENTRIES = 1 << 13
@@ -158,7 +156,6 @@ class CountLattice(Lattice):
 
     @cached_property
     def kind_of(self) -> dict[int, int]:
-        """The kind of each entity."""
         return {entity: kind for kind, members in enumerate(self.kinds) for entity in members}
 
     @property
@@ -236,11 +233,9 @@ class CountLattice(Lattice):
         return self._case_at(int(kinds[row]), int(below[row]), output)
 
     def _case_at(self, kind: int, world: int, output: int) -> AdditionCase:
-        count = world // self.strides[kind] % self.lengths[kind]
-        known = self.representative(world)
-        return AdditionCase(
-            self.kinds[kind][count], known, world + self.strides[kind], world, output
-        )
+        stride, known = self.strides[kind], self.representative(world)
+        entity = self.kinds[kind][world // stride % self.lengths[kind]]
+        return AdditionCase(entity, known, world + stride, world, output)
 
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         largest = np.full_like(array, -1)
@@ -286,9 +281,7 @@ class CountLattice(Lattice):
             weights = np.multiply.outer(inside, weights).ravel()
         if size is None:
             return weights
-        kept = np.where(self.totals() == size, weights, 0 * weights)
-        total = kept.sum()
-        return condition_weights(kept, total)
+        return condition_weights(np.where(self.totals() == size, weights, 0 * weights))
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)
@@ -305,12 +298,9 @@ def one_count(beliefs: Sequence[Any]) -> Array:
     return np.array([beliefs[0] * 0 + 1], dtype=object)
 
 
-def condition_weights(kept: Array, total: Any) -> Array:
-    """Probabilities given an event, from those of its parts; all zeros where it is impossible.
-
-    Raises:
-        Underflow: the event's probability is too small for floats.
-    """
+def condition_weights(kept: Array) -> Array:
+    """Probabilities given an event, from those of its parts; all zeros where it is impossible."""
+    total = kept.sum()
     if isinstance(total, float) and total < MIN_LIKELIHOOD:
         raise Underflow
     return kept / total if total > 0 else kept
@@ -341,16 +331,9 @@ def spread_on_grid(lattice: Lattice, array: Array) -> tuple[CountLattice, Array]
 #
 # Class 0 is the empty set and class j holds the sets whose largest entity, in the order given, is
 # the j-th. The order runs from the smallest entity to the largest.
-
-
 @dataclass(frozen=True)
 class MaximumLattice(Lattice):
-    """The lattice of maxima.
-
-    Args:
-        space: the worlds.
-        order: the positions of the entities from the smallest to the largest.
-    """
+    """The lattice of maxima."""
 
     space: Subsets
     order: tuple[int, ...]
@@ -424,17 +407,13 @@ class MaximumLattice(Lattice):
             if 0 < size <= rank:
                 kept[rank] = weights[rank] * below[size - 1]
             below = convolve_entity(below, beliefs[self.order[rank - 1]])[: max(size, 1)]
-        total = kept.sum()
-        return condition_weights(kept, total)
+        return condition_weights(kept)
 
     def labels(self) -> Array:
         labels = np.zeros(1, dtype=np.int64)
         for entity in range(self.space.size):
             labels = np.concatenate([labels, np.maximum(labels, self.rank[entity])])
         return labels
-
-
-# Likelihoods after each present entity is kept with probability β, axis by axis.
 
 
 def sample_entities(grid: CountLattice, array: Array, beta: Any) -> Array:
@@ -457,14 +436,8 @@ def sample_axis(grid: CountLattice, array: Array, kind: int, beta: Any) -> None:
 
 def binomial_rows(length: int, beta: Any) -> Array:
     """Row v: the probabilities that 0, 1, … of v entities are kept, for v < length."""
-    if not isinstance(beta, float):
-        rows = np.zeros((length, length), dtype=object)
-        for v in range(length):
-            for j in range(v + 1):
-                rows[v, j] = comb(v, j) * beta**j * (1 - beta) ** (v - j)
-        return rows
-    table = np.zeros((length, length))
-    table[0, 0] = 1.0
+    table = np.zeros((length, length), dtype=float if isinstance(beta, float) else object)
+    table[0, 0] = beta * 0 + 1
     for v in range(1, length):
         table[v, : v + 1] = (1 - beta) * table[v - 1, : v + 1]
         table[v, 1 : v + 1] += beta * table[v - 1, :v]
@@ -476,7 +449,6 @@ def binomial_rows(length: int, beta: Any) -> Array:
 # Every weight is within (count + 100) · 2·10^−15 of itself, relatively, and what is cut off has
 # probability below 10^−16: less than 9 deviations and 60 more from the mean on either side stays,
 # by Bernstein's inequality.
-
 
 CUT_DEVIATIONS, CUT_MARGIN_PEOPLE = 9, 60
 MIN_CUT_PEOPLE = 48

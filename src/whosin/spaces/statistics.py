@@ -20,6 +20,7 @@ from whosin.exact import rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
 from whosin.spaces.worlds import Records, Subsets
+from whosin.validation import check_count, read_list
 
 Centre = tuple[Fraction, ...]
 
@@ -91,24 +92,16 @@ class Sum(Statistic):
     values: Sequence[object] | Mapping[Hashable, object] | None = None
 
     def weights(self, space: Records) -> list[Centre]:
-        numbers = range(space.values) if self.values is None else self.values
-        listed = isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str)
-        if not listed or len(numbers) != space.values:
-            raise InvalidInput(
-                f"values must have {space.values} numbers, one for each value of a row",
-                field="values",
-                value=self.values,
-            )
+        given = range(space.values) if self.values is None else self.values
+        numbers = read_list(given, "values", "a number for each value of a row")
+        check_count(len(numbers), space.values, "values", "numbers", "values of a row")
         return [(rational(number, "values"),) for number in numbers]
 
-    def _numbers(self, space: Subsets) -> list[Fraction]:
-        return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
-
     def lattice(self, space: Subsets) -> CountLattice:
-        return _lattice_by_key(space, self._numbers(space))
+        return _lattice_by_key(space, _entity_numbers(self.values, space))
 
     def centres(self, space: Subsets) -> list[Centre]:
-        numbers, grid = self._numbers(space), self.lattice(space)
+        numbers, grid = _entity_numbers(self.values, space), self.lattice(space)
         weights = [numbers[kind[0]] for kind in grid.kinds]
         totals = [Fraction(0)]
         for weight, length in zip(weights, grid.lengths, strict=True):
@@ -125,13 +118,7 @@ class Histogram(Statistic):
 
     def weights(self, space: Records) -> list[Centre]:
         cells = list(range(space.values)) if self.cells is None else list(self.cells)
-        if len(cells) != space.values:
-            raise InvalidInput(
-                f"cells has {len(cells)} names for {space.values} values of a row",
-                field="cells",
-                value=self.cells,
-                hint="give each value the name of its cell",
-            )
+        check_count(len(cells), space.values, "cells", "names", "values of a row")
         names = list(dict.fromkeys(cells))
         return [tuple(Fraction(cell == name) for name in names) for cell in cells]
 
@@ -151,19 +138,15 @@ class Max(Statistic):
     empty: object = 0
 
     def _numbers(self, space: Subsets) -> list[Fraction]:
-        if self.values is None:
-            return [Fraction(rank) for rank in range(1, space.size + 1)]
-        return [rational(v, "values") for v in _per_entity(self.values, space, "values")]
+        ranks = range(1, space.size + 1)
+        return _entity_numbers(ranks if self.values is None else self.values, space)
 
     def lattice(self, space: Subsets) -> MaximumLattice:
-        numbers = self._numbers(space)
-        return MaximumLattice(
-            space, tuple(sorted(range(space.size), key=lambda entity: numbers[entity]))
-        )
+        order = sorted(range(space.size), key=self._numbers(space).__getitem__)
+        return MaximumLattice(space, tuple(order))
 
     def centres(self, space: Subsets) -> list[Centre]:
-        numbers = self._numbers(space)
-        ranked = [numbers[entity] for entity in self.lattice(space).order]
+        ranked = sorted(self._numbers(space))
         return [(value,) for value in (rational(self.empty, "empty"), *ranked)]
 
 
@@ -183,12 +166,9 @@ class WorldFunction(Statistic):
             value = self.function(world)
             entries = value if isinstance(value, Iterable) else (value,)
             centres.append(tuple(rational(entry, "statistic") for entry in entries))
-        if len({len(centre) for centre in centres}) > 1:
-            raise InvalidInput(
-                "statistic returns vectors of different lengths for different worlds",
-                field="statistic",
-                value=sorted({len(centre) for centre in centres}),
-            )
+        if len(lengths := {len(centre) for centre in centres}) > 1:
+            message = "statistic returns vectors of different lengths for different worlds"
+            raise InvalidInput(message, field="statistic", value=sorted(lengths))
         return centres
 
 
@@ -232,25 +212,22 @@ def centre_distances(centres: Sequence[Centre], points: Sequence[Centre]) -> Any
     return total
 
 
+def _entity_numbers(values: Any, space: Subsets) -> list[Fraction]:
+    return [rational(value, "values") for value in _per_entity(values, space, "values")]
+
+
 def _per_entity(values: Any, space: Subsets, field: str) -> list[Any]:
     if values is None:
-        raise InvalidInput(
-            f"{field} is missing", field=field, hint="give one entry for each entity"
-        )
+        hint = "give one entry for each entity"
+        raise InvalidInput(f"{field} is missing", field=field, hint=hint)
     if isinstance(values, Mapping):
-        missing = [entity for entity in space.entities if entity not in values]
-        if missing:
-            raise InvalidInput(
-                f"{field} has no entry for {missing[0]!r}", field=field, value=missing[0]
-            )
+        for entity in space.entities:
+            if entity not in values:
+                message = f"{field} has no entry for {entity!r}"
+                raise InvalidInput(message, field=field, value=entity)
         return [values[entity] for entity in space.entities]
     listed = list(values)
-    if len(listed) != space.size:
-        raise InvalidInput(
-            f"{field} has {len(listed)} entries for {space.size} entities",
-            field=field,
-            value=len(listed),
-        )
+    check_count(len(listed), space.size, field, "entries", "entities")
     return listed
 
 
@@ -258,11 +235,6 @@ def _lattice_by_key(
     space: Subsets, keys: Sequence[Hashable], first: Hashable = None
 ) -> CountLattice:
     """Entities of equal key are a kind; kinds in the order of appearance, `first` leading."""
-    if len(keys) != space.size:
-        raise Unsupported(
-            f"{len(keys)} keys do not fit {space.size} entities",
-            hint="give one key for each entity",
-        )
     kinds: dict[Hashable, list[int]] = {first: []} if first in keys else {}
     for entity, key in enumerate(keys):
         kinds.setdefault(key, []).append(entity)

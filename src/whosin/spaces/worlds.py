@@ -6,14 +6,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, Unsupported, invalid_value
 from whosin.exact import Array
 from whosin.validation import read_list, read_whole, shorten_value
 
 # The subset model of Li et al. 2013, section 3.1: a world is a set T of entities.
 #
 # World number T has bit i set exactly when entity i is present; outside scripts rely on it.
-
 
 MAX_ENTITIES = 10_000_000
 
@@ -32,32 +31,15 @@ class Subsets:
         if isinstance(entities, bool) or not isinstance(entities, int | Iterable):
             raise invalid_value("entities", "a count or a list of names", repr(entities))
         if isinstance(entities, int):
-            if not 1 <= entities <= MAX_ENTITIES:
-                raise invalid_value(
-                    "entities", f"at least 1 and at most {spell(MAX_ENTITIES)}", spell(entities)
-                )
-            names: tuple[Hashable, ...] = tuple(range(entities))
-        else:
-            names = tuple(entities)
-            if not all(isinstance(name, Hashable) for name in names):
-                raise InvalidInput(
-                    "entities has a name that cannot be hashed",
-                    field="entities",
-                    value=names,
-                    hint="use text, numbers or tuples",
-                )
-            if not names:
-                raise InvalidInput(
-                    "entities is an empty list",
-                    field="entities",
-                    value=names,
-                    hint="name at least one entity",
-                )
-            if len(set(names)) != len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise InvalidInput(
-                    f"entities has {twice!r} more than once", field="entities", value=twice
-                )
+            entities = range(read_whole(entities, "entities", 1, MAX_ENTITIES))
+        names = tuple(entities)
+        if not names or not all(isinstance(name, Hashable) for name in names):
+            hint = "name at least one entity, by text, numbers or tuples"
+            raise invalid_value("entities", "names that can be hashed", repr(names), hint)
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            message = f"entities has {twice!r} more than once"
+            raise InvalidInput(message, field="entities", value=twice)
         object.__setattr__(self, "entities", names)
 
     @property
@@ -75,11 +57,8 @@ class Subsets:
         try:
             return self.entities.index(entity)
         except ValueError:
-            raise InvalidInput(
-                f"{shorten_value(entity)} is not an entity of this space",
-                field="entity",
-                value=entity,
-            ) from None
+            message = f"{shorten_value(entity)} is not an entity of this space"
+            raise InvalidInput(message, field="entity", value=entity) from None
 
     def index(self, present: Iterable[Hashable]) -> int:
         """The number of the world in which exactly these entities are present."""
@@ -104,7 +83,6 @@ class Subsets:
 #
 # Row 0 is the most significant digit of a world's number, the order of
 # `itertools.product(range(m), repeat=n)`; outside scripts rely on it.
-
 
 MAX_RECORD_ROWS = 1_000_000
 """Rows, and values of a row: beyond it not even the number of worlds can be written."""
@@ -158,3 +136,19 @@ class Records:
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return product(range(self.values), repeat=self.rows)
+
+
+def need_subsets(space: object, what: str) -> Subsets:
+    """The space, if it is about who is in the data, as `what` is."""
+    if isinstance(space, Subsets):
+        return space
+    message = f"{what} is about who is in the data, not about the values of rows"
+    raise Unsupported(message, field="space", value=space, hint="use Subsets(…)")
+
+
+def need_records(space: object, what: str) -> Records:
+    """The space, if it is about the values of rows, as `what` is."""
+    if isinstance(space, Records):
+        return space
+    message = f"{what} is about the values of rows, not about who is in the data"
+    raise Unsupported(message, field="space", value=space, hint="use Records(…)")

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whosin import families as f
-from whosin.errors import InvalidInput, NoImplication, invalid_value
+from whosin.errors import InvalidInput, NoImplication
 from whosin.exact import Number
+from whosin.mechanisms.base import need_space
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
@@ -15,16 +16,15 @@ from whosin.notions import (
     Notion,
     PositiveMembership,
 )
-from whosin.spaces import Records, Space, Subsets
+from whosin.spaces import Records, Space
 from whosin.theorems import steps
 from whosin.theorems.steps import Step
-from whosin.validation import check_kind, shorten_value
+from whosin.validation import check_kind
+
 
 # The map of notions as it is printed and drawn: a line for each implication and counterexample.
 #
 # `convert` walks every line; `tests/theorems/test_map_edges.py` holds each against brute force.
-
-
 @dataclass(frozen=True)
 class Edge:
     """A line of the drawn map.
@@ -98,8 +98,6 @@ NOTION_EDGES: tuple[Edge, ...] = (
 
 @dataclass(frozen=True)
 class Barrier:
-    """A known counterexample."""
-
     source: str
     target: str
     reason: str
@@ -112,9 +110,6 @@ NOTION_BARRIERS: tuple[Barrier, ...] = (
     Barrier("positive UDP", "negative UDP", "an output possible only for the empty set"),
 )
 """Where no implication can hold."""
-
-
-# Why one notion does not imply another, where an example is known.
 
 
 def find_counterexample(source: Notion, target: Notion) -> str | None:
@@ -175,8 +170,6 @@ def _notion_sign(notion: Notion) -> bool | None:
 # Every step of the map is an increasing map of levels, so the best chain keeps the smallest level
 # at each notion (shortest paths). Where the level is tight and a chain of equivalences leads to the
 # other notion, its level is tight too, and that chain is taken; otherwise the best chain of all.
-
-
 @dataclass(frozen=True)
 class MapNode:
     """A notion on the map; differential privacy by replacing exists on records and on sets."""
@@ -202,23 +195,19 @@ def convert(level: Level, to: Notion, space: Space | None = None) -> Level:
         NoImplication: no chain of theorems leads there; `find_counterexample` says why, if known.
     """
     source = check_kind(level, Level, "level").notion
-    if not isinstance(to, Notion):
-        raise invalid_value("to", "a notion of privacy", shorten_value(to))
+    check_kind(to, Notion, "to", "a notion of privacy")  # type: ignore[type-abstract]
     if not isinstance(source, Notion):
         raise InvalidInput("level was not measured by a notion", field="level", value=level)
-    if space is not None and not isinstance(space, Subsets | Records):
-        raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
+    if space is not None:
+        need_space(space, "convert")
     start, end = _map_ends(level, source.canonical(), to.canonical(), space)
     nodes = _intermediate_notions(start, end)
-    result = _best_walk(start, end, level.value, nodes, space, tight=True) if level.exact else None
-    exact = result is not None
-    if result is None:
-        result = _best_walk(start, end, level.value, nodes, space, tight=False)
-    if result is None:
-        raise _no_implication(start, end, space)
-    value, chain = result
-    theorems = tuple(dict.fromkeys(name for name in chain if name[:1] == "T"))
-    return Level(value, None, exact, theorems, notion=to)
+    for tight in (True, False) if level.exact else (False,):
+        if result := _best_walk(start, end, level.value, nodes, space, tight):
+            value, chain = result
+            theorems = tuple(dict.fromkeys(name for name in chain if name[:1] == "T"))
+            return Level(value, None, tight, theorems, notion=to)
+    raise _no_implication(start, end, space)
 
 
 def _best_walk(
@@ -251,27 +240,21 @@ def _best_walk(
 
 
 def _steps_between(here: MapNode, there: MapNode, space: Space | None) -> Iterable[Step]:
-    if here == there:
+    if here == there or (there.records and not here.records):
         return ()
     if here.records:
         return steps.steps_record_steps(here.notion, there.notion, space)
-    return () if there.records else steps.steps(here.notion, there.notion)
+    return steps.steps(here.notion, there.notion)
 
 
 def _intermediate_notions(start: MapNode, end: MapNode) -> list[MapNode]:
     """The notions a chain may pass through: those without parameters, and kin of the two ends."""
-    result = {start: None, end: None}
     ends = [each.notion for each in (start, end)]
-    unsized = (
-        *steps.common_notions(),
-        *(kin for end in ends for kin in steps.related_notions(end)),
-    )
-    for notion in unsized:
-        result[MapNode(notion, False)] = None
+    kin = (kin for end in ends for kin in steps.related_notions(end))
+    nodes = [start, end, *(MapNode(notion, False) for notion in (*steps.common_notions(), *kin))]
     if start.records:
-        for notion in steps.kin_record_steps(*ends):
-            result[MapNode(notion, True)] = None
-    return list(result)
+        nodes += [MapNode(notion, True) for notion in steps.kin_record_steps(*ends)]
+    return list(dict.fromkeys(nodes))
 
 
 def _map_ends(

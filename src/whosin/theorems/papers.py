@@ -42,6 +42,7 @@ from whosin.validation import (
     shorten_value,
 )
 
+
 # Theorems of Li et al. 2013 as maps between parameters: T8, T9, T10 and T13.
 #
 # T1 and T2, on which the rest stands, are `beliefs.gamma` and its sup `beliefs.worst_belief`: a
@@ -51,8 +52,6 @@ from whosin.validation import (
 #
 # Each map takes and returns γ, ε (nats) or ρ. Exact rationals stay exact wherever no exponential
 # enters. Checked here: that parameters are in range. The caller ensures that the premise holds.
-
-
 @check_numbers
 def one_of_from_identifiability(rho: Number, m: int) -> Number:
     """T8, Li13 Theorem 5.6: (ρ, m)-DI ⇔ (D_C^m, γ)-PMP, γ = max(ρm, (m−1)/(m(1−ρ)))."""
@@ -147,8 +146,6 @@ def _uniform_belief(like: Number, m: int) -> Number:
 
 
 # Bounded priors (Tramèr et al. 2015): T11, and what is left when the bounds are wrong, T12.
-
-
 @check_numbers
 def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float:
     """T11: ε-UDP ⇒ (γ, D_I^[a,b])-PMP and ε-BDP ⇒ (γ, D_B^[a,b])-PMP for the γ returned.
@@ -156,9 +153,8 @@ def bounded_from_epsilon(epsilon: float, low: Fraction, high: Fraction) -> float
     γ = max( e^ε / ((e^ε−1)a + 1), (e^ε−1)b + 1 ), rounded up. Tight for positive UDP; for BDP
     when a + b = 1, otherwise sufficient only.
     """
-    ratio = (
-        exp_up(check_range(epsilon, "epsilon", "at least 0")) if epsilon < math.inf else math.inf
-    )
+    check_range(epsilon, "epsilon", "at least 0")
+    ratio = exp_up(epsilon) if epsilon < math.inf else math.inf
     gamma = beliefs.worst_belief(ratio, rational(low), rational(high)).gamma
     return gamma if isinstance(gamma, float) else round_up(Fraction(gamma))
 
@@ -187,8 +183,6 @@ def fallback(epsilon: float, relation: str) -> dict[str, float]:
 
 
 # Identifiability and differential privacy on records (Wang et al. 2014, eq. 28): T19.
-
-
 @check_numbers
 def identifiability_from_dp(epsilon: Number, prior_spread: Number) -> float:
     """T19: ε-DP ⇒ (ε + ε_X)-identifiability, ε_X the largest log ratio of neighbours' priors;
@@ -215,7 +209,6 @@ dp_from_identifiability = identifiability_from_dp
 # that is possible beside everything that may be known; a measured level names T15 only where it is.
 # What is returned is rounded up: no level is understated.
 
-
 SATURATED_EPSILON = 300
 """From here on tanh(ε/2) is 1 in floats, and e^(2ε) is more than any level."""
 
@@ -224,26 +217,23 @@ SATURATED_EPSILON = 300
 def bayesian_from_membership(gamma: Number) -> float:
     """T14 backwards: (D_*, γ)-PMP ⇒ ln γ-Bayesian DP. D_* puts mass p on (x_i, x_K), 1 − p on
     (x_i', x_K) and lets the other rows follow the data; it is downward scalable in p."""
-    if not gamma >= 1:
-        raise invalid_value("gamma", "at least 1", gamma)
+    check_range(gamma, "gamma", "at least 1")
     return log_up(gamma if gamma == math.inf else exact_fraction(gamma))
 
 
 @check_numbers
 def semantic_from_dp(epsilon: Number) -> float:
     """T15: ε-DP ⇒ tanh(ε/2)-semantic privacy; the same for Bayesian DP and Bayesian SP."""
-    return (
-        _tanh_up(check_range(epsilon, "epsilon", "at least 0") / 2)
-        if epsilon < SATURATED_EPSILON
-        else 1.0
-    )
+    if check_range(epsilon, "epsilon", "at least 0") >= SATURATED_EPSILON:
+        return 1.0
+    return min(_round_ball_up(lambda x: x.tanh(), epsilon / 2), 1.0)
 
 
 @check_numbers
 def dp_from_semantic(level: Number) -> float:
     """T15, the other way: level-semantic privacy ⇒ ε-DP with ε = 4 artanh(level)."""
     check_range(level, "level", "between 0 and 1")
-    return math.inf if level == 1 else _artanh_up(level, 4)
+    return math.inf if level == 1 else _round_ball_up(lambda x: 4 * x.atanh(), level)
 
 
 @check_numbers
@@ -259,15 +249,7 @@ def dp_from_semantic_as_published(level: float) -> float:
     """Zhao17 Theorems 1, 2: (1/2 − 1/(e^ε+1))-SP ⇒ ε-DP, for levels below 1/2 only."""
     if not 0 <= level < 0.5:
         raise invalid_value("level", "at least 0 and below 1/2", level)
-    return _artanh_up(2 * exact_fraction(level), 2)
-
-
-def _tanh_up(value: Number) -> float:
-    return min(_round_ball_up(lambda x: x.tanh(), value), 1.0)
-
-
-def _artanh_up(value: Number, times: int) -> float:
-    return _round_ball_up(lambda x: times * x.atanh(), value)
+    return _round_ball_up(lambda x: 2 * x.atanh(), 2 * exact_fraction(level))
 
 
 def _round_ball_up(function: Callable[[Any], Any], value: Number) -> float:
@@ -282,7 +264,6 @@ def _round_ball_up(function: Callable[[Any], Any], value: Number) -> float:
 #
 # Rows are people, present (1) or absent (0), where a statement speaks of them. The proofs are in
 # docs/theory/numbers.md.
-
 
 MAX_INFORMATION_EPSILON = 700
 
@@ -301,11 +282,8 @@ def membership_from_identifiability(
     check_range(read_real(epsilon, "epsilon"), "epsilon", "at least 0")
     people = [probability(p, "beliefs") for p in read_list(beliefs, "beliefs", "a list of numbers")]
     if not people or not all(0 < p < 1 for p in people):
-        raise InvalidInput(
-            "beliefs must have a number strictly between 0 and 1 for each person",
-            field="beliefs",
-            value=beliefs,
-        )
+        accepted = "numbers strictly between 0 and 1, one for each person"
+        raise invalid_value("beliefs", accepted, beliefs)
     if epsilon >= MAX_INFORMATION_EPSILON:
         return math.inf
     odds = exp_up(epsilon)
@@ -375,7 +353,6 @@ def _ball_entropy(share: Any) -> Any:
 # together so that the first is always contained in the second: T2 ⊂ T1, |T2| = k − 1, |T1| = k.
 # Then T2 ∪ {t} and T1 exchange one entity, which is why bounded DP covers all of D_B (T5).
 
-
 World = frozenset[int]
 Node = tuple[str, World]
 
@@ -390,19 +367,19 @@ def build_coupling(
         WhosinError: there is no coupling; the lemma is about independent priors of known size,
             and others need not have one.
     """
-    if not isinstance(prior, Prior):
-        raise invalid_value("prior", "a prior of known size", shorten_value(prior))
+    check_kind(prior, Prior, "prior", "a prior of known size")  # type: ignore[type-abstract]
     check_kind(space, Subsets, "space")
-    if read_whole(entity, "entity", 0) >= space.size:
-        raise invalid_value("entity", f"from 0 to {space.size - 1}", entity)
+    read_whole(entity, "entity", 0, space.size - 1)
     if not 0 < prior.belief(space, entity) < 1:
-        raise InvalidInput(
-            f"the prior is certain about {shorten_value(space.entities[entity])}",
-            field="entity",
-            value=space.entities[entity],
-            hint="choose an entity with a belief strictly between 0 and 1",
-        )
-    without, with_it = _conditional_worlds(prior, space, entity)
+        name, hint = space.entities[entity], "choose one with a belief strictly between 0 and 1"
+        message = f"the prior is certain about {shorten_value(name)}"
+        raise InvalidInput(message, field="entity", value=name, hint=hint)
+    lattice = CountLattice.single(space)
+    present, without = (
+        {World(lattice.representative(w)): rational(m) for w, m in enumerate(side) if m != 0}
+        for side in prior.given(lattice, entity, flint_rational)
+    )
+    with_it = {world - {entity}: mass for world, mass in present.items()}
     source, sink = ("source", World()), ("sink", World())
     room: dict[Node, dict[Node, Fraction]] = {source: {}, sink: {}}
     for world, mass in without.items():
@@ -412,7 +389,6 @@ def build_coupling(
         }
     for world, mass in with_it.items():
         room.setdefault(("in", world), {})[sink] = mass
-    flow: dict[tuple[World, World], Fraction] = {}
     shipped = Fraction(0)
     while path := _shortest_path(room, source, sink):
         steps = list(pairwise(path))
@@ -423,24 +399,9 @@ def build_coupling(
         shipped += amount
     if shipped != 1:
         raise WhosinError(f"no coupling exists: only {shipped} of the mass can be paired")
-    for world in without:
-        for gone in world:
-            paired = room.get(("in", world - {gone}), {}).get(("out", world), Fraction(0))
-            if paired:
-                flow[world, world - {gone}] = paired
-    return flow
-
-
-def _conditional_worlds(
-    prior: Prior, space: Subsets, entity: int
-) -> tuple[dict[World, Fraction], dict[World, Fraction]]:
-    """(T1 → Pr[T1 | ¬t], T2 → Pr[T2 ∪ {t} | t])."""
-    lattice = CountLattice.single(space)
-    present, absent = (
-        {frozenset(lattice.representative(w)): rational(m) for w, m in enumerate(side) if m != 0}
-        for side in prior.given(lattice, entity, flint_rational)
-    )
-    return absent, {world - {entity}: mass for world, mass in present.items()}
+    pairs = ((world, world - {gone}) for world in without for gone in world)
+    flow = {(one, two): room.get(("in", two), {}).get(("out", one)) for one, two in pairs}
+    return {pair: paired for pair, paired in flow.items() if paired}
 
 
 def _shortest_path(

@@ -51,7 +51,6 @@ from whosin.theorems import papers
 # A step carries a level of one notion to a level of another. It is given exact numbers (or ∞) and
 # answers with an exact number or a float rounded up, so that no level is ever understated.
 
-
 Exact = Fraction | float
 """A fraction, or ∞."""
 
@@ -80,7 +79,6 @@ class Step:
 
 
 def same_level(level: Exact) -> Exact:
-    """Return the level itself, for notions that are equivalent."""
     return level
 
 
@@ -95,7 +93,6 @@ def gamma_of_ratio(ratio: Number, low: Fraction, high: Fraction) -> Number:
 
 
 # The steps of the map between notions about who is in. Notions in canonical spelling.
-
 
 UNBOUNDED_DP = DifferentialPrivacy("add-remove")
 SIGNED_DP = {
@@ -262,10 +259,8 @@ def _negative_sample(ratio: Exact, share: Fraction) -> Number:
 # A prior on records with the same distribution for every row, or one for each, answers without a
 # space; others are written out, for which they need one. `None` means: not without the space.
 
-
 MAX_PRIOR_WORLDS = 1 << 16
 """Tables of more worlds are not written out: no theorem is used rather than a slow one."""
-RECORD_PRIORS_HALF = Fraction(1, 2)
 Rows = tuple[tuple[Fraction, ...], ...]
 
 
@@ -286,16 +281,13 @@ def rows_are_independent(prior: Prior) -> bool:
 def prior_spread(prior: Prior, space: Space | None) -> Fraction | None:
     """e^ε_X: the largest ratio of the probabilities of two tables that differ in one row; None
     where it is infinite or not known."""
-    rows = independent_rows(prior)
     if isinstance(prior, priors.Uniform):
         return Fraction(1)
     if isinstance(prior, priors.PriorSet):
-        largest = prior.spread
-        return largest if isinstance(largest, Fraction) else None
-    if rows is not None:
-        if any(min(row) == 0 for row in rows):
-            return None
-        return max(max(row) / min(row) for row in rows)
+        return prior.spread if isinstance(prior.spread, Fraction) else None
+    if (rows := independent_rows(prior)) is not None:
+        full = all(min(row) > 0 for row in rows)
+        return max(max(row) / min(row) for row in rows) if full else None
     mass = written_out(prior, space)
     if mass is None or not np.all(mass > 0):
         return None
@@ -311,22 +303,15 @@ def full_support(prior: Prior, space: Space | None) -> bool:
 
 def default_is_possible(prior: Prior, default: int, space: Space | None) -> bool:
     """Whether the default is known to be possible in each row beside every possible rest."""
-    rows = independent_rows(prior)
     if isinstance(prior, priors.Uniform):
         return True
-    if rows is not None:
+    if (rows := independent_rows(prior)) is not None:
         return all(default < len(row) and row[default] > 0 for row in rows)
     mass = written_out(prior, space)
-    if mass is None:
+    if mass is None or not isinstance(space, Records) or not 0 <= default < space.values:
         return False
-    assert isinstance(space, Records)
-    if not 0 <= default < space.values:
-        return False
-    for row in range(space.rows):
-        possible = space.axis(mass[:, None], row) > 0
-        if np.any(possible.any(axis=1) & ~possible[:, default]):
-            return False
-    return True
+    views = [space.axis(mass[:, None], row) > 0 for row in range(space.rows)]
+    return not any(np.any(view.any(axis=1) & ~view[:, default]) for view in views)
 
 
 def binary_rows(prior: Prior, space: Space | None) -> list[Fraction] | None:
@@ -334,11 +319,8 @@ def binary_rows(prior: Prior, space: Space | None) -> list[Fraction] | None:
     rows = independent_rows(prior)
     records = space if isinstance(space, Records) else None
     if isinstance(prior, priors.Uniform):
-        return (
-            [RECORD_PRIORS_HALF] * records.rows
-            if records is not None and records.values == 2
-            else None
-        )
+        known = records is not None and records.values == 2
+        return [ONE_HALF] * records.rows if known else None  # type: ignore[union-attr]
     if rows is None or any(len(row) != 2 for row in rows):
         return None
     listed = not needs_space(prior)
@@ -356,7 +338,7 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
     if rows is not None and all(len(row) == 2 for row in rows):
         inside = [row[1] for row in rows]
         if isinstance(people, priors.Uniform):
-            return inside if set(inside) == {RECORD_PRIORS_HALF} else None
+            return inside if set(inside) == {ONE_HALF} else None
         if type(people) is priors.Independent:
             given = [rational(p) for p in people.parameters]
             alike = len(given) == 1 or len(inside) == 1
@@ -372,20 +354,19 @@ def beliefs_in_people(prior: Prior, people: Prior, space: Space | None) -> list[
         other = people.probabilities(subsets)
     except Exception:  # a prior about something else
         return None
-    for number, world in enumerate(space):
-        if rational(mass[number]) != other[sum(value << row for row, value in enumerate(world))]:
-            return None
+    present = [sum(value << row for row, value in enumerate(world)) for world in space]
+    if any(rational(one) != other[two] for one, two in zip(mass, present, strict=True)):
+        return None
     return [people.belief(subsets, entity) for entity in range(space.rows)]
 
 
 @lru_cache(maxsize=64)
 def written_out(prior: Prior, space: Space | None) -> Array | None:
     """The probability of each table, exactly, where it can be written out."""
-    if not isinstance(space, Records) or space.worlds > MAX_PRIOR_WORLDS:
+    listable = isinstance(space, Records) and space.worlds <= MAX_PRIOR_WORLDS
+    if not listable or isinstance(prior, priors.PriorSet):
         return None
-    if isinstance(prior, priors.PriorSet):
-        return None
-    return prior.on_records(space, flint_rational)
+    return prior.on_records(space, flint_rational)  # type: ignore[arg-type]
 
 
 def needs_space(prior: Prior) -> bool:
@@ -397,7 +378,6 @@ def needs_space(prior: Prior) -> bool:
 #
 # `REPLACE_DP` here is differential privacy on records, where one row's value is replaced; on sets
 # of people the same class speaks of one person for another (`subset_steps.BDP`).
-
 
 REPLACE_DP = DifferentialPrivacy("replace")
 WITH_PRIOR = (Identifiability, MutualInformation, MeanShift)

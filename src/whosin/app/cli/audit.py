@@ -28,13 +28,13 @@ from whosin.app.cli.audit_subjects import (
     read_flags,
     read_runs,
 )
-from whosin.app.cli.options import Draw, Json, print_json, progress_bar
-from whosin.app.cli.user_code import load_object, user_code
+from whosin.app.cli.options import Draw, Json, load_object, print_json, progress_bar, user_code
 from whosin.errors import InvalidInput, invalid_value
 
 if TYPE_CHECKING:
     from whosin.audit import Audit, AuditBounds, CurveRun
     from whosin.calibration import Plan
+    from whosin.report.document import Document
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -80,7 +80,6 @@ class Claim:
 
 
 def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> Claim:
-    """The claim that the options state."""
     from whosin.calibration import Plan
     from whosin.exact import read_ranged
 
@@ -93,10 +92,8 @@ def read_claim(epsilon: str | None, delta: str | None, against: Path | None) -> 
         return Claim(plan.epsilon, plan.dp_delta, plan)
     if epsilon is None:
         if delta is not None:
-            hint = "add --at-most"
-            raise InvalidInput(
-                "--delta alone claims nothing", field="--delta", value=delta, hint=hint
-            )
+            message, hint = "--delta alone claims nothing", "add --at-most"
+            raise InvalidInput(message, field="--delta", value=delta, hint=hint)
         return Claim()
     claim = read_ranged(epsilon, "--at-most", "at least 0")
     granted = read_ranged(delta or 0, "--delta", "at least 0 and below 1")
@@ -227,7 +224,6 @@ def audit_function(
 def _attack_function(
     subject: Subject, inputs: Inputs, samples: int, options: AuditOptions, terms: dict[str, Any]
 ) -> Audit:
-    """The audit of a function, with a progress bar."""
     from whosin import audit as room
 
     claim = options.claim
@@ -317,10 +313,8 @@ class Inputs:
         if self.queries is not None and self.queries < 1:
             raise invalid_value("--queries", "a whole number of at least 1", self.queries)
         if self.relation is not None and self.queries is None:
-            message = "--relation is about vectors of queries"
-            raise InvalidInput(
-                message, field="--relation", value=self.relation, hint="add --queries"
-            )
+            message, hint = "--relation is about vectors of queries", "add --queries"
+            raise InvalidInput(message, field="--relation", value=self.relation, hint=hint)
 
     def read_pair(self) -> tuple[object, object] | None:
         """The two inputs, where they are given."""
@@ -565,43 +559,33 @@ def _finish(
     """Show the bounds, and exit by what they say of the claim."""
     from whosin.report import audit as report
     from whosin.report import charts
-    from whosin.report.terminal import print_document
 
     claim, prior = options.claim, options.prior
     refuted = None if claim.epsilon is None else bounds.refutes(claim.epsilon)
     reason = explain_undecided(bounds, claim) if refuted is False else None
-    if options.json:
-        data = bounds.to_dict() | {"prior": prior, "posterior": bounds.posterior(prior)} | about
-        if claim.epsilon is not None:
-            data |= {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
-        print_json(data if exact is None else data | {"exact": exact})
-    else:
-        terms: dict[str, Any] = {"exact": exact, "undecided": reason}
-        print_document(
-            report.describe_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
-        )
     if options.save is not None:
         charts.save_chart(report.audit_chart(bounds, claim.epsilon), options.save)
-    _exit_with_verdict(refuted, reason)
+    data = bounds.to_dict() | {"prior": prior, "posterior": bounds.posterior(prior)} | about
+    terms: dict[str, Any] = {"exact": exact, "undecided": reason}
+    told = report.describe_audit(bounds, name, claim.epsilon, refuted, prior, claim.plan, **terms)
+    _exit_with_verdict(
+        options, data if exact is None else data | {"exact": exact}, told, refuted, reason
+    )
 
 
 def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
     """Show a bound on μ, and exit by what it says of the claim."""
     from whosin.audit import GaussianCurve
     from whosin.report import audit as report
-    from whosin.report.terminal import print_document
 
     claim = options.claim
     if claim.plan is not None or claim.delta:
         option = "--against" if claim.plan is not None else "--delta"
-        raise InvalidInput(
-            f"{option} says nothing about μ", field=option, hint="leave out --gaussian"
-        )
+        message, hint = f"{option} says nothing about μ", "leave out --gaussian"
+        raise InvalidInput(message, field=option, hint=hint)
     if options.save is not None:
-        message = "--gaussian draws no chart"
-        raise InvalidInput(
-            message, field="--save", value=options.save.name, hint="leave out --save"
-        )
+        message, hint, name = "--gaussian draws no chart", "leave out --save", options.save.name
+        raise InvalidInput(message, field="--save", value=name, hint=hint)
     refuted = None if claim.epsilon is None else run.refutes(GaussianCurve(claim.epsilon))
     reason = None
     if refuted is False and claim.epsilon is not None:
@@ -609,19 +593,27 @@ def _finish_curve(run: CurveRun, options: AuditOptions) -> None:
             reason = "nothing could be learnt"
         elif not run.could_refute(GaussianCurve(claim.epsilon)):
             reason = f"{run.canaries:,} inclusion bits could not refute it, whatever leaks"
+    told = report.describe_curve_run(run, claim.epsilon, refuted, reason)
+    _exit_with_verdict(options, run.to_dict(), told, refuted, reason)
+
+
+def _exit_with_verdict(
+    options: AuditOptions,
+    data: dict[str, object],
+    document: Document,
+    refuted: bool | None,
+    reason: str | None,
+) -> None:
+    """Print the result; exit with 1 where the claim is refuted, with 4 where it is undecided."""
+    from whosin.report.terminal import print_document
+
     if options.json:
-        told = {"at_most": claim.epsilon, "refuted": refuted, "undecided": reason}
-        print_json(run.to_dict() | (told if claim.epsilon is not None else {}))
+        claim = {"at_most": options.claim.epsilon, "refuted": refuted, "undecided": reason}
+        print_json(data if refuted is None else data | claim)
     else:
-        print_document(report.describe_curve_run(run, claim.epsilon, refuted, reason))
-    _exit_with_verdict(refuted, reason)
-
-
-def _exit_with_verdict(refuted: bool | None, reason: str | None) -> None:
-    if refuted:
-        raise typer.Exit(1)
-    if reason is not None:
-        raise typer.Exit(4)
+        print_document(document)
+    if refuted or reason is not None:
+        raise typer.Exit(1 if refuted else 4)
 
 
 def explain_undecided(bounds: AuditBounds, claim: Claim) -> str | None:

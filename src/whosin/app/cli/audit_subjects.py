@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from whosin.app.cli.user_code import load_object, load_with_module
+from whosin.app.cli.options import load_object, load_with_module
 from whosin.errors import InvalidInput, UnknownName, Unsupported, at
 from whosin.extras import require_extras
 

@@ -216,7 +216,7 @@ def _explain_tool(
     target: str, delta: str | None, max_rows: int, *, with_curve: bool
 ) -> ExplainedBudget:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
-    from whosin.app.cli.user_code import load_object, user_code
+    from whosin.app.cli.options import load_object, user_code
     from whosin.bridges import read, read_curve
     from whosin.errors import at
     from whosin.exact import rational

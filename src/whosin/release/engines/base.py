@@ -51,9 +51,7 @@ class RedrawnFile:
     shift, and show far more than one row's ε.
 
     Attributes:
-        rows: an expression, one row per privacy unit, with the number of its cell in the column
-            `code`.
-        cells: how many there are.
+        rows: one row per privacy unit, with the number of its cell in the column `code`.
         draw: new numbers for numbers, each by itself.
         batch: numbers as a RecordBatch.
     """
@@ -190,7 +188,6 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 def is_database(source: str) -> bool:
-    """Whether a source names a database that is read through a driver."""
     if source.startswith(ADBC_PREFIX) or source.partition("://")[0].lower() in POSTGRES_SCHEMES:
         return True
     path, mark, _ = source.partition("::")
@@ -198,7 +195,6 @@ def is_database(source: str) -> bool:
 
 
 def is_sqlite(path: str | Path) -> bool:
-    """Whether a file is an SQLite database, by how it begins."""
     try:
         if not os.path.isfile(path):
             return False
@@ -208,7 +204,9 @@ def is_sqlite(path: str | Path) -> bool:
         return False
 
 
-LAZY_FRAME = ("polars", "LazyFrame")
+def refuse_table(message: str, name: object = None, hint: str = "") -> InvalidInput:
+    """The error for a source that is no table; what it is called is shown, and no row of it."""
+    return InvalidInput(message, field="table", value=name, hint=hint)
 
 
 def collect_lazy(source: Any) -> Any:
@@ -218,11 +216,11 @@ def collect_lazy(source: Any) -> Any:
         InvalidInput: Polars cannot run it; its words may quote a value.
     """
     kind = type(source)
-    if (kind.__module__.partition(".")[0], kind.__name__) != LAZY_FRAME:
+    if (kind.__module__.partition(".")[0], kind.__name__) != ("polars", "LazyFrame"):
         return source
     with contextlib.suppress(Exception):
         return source.collect()
-    raise InvalidInput("Polars cannot collect this LazyFrame", field="table", value=kind.__name__)
+    raise refuse_table("Polars cannot collect this LazyFrame", kind.__name__)
 
 
 def require_plain(source: object, ours: Sequence[Any]) -> bool:
@@ -241,38 +239,26 @@ def require_plain(source: object, ours: Sequence[Any]) -> bool:
         backend = source.get_backend()
         if any(backend is each for each in ours):
             return True
-    raise InvalidInput(
-        "an Ibis expression is not read as a table",
-        field="table",
-        value=type(source).__name__,
-        hint=f"give what its to_pyarrow() returns, or {ACCEPTED_FRAMES}",
-    )
+    hint = f"give what its to_pyarrow() returns, or {ACCEPTED_FRAMES}"
+    raise refuse_table("an Ibis expression is not read as a table", type(source).__name__, hint)
 
 
 def file_kind(path: str) -> str:
     """The format of a file, by its name; a folder without an ending by the files in it."""
-    name = path.rstrip("/*").removesuffix(".gz")
+    name, place = path.rstrip("/*").removesuffix(".gz"), Path(path)
     result = FILE_ENDINGS.get(Path(name).suffix.lower())
-    if result is None and Path(path).is_dir():
-        inside = {_kind_by_name(each) for each in _visible_files(Path(path))} - {None}
+    if result is None and place.is_dir():
+        inside = {_kind_by_name(each) for each in _visible_files(place)} - {None}
         if len(inside) != 1:
             held = f"files of {len(inside)} formats" if inside else "no table"
-            raise InvalidInput(
-                f"the folder {Path(path).name} holds {held}",
-                field="table",
-                value=Path(path).name,
-                hint="give a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format",
-            )
+            hint = "give a folder of .parquet, .csv, .csv.gz or .arrow files, all of one format"
+            raise refuse_table(f"the folder {place.name} holds {held}", place.name, hint)
         result = inside.pop()
     if result is None:
-        if not Path(name).suffix and not Path(path).exists():
+        if not Path(name).suffix and not place.exists():
             raise FileNotFoundError(2, "no such file or folder", path)
-        raise InvalidInput(
-            f"{Path(path).name} is not a table that can be read",
-            field="table",
-            value=Path(path).name,
-            hint=f"give {ACCEPTED_SOURCES}",
-        )
+        message = f"{place.name} is not a table that can be read"
+        raise refuse_table(message, place.name, f"give {ACCEPTED_SOURCES}")
     return result
 
 
@@ -284,13 +270,10 @@ def require_local(source: str) -> None:
     """
     if "://" in source:
         kind = f"{source.partition('://')[0][:20]}://…"
-        raise InvalidInput(
-            f"DuckDB does not read {kind}",
-            field="source",
-            value=kind,
-            hint="give a local path, postgresql://…::table or adbc:driver:uri::table; Spark "
-            "reads more",
+        hint = (
+            "give a local path, postgresql://…::table or adbc:driver:uri::table; Spark reads more"
         )
+        raise InvalidInput(f"DuckDB does not read {kind}", field="source", value=kind, hint=hint)
 
 
 def _require_plain_folder(folder: Path) -> None:
@@ -298,12 +281,8 @@ def _require_plain_folder(folder: Path) -> None:
     formats = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
     for name, mark in formats.items():
         if next(folder.glob(mark), None) is not None:
-            raise InvalidInput(
-                f"{folder.name} is a {name} table, not a plain folder of files",
-                field="table",
-                value=folder.name,
-                hint="read it with Spark, as ::table",
-            )
+            message = f"{folder.name} is a {name} table, not a plain folder of files"
+            raise refuse_table(message, folder.name, "read it with Spark, as ::table")
 
 
 def list_files(path: str, kind: str) -> list[str]:
@@ -319,12 +298,9 @@ def list_files(path: str, kind: str) -> list[str]:
     else:
         result = [path] if folder.exists() else glob.glob(path, recursive=True)
     if not result:
-        missing = "no such file or directory"
-        if folder.is_dir():
-            missing = f"a folder that holds no {kind} file"
-        elif glob.has_magic(path):
-            missing = "no file matches this pattern"
-        raise FileNotFoundError(2, missing, path)
+        pattern = "no file matches this pattern" if glob.has_magic(path) else ""
+        missing = f"a folder that holds no {kind} file" if folder.is_dir() else pattern
+        raise FileNotFoundError(2, missing or "no such file or directory", path)
     return sorted(result)
 
 
@@ -380,23 +356,23 @@ def memory_tables(expression: Any) -> list[Any]:
 def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     name = Path(source).name
-    return InvalidInput(f"{name} cannot be read as {kind}", field="table", value=name)
+    return refuse_table(f"{name} cannot be read as {kind}", name)
 
 
 def whole_numbers(column: Any) -> Array:
     """A column of whole numbers of Arrow's, 0 where it is null. Chunk by chunk and where they lie:
     Arrow's own way is through pandas, which takes longer to import than most releases take."""
-    parts = [_chunk_numbers(chunk).astype(np.int64) for chunk in column.chunks]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _chunk_numbers(chunk: Any) -> Array:
     from pyarrow import types
 
-    if chunk.null_count or not (types.is_integer(chunk.type) or types.is_floating(chunk.type)):
-        filled: Array = chunk.fill_null(0).to_numpy(zero_copy_only=False)
-        return filled
-    return np.from_dlpack(chunk)
+    parts = [np.zeros(0, dtype=np.int64)]
+    for chunk in column.chunks:
+        plain = types.is_integer(chunk.type) or types.is_floating(chunk.type)
+        if chunk.null_count or not plain:
+            numbers = chunk.fill_null(0).to_numpy(zero_copy_only=False)
+        else:
+            numbers = np.from_dlpack(chunk)
+        parts.append(numbers.astype(np.int64))
+    return np.concatenate(parts)
 
 
 # CSV files: what their first line says, and how every engine reads the others.
@@ -408,12 +384,10 @@ def _chunk_numbers(chunk: Any) -> Array:
 # - Names and separator come from the first line alone; a later line that repeats it is no row.
 # - Every column is text. An empty field is missing, whether it is quoted or not.
 # - A separator between quotes is part of a field, if all quotes of that line are CSV's: each opens
-#   or
-#   closes a field, or is doubled within one. On other lines every separator separates.
+#   or closes a field, or is doubled within one. On other lines every separator separates.
 # - A field that begins and ends with a quote loses both, and each "" in it is one quote.
 # - A line that is too short is padded with missing values; what is too much on a line is dropped,
-#   and
-#   so are byte-order marks that a line begins with, and what follows a control character U+001F.
+#   and so are byte-order marks at its beginning, and what follows a control character U+001F.
 # - A line that is empty, not UTF-8, or longer than a million bytes is no row.
 
 
@@ -424,58 +398,45 @@ CUT_CHARACTER = "\x1f"
 """What ends the text of a line: no field can have it, so that it can stand for a separator."""
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The byte-order mark: files begin with it, and so do lines where files were put together."""
+"""Files begin with it, and so do lines where files were put together."""
+HEADER_FIELD = "header of the CSV file"
 
 
 @dataclass(frozen=True)
 class Header:
-    """The first line of a CSV file."""
-
     columns: tuple[str, ...]
     separator: str
     line: str
 
 
 def read_header(files: Sequence[str]) -> Header:
-    """The header that all files have."""
     headers = {file: _read_header(file) for file in files}
-    first = headers[files[0]]
     for file, header in headers.items():
-        if header != first:
-            raise InvalidInput(
-                f"{Path(file).name} has another header than {Path(files[0]).name}",
-                field="table",
-                value=Path(file).name,
-            )
-    return first
+        if header != headers[files[0]]:
+            message = f"{Path(file).name} has another header than {Path(files[0]).name}"
+            raise refuse_table(message, Path(file).name)
+    return headers[files[0]]
 
 
 def parse_header(line: str) -> Header:
     """A header from its line; the separator is the one that it has most."""
     separator = max(CSV_SEPARATORS, key=line.count)
     if line.count('"') % 2 or CUT_CHARACTER in line or len(line.encode()) > MAX_LINE_LENGTH:
-        raise InvalidInput(
+        message = (
             "the header of the CSV file has an open quote, a character that cannot be read, or "
-            "more than "
-            "a million bytes",
-            field="header of the CSV file",
+            "more than a million bytes"
         )
+        raise InvalidInput(message, field=HEADER_FIELD)
     names = next(csv.reader([line], delimiter=separator), [])
     if not any(names):
-        raise InvalidInput(
-            "the first line of the CSV file is empty", field="table", hint="put a header there"
-        )
+        raise refuse_table("the first line of the CSV file is empty", hint="put a header there")
     columns = tuple(name or f"column{index}" for index, name in enumerate(names))
     seen: dict[str, int] = {}
     for index, name in enumerate(columns, 1):
-        # By their positions: without a header the first line is somebody's row.
-        if name.lower() in seen:
-            raise InvalidInput(
-                f"columns {seen[name.lower()]} and {index} of the CSV file have the same name",
-                field="header of the CSV file",
-                value=(seen[name.lower()], index),
-            )
-        seen[name.lower()] = index
+        first = seen.setdefault(name.lower(), index)
+        if first != index:  # by their positions: without a header the first line is somebody's row
+            message = f"columns {first} and {index} of the CSV file have the same name"
+            raise InvalidInput(message, field=HEADER_FIELD, value=(first, index))
     return Header(columns, separator, line)
 
 
@@ -486,11 +447,9 @@ def _read_header(file: str) -> Header:
         with opener(file, "rb") as lines:
             line = lines.readline(MAX_LINE_LENGTH + 5).split(b"\r")[0].decode()
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise InvalidInput(
-            f"the header of {Path(file).name} is not UTF-8",
-            field="header of the CSV file",
-            value=Path(file).name,
-        ) from None
+        name = Path(file).name
+        message = f"the header of {name} is not UTF-8"
+        raise InvalidInput(message, field=HEADER_FIELD, value=name) from None
     return parse_header(line.lstrip(BYTE_ORDER_MARK).rstrip("\n"))
 
 
@@ -498,10 +457,8 @@ def require_different(names: Iterable[str]) -> None:
     """Engines take names that differ only in small and capital letters for one."""
     listed = [name.upper().lower() for name in names]
     if len(set(listed)) != len(listed):
-        raise InvalidInput(
-            "two columns of the table have names that differ in capital letters only",
-            field="columns of the table",
-        )
+        message = "two columns of the table have names that differ in capital letters only"
+        raise InvalidInput(message, field="columns of the table")
 
 
 def name_difference(before: object, now: object) -> str:
@@ -509,37 +466,28 @@ def name_difference(before: object, now: object) -> str:
 
     Columns of a CSV file go by their positions: without a header its first line is somebody's row.
     """
-    names, others = _column_names(before), _column_names(now)
+    (names, columns), (others, now_columns) = _named_columns(before), _named_columns(now)
     for name in names:
         if name not in others:
             return f"{name} is gone"
     for name in others:
         if name not in names:
             return f"{name} is new"
-    for name, other in zip(names, others, strict=False):
+    for name, other, column, now_column in zip(names, others, columns, now_columns, strict=False):
         if name != other:
             return f"{name} is in another place"
-    for name, column, other in zip(
-        names, _schema_columns(before), _schema_columns(now), strict=False
-    ):
-        if column != other:
+        if column != now_column:
             return f"{name} is {'another one' if isinstance(before, Header) else 'of another type'}"
     return "its header or its place is another one"
 
 
-def _schema_columns(schema: Any) -> Sequence[Any]:
-    """The columns of a header or a database's table, or those listed."""
-    listed: Sequence[Any] = getattr(schema, "columns", schema)
-    return listed
-
-
-def _column_names(schema: object) -> list[str]:
+def _named_columns(schema: Any) -> tuple[list[str], Sequence[Any]]:
+    """The columns of a header or a database's table, or those listed, with what to call each."""
+    columns: Sequence[Any] = getattr(schema, "columns", schema)
     if isinstance(schema, Header):
-        return [f"column {place} of the header" for place in range(1, len(schema.columns) + 1)]
-    names = (
-        each[0] if isinstance(each, list | tuple) else each.name for each in _schema_columns(schema)
-    )
-    return [f"column {str(name)[:80]!r}" for name in names]
+        return [f"column {place} of the header" for place in range(1, len(columns) + 1)], columns
+    names = (each[0] if isinstance(each, list | tuple) else each.name for each in columns)
+    return [f"column {str(name)[:80]!r}" for name in names], columns
 
 
 def one_schema(schemas: Mapping[str, object]) -> object:
@@ -552,11 +500,8 @@ def one_schema(schemas: Mapping[str, object]) -> object:
     for file, schema in schemas.items():
         if schema != schemas[first]:
             found = name_difference(schemas[first], schema)
-            raise InvalidInput(
-                f"{Path(file).name} has other columns than {Path(first).name}: {found}",
-                field="table",
-                value=Path(file).name,
-            )
+            message = f"{Path(file).name} has other columns than {Path(first).name}: {found}"
+            raise refuse_table(message, Path(file).name)
     return schemas[first]
 
 
@@ -581,25 +526,33 @@ class Schema:
 
     Args:
         read: reads it again; raises where files disagree or cannot be read.
+        files: files that need not be read again while they were not written since.
     """
 
-    def __init__(self, read: Callable[[], object]) -> None:
-        self._read, self._known = read, read()
+    def __init__(self, read: Callable[[], object], files: Sequence[str] = ()) -> None:
+        self._read, self._files = read, files
+        self._written, self._known = self._last_writes(), read()
+
+    def _last_writes(self) -> list[tuple[int, ...]]:
+        found = map(os.stat, self._files)
+        return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in found]
 
     def require_same(self) -> None:
         """
         Raises:
             SourceChanged: it is another one now. Whoever replaced the files has to open them again.
         """
-        try:
+        now: object = None
+        written: list[tuple[int, ...]] = []
+        with contextlib.suppress(Exception):  # raised here, the error has no context to quote rows
+            written = self._last_writes()
+            if written and written == self._written:
+                return
             now = self._read()
-        except Exception:
-            gone = True
-        else:
-            gone = False
-        if gone:
+        if now is None:
             raise SourceChanged("the table is gone, or its files no longer have the same columns")
         require_unchanged(self._known, now)
+        self._written = written
 
 
 def require_unchanged(known: object, now: object) -> None:
@@ -613,13 +566,10 @@ def require_unchanged(known: object, now: object) -> None:
 
 
 def sql_literal(value: object) -> str:
-    """A value in SQL."""
     if isinstance(value, bool | int):
         return str(value).lower()
-    text = str(value).replace("'", "''")
-    return f"'{text}'"
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def sql_identifier(name: str) -> str:
-    """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'

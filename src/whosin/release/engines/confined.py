@@ -8,10 +8,9 @@ computes: they are opened only where the curator says so. Ibis sees columns of t
 ask about as lists without values: for some of their types it would fetch an extension. Texts are
 compared by their bytes, whatever collation a database gives their column.
 
-The lines of CSV files are read by the rules of `base`; and for the curator, which break them. A
-release reads what it can and says nothing about the rest. `find_broken_lines` counts exactly the
-lines that this reading drops, pads or cuts, or whose quotes are not CSV's: private, and never part
-of a release.
+The lines of CSV files are read by the rules of `base`. A release reads what it can and says nothing
+about the rest; `find_broken_lines`, which is private, counts exactly the lines that this reading
+drops, pads or cuts, or whose quotes are not CSV's.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import UnknownName, invalid_value
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
     CUT_CHARACTER,
@@ -38,14 +37,14 @@ from whosin.release.engines.base import (
     listed_names,
     one_schema,
     read_header,
+    refuse_table,
     refuse_unreadable,
     require_different,
     split_name,
     sql_identifier,
     sql_literal,
 )
-from whosin.release.engines.database_tables import UNUSABLE_TYPE
-from whosin.release.engines.databases import DatabaseTable, FetchedTables
+from whosin.release.engines.databases import UNUSABLE_TYPE, DatabaseTable, FetchedTables
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
 DATABASE_NAME = "whosin_data"
@@ -98,13 +97,16 @@ class ConfinedDatabase:
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
-        self._fetched: FetchedTables | None = None
+        self._fetched = FetchedTables(self.connection)
         try:
             for name, value in CONFINED_SETTINGS.items():
                 self.connection.execute(f"SET {name} = {sql_literal(value)}")
             self.connection.execute(f"SET temp_directory = {sql_literal(folder)}")
             for field, accepted, name, value in settings:
-                self._set(field, accepted, name, value)
+                try:
+                    self.connection.execute(f"SET {name} = {sql_literal(value)}")
+                except Exception:
+                    raise invalid_value(field, accepted, value) from None
         except BaseException:
             self.close()
             raise
@@ -113,12 +115,6 @@ class ConfinedDatabase:
             # depends on it. (In some notebooks it cannot be had.)
             self.connection.execute("SET enable_progress_bar = true")
             self.connection.execute("SET enable_progress_bar_print = false")
-
-    def _set(self, field: str, accepted: str, name: str, value: object) -> None:
-        try:
-            self.connection.execute(f"SET {name} = {sql_literal(value)}")
-        except Exception:
-            raise invalid_value(field, accepted, value) from None
 
     def confine(self, files: Sequence[str] = ()) -> None:
         """Reach these files from now on, and nothing else; for good."""
@@ -153,18 +149,16 @@ class ConfinedDatabase:
                 result.setdefault(file, []).append(column)
             for listed_columns in result.values():
                 require_different(_top_names(listed_columns))
-            return one_schema(
-                {file: result[file][1:] for file in sorted(result)}
-            )  # without its root
+            # Without its root.
+            return one_schema({file: result[file][1:] for file in sorted(result)})
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         # A text that is not UTF-8 must not raise: it is repaired.
         repaired = "utf8_validation = 'replace'"
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
-        """The lines of CSV files."""
-        self._schemas.append(Schema(lambda: read_header(files)))
+        self._schemas.append(Schema(lambda: read_header(files), files))
         return self.view(csv_query(files))
 
     def arrow_files(self, files: Sequence[str]) -> Any:
@@ -180,7 +174,7 @@ class ConfinedDatabase:
                     result[file] = [(each.name, each.type) for each in reader.schema]
             return one_schema(result)
 
-        self._schemas.append(Schema(schema))
+        self._schemas.append(Schema(schema, files))
         given = ds.dataset(list(files), format="ipc").schema
         plain = [pa.field(each.name, _readable_type(pa, each.type)) for each in given]
         data = ds.dataset(list(files), format="ipc", schema=pa.schema(plain))
@@ -198,18 +192,14 @@ class ConfinedDatabase:
     def tables(self, path: Path, *, views: bool) -> list[str]:
         """The tables of a DuckDB database; those outside its main schema as schema.table."""
         name = self._attach(path)
-        computed = (
-            "SELECT table_schema, table_name FROM information_schema.columns "
-            f"WHERE table_catalog = '{name}' AND is_generated = 'ALWAYS'"
-        )
-        listed = (
-            "SELECT table_schema, table_name FROM information_schema.tables "
-            f"WHERE table_catalog = '{name}'"
-        )
+        select = "SELECT table_schema, table_name FROM information_schema"
+        listed = f"{select}.tables WHERE table_catalog = '{name}'"
         if not views:
+            computed = (
+                f"{select}.columns WHERE table_catalog = '{name}' AND is_generated = 'ALWAYS'"
+            )
             listed += f" AND table_type = 'BASE TABLE' EXCEPT {computed}"
-        rows = self.connection.execute(f"{listed} ORDER BY ALL").fetchall()
-        return listed_names(rows)
+        return listed_names(self.connection.execute(f"{listed} ORDER BY ALL").fetchall())
 
     def _attach(self, path: Path) -> str:
         """What a database is called here; it is attached once."""
@@ -233,25 +223,19 @@ class ConfinedDatabase:
 
     def fetched_table(self, table: DatabaseTable) -> Any:
         """A table of another database, whose rows are here while an expression runs."""
-        if self._fetched is None:
-            self._fetched = FetchedTables(self.connection)
         return self.table(self._fetched.add(table))
 
     @property
     def fetches(self) -> bool:
         """Whether rows of other databases are brought here for each expression."""
-        return self._fetched is not None
+        return bool(self._fetched.tables)
 
     def filled(self, expression: Any) -> contextlib.AbstractContextManager[None]:
         """The rows of other databases that an expression needs are here in this block."""
-        if self._fetched is None:
-            return contextlib.nullcontext()
-        return self._fetched.filled(expression)
+        return self._fetched.filled(expression) if self.fetches else contextlib.nullcontext()
 
     def interrupt(self) -> None:
-        """Stop what is running, here or in another database."""
-        if self._fetched is not None:
-            self._fetched.cancel()
+        self._fetched.cancel()
         self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
@@ -265,12 +249,11 @@ class ConfinedDatabase:
         return self.table(name)
 
     def frame(self, source: Any) -> Any:
-        """A table in memory."""
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:
-            raise InvalidInput(
-                "the frame has a column of a type that DuckDB does not know", field="table"
+            raise refuse_table(
+                "the frame has a column of a type that DuckDB does not know"
             ) from None
 
     def register(self, source: Any) -> str:
@@ -416,13 +399,11 @@ def _row_lines_sql(
 def _fields_sql(header: Header) -> str:
     """The list of a line's fields, quotes and all."""
     separator = sql_literal(header.separator)
-    field = _field_pattern(header.separator)
     plain = f'(?:"[^"{header.separator}]*"|[^"{header.separator}]*)'
-    simple = f"{plain}(?:[{header.separator}]{plain})*"
-    result = sql_literal(f"[{header.separator}]({field})")
+    simple = sql_literal(f"{plain}(?:[{header.separator}]{plain})*")
+    result = sql_literal(f"[{header.separator}]({_field_pattern(header.separator)})")
     return (
-        f"CASE WHEN NOT contains(line, '\"') OR regexp_full_match(line, {sql_literal(simple)}, "
-        "'s') "
+        f"CASE WHEN NOT contains(line, '\"') OR regexp_full_match(line, {simple}, 's') "
         f"OR NOT {_well_quoted(header)} THEN string_split(line, {separator}) "
         f"ELSE regexp_extract_all({separator} || line, {result}, 1, 's') END"
     )

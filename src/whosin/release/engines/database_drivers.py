@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.release.engines.base import require_different, split_name, sql_identifier, sql_literal
-from whosin.release.engines.database_tables import (
-    PRESENT_OPERATOR,
+from whosin.release.engines.databases import (
     Address,
     DatabaseColumn,
-    RowCondition,
+    DatabaseTable,
     unusable_column,
 )
-from whosin.release.engines.databases import DatabaseTable
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
 # PostgreSQL, through its ADBC driver, libpq: PGPASSWORD, ~/.pgpass and services work.
@@ -33,12 +31,9 @@ from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 # columns are still the ones that they were. What a column becomes depends on its type:
 #
 # - whole numbers, doubles, truths, dates and moments are themselves; a moment with a zone is as it
-#   is
-#   in UTC, and one that is infinite or beyond 64 bits of microseconds is missing;
-# - numeric(p, s) up to 38 digits is a decimal, whose NaN is missing, and other numerics are
-#   doubles;
-# - texts, enumerations, UUIDs, JSON and network addresses are texts; a domain is what it is made
-#   of;
+#   is in UTC, and one that is infinite or beyond 64 bits of microseconds is missing;
+# - numeric(p, s) up to 38 digits is a decimal, whose NaN is missing; other numerics are doubles;
+# - texts, enumerations, UUIDs, JSON and network addresses are texts, a domain what it is made of;
 # - nobody may ask about other types (arrays, intervals, ranges …), which are never read.
 #
 # Views, foreign tables, tables with computed columns and tables under row security may hold any
@@ -77,7 +72,6 @@ COMPARED_TEXTS = ("text", "varchar")
 MOMENT_RANGE = "'4713-01-01 BC' AND '294246-12-31'"
 """Moments that both PostgreSQL and 64 bits of microseconds since 1970 can hold."""
 MAX_DECIMAL_DIGITS = 38
-PUSHED_OPERATORS = ("=", "<", "<=", ">", ">=", "in")
 
 TABLES_QUERY = """
 SELECT n.nspname, c.relname, c.oid::int8,
@@ -114,96 +108,55 @@ FROM pg_database d WHERE d.datname = current_database()
 """
 
 
-@dataclass(frozen=True)
 class PostgreSQL:
     """PostgreSQL, and what speaks its protocol and has its catalogue."""
 
     def connect(self, address: Address) -> Any:
-        """Open a connection with a read-only transaction."""
         from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped]
 
         uri = address.uri
         if "connect_timeout=" not in uri and "PGCONNECT_TIMEOUT" not in os.environ:
             uri += f"{'&' if '?' in uri else '?'}connect_timeout={CONNECT_SECONDS}"
-        connection = dbapi.connect(uri)
-        try:
-            with connection.cursor() as cursor:
-                for setting in SESSION_SETTINGS:
-                    cursor.execute(setting)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return _configure(dbapi.connect(uri), SESSION_SETTINGS)
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """As schema.table, or the table alone in the schema public."""
         return [
             _spell_table(row) for row in _fetch_rows(connection, TABLES_QUERY) if views or row[3]
         ]
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by its catalogue."""
         listed = {_spell_table(row): row for row in _fetch_rows(connection, TABLES_QUERY)}
         name = address.table.removeprefix(f"{DEFAULT_SCHEMA}.")
         if name not in listed:
             raise UnknownName("table", address.table, self.tables(connection, views))
         schema, table, number, plain = listed[name]
         if not plain and not views:
+            message = (
+                f"{address.table} is a view or a foreign table, has computed columns, or is under "
+                "row security"
+            )
             raise InvalidInput(
-                f"{address.table} is a view or a foreign table, has computed columns, or is "
-                "under row "
-                "security",
-                field="table",
-                value=address.table,
-                hint="views = true allows it",
+                message, field="table", value=address.table, hint="views = true allows it"
             )
         encoding, database, size, server, host = _fetch_rows(
             connection, SERVER_QUERY.format(table=number)
         )[0]
         if encoding not in SERVER_ENCODINGS:
-            raise InvalidInput(
-                f"the database has the encoding {encoding}; {' and '.join(SERVER_ENCODINGS)} "
-                "are read",
-                field="table",
-                value=encoding,
+            message = (
+                f"the database has the encoding {encoding}; {' and '.join(SERVER_ENCODINGS)} are "
+                "read"
             )
+            raise InvalidInput(message, field="table", value=encoding)
         if not views:
             # With a policy on it the server then refuses the query, whatever the rows are.
-            _run_sql(connection, "SET LOCAL row_security = off")
+            _fetch_rows(connection, "SET LOCAL row_security = off")
         rows = _fetch_rows(connection, COLUMNS_QUERY.format(table=number))
         columns = tuple(_read_column(*row) for row in rows)
         require_different(column.name for column in columns)
-        return DatabaseTable(
-            address,
-            columns,
-            f"{sql_identifier(schema)}.{sql_identifier(table)}",
-            f"postgresql {server or host} {database} {schema}.{table}",
-            size,
-            views,
-            f"postgresql {server or host} {database} {number}",
-        )
-
-    def condition(self, column: DatabaseColumn, wanted: RowCondition) -> str | None:
-        """Comparisons of whole numbers, and of texts with texts that they equal: what a collation
-        takes for equal is never less."""
-        name = sql_identifier(column.name)
-        if wanted.operator == PRESENT_OPERATOR:
-            return f"{name} IS NOT NULL"
-        values = wanted.values
-        if column.compared == "whole" and wanted.operator in PUSHED_OPERATORS:
-            fits = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
-            return _compare_sql(name, wanted.operator, [f"({each})" for each in values], fits)
-        if column.compared == "text" and wanted.operator in ("=", "in"):
-            fits = all(isinstance(each, str) and "\0" not in each for each in values)
-            return _compare_sql(name, wanted.operator, [sql_literal(each) for each in values], fits)
-        return None
-
-
-def _compare_sql(name: str, operator: str, values: list[str], fits: bool) -> str | None:
-    if not fits or not values:
-        return None
-    right = f"({', '.join(values)})" if operator == "in" else values[0]
-    return f"{name} {operator} {right}"
+        relation = f"{sql_identifier(schema)}.{sql_identifier(table)}"
+        home = f"postgresql {server or host} {database}"
+        identity, own = f"{home} {schema}.{table}", f"{home} {number}"
+        return DatabaseTable(address, columns, relation, identity, size, views, own)
 
 
 def _read_column(name: str, kind: str, form: str, modifier: int) -> DatabaseColumn:
@@ -241,15 +194,21 @@ def _spell_table(row: Any) -> str:
     return str(table) if schema == DEFAULT_SCHEMA and "." not in table else f"{schema}.{table}"
 
 
+def _configure(connection: Any, statements: Iterable[str]) -> Any:
+    """A connection after some statements; closed where one fails."""
+    try:
+        for statement in statements:
+            _fetch_rows(connection, statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _fetch_rows(connection: Any, sql: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
-        return list(cursor.fetchall())
-
-
-def _run_sql(connection: Any, sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
+        return list(cursor.fetchall()) if cursor.description else []
 
 
 # SQLite files, through their ADBC driver.
@@ -269,38 +228,26 @@ def _run_sql(connection: Any, sql: str) -> None:
 
 SQLITE_PATIENCE = 10_000
 """Milliseconds to wait for a program that is writing."""
-SQLITE_SETTINGS = ("trusted_schema = OFF", "query_only = ON", f"busy_timeout = {SQLITE_PATIENCE}")
+SQLITE_SETTINGS = (
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA query_only = ON",
+    f"PRAGMA busy_timeout = {SQLITE_PATIENCE}",
+)
 VIRTUAL_COLUMN = 2
 """What marks a column that is computed when it is read."""
-SQLITE_OPERATORS = ("=", "<", "<=", ">", ">=", "in")
 
 
-@dataclass(frozen=True)
 class SQLite:
-    """SQLite."""
-
     def connect(self, address: Address) -> Any:
-        """One file, which is not written."""
         from adbc_driver_sqlite import dbapi
 
         if not Path(address.uri).exists():
             raise FileNotFoundError(2, "no such file or directory", address.uri)
         connection = dbapi.connect(f"{Path(address.uri).as_uri()}?mode=ro")
-        try:
-            for setting in (
-                "trusted_schema = OFF",
-                "query_only = ON",
-                f"busy_timeout = {SQLITE_PATIENCE}",
-            ):
-                _rows_sqlite(connection, f"PRAGMA {setting}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return _configure(connection, SQLITE_SETTINGS)
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """The tables of the file."""
-        listed = _rows_sqlite(
+        listed = _fetch_rows(
             connection, "SELECT name, type, schema FROM pragma_table_list ORDER BY name"
         )
         result = [
@@ -313,45 +260,22 @@ class SQLite:
         return [name for name in result if views or not _has_computed_columns(connection, name)]
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by what was declared."""
         known = self.tables(connection, views)
         if address.table not in known:
             raise UnknownName("table", address.table, known)
-        listed = _rows_sqlite(
+        listed = _fetch_rows(
             connection,
             f"SELECT name, type, hidden FROM pragma_table_xinfo({sql_literal(address.table)}) "
             "ORDER BY cid",
         )
         columns = tuple(_column_sqlite(str(name), str(kind or "")) for name, kind, hidden in listed)
         if not columns:
-            raise InvalidInput(
-                f"the table {address.table} has no columns", field="table", value=address.table
-            )
+            message = f"the table {address.table} has no columns"
+            raise InvalidInput(message, field="table", value=address.table)
         require_different(column.name for column in columns)
-        file = Path(address.uri)
-        return DatabaseTable(
-            address,
-            columns,
-            f"main.{sql_identifier(address.table)}",
-            f"sqlite {file} {address.table}",
-            file.stat().st_size,
-            views,
-        )
-
-    def condition(self, column: DatabaseColumn, wanted: RowCondition) -> str | None:
-        """Comparisons of whole numbers: what is one in DuckDB compares alike. Other values
-        are missing there, whatever they meet here."""
-        name = sql_identifier(column.name)
-        if wanted.operator == PRESENT_OPERATOR:
-            return f"{name} IS NOT NULL"
-        fits = all(isinstance(each, int) and not isinstance(each, bool) for each in wanted.values)
-        if column.compared != "whole" or not fits or wanted.operator not in SQLITE_OPERATORS:
-            return None
-        values = [str(each) for each in wanted.values if abs(each) < 2**63]
-        if len(values) != len(wanted.values) or not values:
-            return None
-        right = f"({', '.join(values)})" if wanted.operator == "in" else values[0]
-        return f"{name} {wanted.operator} {right}"
+        file, relation = Path(address.uri), f"main.{sql_identifier(address.table)}"
+        identity = f"sqlite {file} {address.table}"
+        return DatabaseTable(address, columns, relation, identity, file.stat().st_size, views)
 
 
 def _column_sqlite(name: str, declared: str) -> DatabaseColumn:
@@ -359,20 +283,15 @@ def _column_sqlite(name: str, declared: str) -> DatabaseColumn:
     value, words = sql_identifier(name), declared.upper()
     kind = f"typeof({value})"
     if "BOOL" in words:
-        return DatabaseColumn(
-            name,
-            "BOOLEAN",
-            (f"CASE WHEN {kind} = 'integer' AND {value} IN (0, 1) THEN {value} END",),
-        )
-    if "DATE" in words or "TIME" in words:
-        return _text_column(name)
-    if "INT" in words:
+        truth = f"CASE WHEN {kind} = 'integer' AND {value} IN (0, 1) THEN {value} END"
+        return DatabaseColumn(name, "BOOLEAN", (truth,))
+    if "INT" in words and not ("DATE" in words or "TIME" in words):
         real = f"{kind} = 'real' AND abs({value}) < 1e15 AND {value} = CAST({value} AS INTEGER)"
         whole = (
             f"CASE WHEN {kind} = 'integer' THEN {value} WHEN {real} THEN CAST({value} AS INTEGER)"
         )
         return DatabaseColumn(name, "BIGINT", (f"{whole} END",), compared="whole")
-    if any(word in words for word in ("CHAR", "CLOB", "TEXT")):
+    if any(word in words for word in ("DATE", "TIME", "CHAR", "CLOB", "TEXT")):
         return _text_column(name)
     if "BLOB" in words:
         # The driver takes a column's type from its first rows, so none of them is missing.
@@ -401,23 +320,14 @@ def _text_column(name: str) -> DatabaseColumn:
 
 
 def _has_computed_columns(connection: Any, table: str) -> bool:
-    hidden = _rows_sqlite(
-        connection, f"SELECT hidden FROM pragma_table_xinfo({sql_literal(table)})"
-    )
+    hidden = _fetch_rows(connection, f"SELECT hidden FROM pragma_table_xinfo({sql_literal(table)})")
     return any(each == VIRTUAL_COLUMN for (each,) in hidden)
-
-
-def _rows_sqlite(connection: Any, sql: str) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return list(cursor.fetchall()) if cursor.description else []
 
 
 CREDENTIAL_VARIABLES = {"username": "WHOSIN_SOURCE_USER", "password": "WHOSIN_SOURCE_PASSWORD"}
 """Options that every ADBC driver has, and where they come from."""
 
 
-@dataclass(frozen=True)
 class AnyDriver:
     """A database about which nothing but its driver is known."""
 
@@ -438,35 +348,22 @@ class AnyDriver:
         return dbapi.connect(driver=driver, entrypoint=entry, db_kwargs={**uri, **options})
 
     def tables(self, connection: Any, views: bool) -> list[str]:
-        """Drivers list tables in their own ways."""
         raise Unsupported("tables can be listed for PostgreSQL and SQLite only")
 
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
-        """A table by its Arrow schema."""
         schema, name = split_name(address.table)
         named = {"db_schema_filter": schema} if "." in address.table else {}
         try:
             kinds = connection.adbc_get_table_schema(name, **named)
         except Exception:
-            raise InvalidInput(
-                f"the driver finds no table {address.table!r}", field="table", value=address.table
-            ) from None
+            message = f"the driver finds no table {address.table!r}"
+            raise InvalidInput(message, field="table", value=address.table) from None
         columns = tuple(_column_any_driver(each.name, each.type) for each in kinds)
         require_different(column.name for column in columns)
         parts = (schema, name) if named else (name,)
         relation = ".".join(map(sql_identifier, parts))
-        return DatabaseTable(
-            address,
-            columns,
-            relation,
-            f"adbc {address.system} {address.uri} {address.table}",
-            None,
-            views,
-        )
-
-    def condition(self, column: DatabaseColumn, wanted: RowCondition) -> str | None:
-        """None: what a comparison means there is not known."""
-        return None
+        identity = f"adbc {address.system} {address.uri} {address.table}"
+        return DatabaseTable(address, columns, relation, identity, None, views)
 
 
 def _find_driver(name: str) -> tuple[str, str | None]:

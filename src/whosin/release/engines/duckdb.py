@@ -13,16 +13,15 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
-from whosin.release.engines import files as engines_files
 from whosin.release.engines.base import (
     ELIGIBLE_ROWS,
     Engine,
@@ -44,9 +43,15 @@ from whosin.release.engines.base import (
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.database_tables import SQLITE
-from whosin.release.engines.databases import Address, list_tables, open_table, read_address
-from whosin.release.engines.files import arrow_table, require_sound
+from whosin.release.engines.databases import SQLITE, Address, list_tables, open_table, read_address
+from whosin.release.engines.files import (
+    arrow_table,
+    discard_draft,
+    publish_draft,
+    require_sound,
+    write_draft,
+)
+from whosin.validation import check_kind
 
 
 class SpillFolder(PrivateFolder):
@@ -59,12 +64,12 @@ class SpillFolder(PrivateFolder):
     def __init__(self, folder: object = None) -> None:
         home = Path(gettempdir()) if folder is None else Path(str(folder))
         if not home.is_dir():
-            raise InvalidInput(
-                f"the folder {home.name} to spill to does not exist", field="spill", value=home.name
-            )
+            message = f"the folder {home.name} to spill to does not exist"
+            raise InvalidInput(message, field="spill", value=home.name)
         super().__init__(SPILL_PREFIX, home)
 
 
+Result = TypeVar("Result")
 CHECKED_NAME = "whosin_checked"
 """What a query is called that was planned and not run."""
 BATCH_ROWS = 1_000_000
@@ -96,9 +101,12 @@ class DuckDB(Engine):
         views: bool = False,
     ) -> None:
         require_extras("release")
-        if not isinstance(views, bool):
-            raise invalid_value("views", "true or false", repr(views)[:80])
-        self._views, self._settings = views, _engine_settings(memory, threads)
+        self._views = check_kind(views, bool, "views", "true or false")
+        settings = (
+            ("memory", "a size such as 4GB", "memory_limit", memory),
+            ("threads", "a whole number of at least 1", "threads", threads),
+        )
+        self._settings = [each for each in settings if each[-1] is not None]
         self._folder = SpillFolder(spill)
         self._opened: list[ConfinedDatabase] = []
         self._unused: list[ConfinedDatabase] = []
@@ -151,7 +159,12 @@ class DuckDB(Engine):
         kind = file_kind(source)
         files = [str(Path(file).absolute()) for file in list_files(source, kind)]
         try:
-            return self._read(home, source, files, kind), files
+            if kind == "csv":
+                return home.csv(files), files
+            if kind == "parquet":
+                return home.parquet(files, folders=Path(source).is_dir()), files
+            require_sound(files)
+            return home.arrow_files(files), files
         except (OSError, InvalidInput):
             raise
         except Exception:
@@ -193,31 +206,32 @@ class DuckDB(Engine):
             sql = self._sql(home, expression)
             return count(home.connection.sql(sql).to_arrow_reader(STREAM_ROWS))
 
-        result: Array = self._run(expression, progress, counted)
-        return result
+        return self._run(expression, progress, counted)
 
     def digest_texts(self, texts: Any) -> tuple[int, int, int]:
         """How many rows a table with one column, `text`, has, and two sums of the first digits of
         their MD5: 32 bits each, so that sums of 2^31 rows fit 64 bits."""
 
-        def summed(home: ConfinedDatabase, expression: Any) -> Any:
+        def summed(home: ConfinedDatabase, expression: Any) -> tuple[int, int, int]:
             digests = f"SELECT md5_number(text) AS digest FROM ({self._sql(home, expression)})"
             parts = "sum((digest >> 96)::BIGINT), sum(((digest >> 64) & 4294967295)::BIGINT)"
-            return home.connection.execute(f"SELECT count(*), {parts} FROM ({digests})").fetchone()
+            sums = f"SELECT count(*), {parts} FROM ({digests})"
+            # All rows, though there is one: what is not fetched to its end blocks the connection.
+            rows, high, low = home.connection.execute(sums).fetchall()[0]
+            return rows, high, low
 
-        result: tuple[int, int, int] = self._run(texts, None, summed)
-        return result
+        return self._run(texts, None, summed)
 
     def _run(
         self,
         expression: Any,
         progress: Progress | None,
-        work: Callable[[ConfinedDatabase, Any], Any],
-    ) -> Any:
+        work: Callable[[ConfinedDatabase, Any], Result],
+    ) -> Result:
         home = self._home(expression)
         home.require_same()
 
-        def fetched() -> Any:
+        def fetched() -> Result:
             with home.filled(expression):
                 return work(home, expression)
 
@@ -237,7 +251,7 @@ class DuckDB(Engine):
             drawn += np.bincount(table.draw(codes), minlength=table.cells)
         schema = table.batch(np.empty(0, np.int64)).schema
         batches = (table.batch(codes) for codes in _repeat_cells(drawn))
-        return engines_files.write_draft(batches, schema, Path(path), owner)
+        return write_draft(batches, schema, Path(path), owner)
 
     def write_batches(
         self,
@@ -247,21 +261,17 @@ class DuckDB(Engine):
         progress: Progress | None = None,
         owner: str = "",
     ) -> WrittenFile:
-        """Write a draft, one file."""
-        return engines_files.write_draft(batches, schema, Path(path), owner)
+        return write_draft(batches, schema, Path(path), owner)
 
     def require_place(self, path: str) -> None:
         """A file is written: a folder, a link or a pipe is no place for it."""
         check_plain(Path(path), "path")
 
     def publish(self, path: str, digest: str) -> bool:
-        """Give a draft its public name, if nothing has it; whether the file of this digest is there
-        now."""
-        return engines_files.publish_draft(Path(path), digest)
+        return publish_draft(Path(path), digest)
 
     def discard(self, path: str, digest: str) -> None:
-        """Remove a draft that was not stored."""
-        engines_files.discard_draft(Path(path), digest)
+        discard_draft(Path(path), digest)
 
     def tables(self, path: str | Path) -> list[str]:
         """The tables of a DuckDB database, those outside its main schema as schema.table, or of an
@@ -275,20 +285,15 @@ class DuckDB(Engine):
             home.close()
 
     def close(self) -> None:
-        """Let go of the databases and the spill folder."""
         self._close()
 
     def _new(self) -> ConfinedDatabase:
-        home = self._fresh()
-        self._opened.append(home)
-        return home
+        self._opened.append(self._fresh())
+        return self._opened[-1]
 
     def _fresh(self) -> ConfinedDatabase:
-        return (
-            self._unused.pop()
-            if self._unused
-            else ConfinedDatabase(self._folder.path, self._settings)
-        )
+        unused = self._unused
+        return unused.pop() if unused else ConfinedDatabase(self._folder.path, self._settings)
 
     def _home(self, expression: Any) -> ConfinedDatabase:
         rows = expression.rows if isinstance(expression, FilteredScan) else expression
@@ -307,31 +312,21 @@ class DuckDB(Engine):
         return self._compiled[operation]
 
     def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+        import pyarrow as pa
+
         shape = expression.shape if isinstance(expression, FilteredScan) else expression
         schema = shape.schema().to_pyarrow()
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        answer = home.connection.sql(f"SELECT {columns} FROM ({self._sql(home, expression)})")
-        result = answer.to_arrow_table()
+        sql = f"SELECT {columns} FROM ({self._sql(home, expression)})"
+        if all(str(field.type) == "int64" for field in schema):
+            # Twice as fast as a relation, which DuckDB plans once to know its columns.
+            found = home.connection.execute(sql).fetchnumpy()
+            arrays = [pa.array(found[field.name], field.type) for field in schema]
+            return pa.Table.from_arrays(arrays, schema=schema)
+        result = home.connection.sql(sql).to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
-
-    def _read(self, home: ConfinedDatabase, source: str, files: list[str], kind: str) -> Any:
-        if kind == "arrow":
-            require_sound(files)
-            return home.arrow_files(files)
-        if kind == "parquet":
-            return home.parquet(files, folders=Path(source).is_dir())
-        return home.csv(files)
-
-
-def _engine_settings(memory: str | None, threads: int | None) -> list[tuple[str, str, str, object]]:
-    result: list[tuple[str, str, str, object]] = []
-    if memory is not None:
-        result.append(("memory", "a size such as 4GB", "memory_limit", memory))
-    if threads is not None:
-        result.append(("threads", "a whole number of at least 1", "threads", threads))
-    return result
 
 
 def _narrow_sum(field: Any) -> str:

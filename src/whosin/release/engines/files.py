@@ -40,6 +40,7 @@ from whosin.release.engines.base import (
     WrittenFile,
     collect_lazy,
     draft_name,
+    refuse_table,
     refuse_unreadable,
     require_different,
 )
@@ -54,7 +55,6 @@ SPELLED_TYPES = (str, bool, numbers.Number, decimal.Decimal, datetime.date, date
 
 
 def arrow_table(source: Any) -> Any:
-    """A frame as a pyarrow Table."""
     import pyarrow as pa
 
     source = collect_lazy(source)
@@ -63,20 +63,13 @@ def arrow_table(source: Any) -> Any:
     if not isinstance(source, pa.Table):
         if getattr(source, "__arrow_c_stream__", None) is None:
             raise invalid_value("table", ACCEPTED_FRAMES, type(source).__name__)
-        try:
-            source = _arrow_from_pandas(source) if hasattr(source, "dtypes") else pa.table(source)
-        except InvalidInput:
-            raise
-        except Exception:  # its words may quote a value
-            failed = True
-        else:
-            failed = False
-        if failed:
-            raise InvalidInput(
-                f"the {type(source).__name__} has a column of a type that Arrow does not know",
-                field="table",
-                value=type(source).__name__,
-            )
+        table = None
+        with contextlib.suppress(Exception):  # whose words may quote a value
+            table = _arrow_from_pandas(source) if hasattr(source, "dtypes") else pa.table(source)
+        if table is None:
+            name = type(source).__name__
+            raise refuse_table(f"the {name} has a column of a type that Arrow does not know", name)
+        source = table
     require_different(source.column_names)
     for index, field in enumerate(source.schema):
         if holds_text(field.type):
@@ -102,12 +95,9 @@ def _arrow_from_pandas(frame: Any) -> Any:
         if str(kind) == "object" or getattr(kind, "storage", None) == "python":
             arrays.append(pa.array([_spell_value(each) for each in column], pa.string()))
         else:
-            arrays.append(pa.chunked_array(_array_chunks(pa.array(column, from_pandas=True))))
+            array = pa.array(column, from_pandas=True)
+            arrays.append(pa.chunked_array(getattr(array, "chunks", [array])))
     return pa.table(arrays, names=names)
-
-
-def _array_chunks(array: Any) -> Any:
-    return array.chunks if hasattr(array, "chunks") else [array]
 
 
 def _spell_value(value: object) -> str | None:
@@ -119,7 +109,6 @@ def _spell_value(value: object) -> str | None:
 
 
 def holds_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -182,12 +171,11 @@ def _file_identity(file: str) -> tuple[str, int, int, int]:
 
 
 PARTIAL_SUFFIX = ".partial"
-_LOCKED_FOLDERS: dict[Path, int] = {}
+LOCKED_DRAFTS: dict[Path, int] = {}
 """The drafts of this process, by the descriptors that keep them locked."""
 
 
 def write_draft(batches: Iterable[Any], schema: Any, path: Path, owner: str = "") -> WrittenFile:
-    """Write RecordBatches beside the file's place."""
     import pyarrow.parquet as pq
 
     remove_unlocked(path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL_SUFFIX}"))
@@ -203,7 +191,7 @@ def write_draft(batches: Iterable[Any], schema: Any, path: Path, owner: str = ""
             os.fsync(file.fileno())
         draft = path.with_name(draft_name(path.name, digest, owner))
         partial.replace(draft)
-        _LOCKED_FOLDERS[draft] = lock
+        LOCKED_DRAFTS[draft] = lock
     except BaseException:
         os.close(lock)
         raise
@@ -221,8 +209,7 @@ def publish_draft(path: Path, digest: str) -> bool:
         with contextlib.suppress(FileExistsError):
             link_new(draft, path)
     if _file_digest(path) != digest:
-        if draft in _LOCKED_FOLDERS:
-            os.close(_LOCKED_FOLDERS.pop(draft))
+        unlock_drafts([draft])
         return False
     discard_draft(path, digest)
     return True
@@ -233,8 +220,14 @@ def discard_draft(path: Path, digest: str) -> None:
     draft = _find_draft(path, digest)
     if draft is not None:
         draft.unlink(missing_ok=True)
-    for each in [each for each in _LOCKED_FOLDERS if not each.exists()]:
-        os.close(_LOCKED_FOLDERS.pop(each))
+    unlock_drafts(each for each in LOCKED_DRAFTS if not each.exists())
+
+
+def unlock_drafts(drafts: Iterable[Path | None]) -> None:
+    """Let go of drafts that are gone, or whose digest the ledger has stored."""
+    for each in list(drafts):
+        if each in LOCKED_DRAFTS:
+            os.close(LOCKED_DRAFTS.pop(each))
 
 
 def _find_draft(path: Path, digest: str) -> Path | None:

@@ -1,8 +1,7 @@
 """Spark through the same Ibis expressions: the engine and its sessions.
 
-Spark sessions: which settings they have, where they spill, what they must not write, and how far
-they are. Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A
-local session listens to this machine alone. Answers do not depend on the settings of a program or a
+Nothing that Spark or PySpark writes by itself may quote rows, so their logs are off. A local
+session listens to this machine alone. Answers do not depend on the settings of a program or a
 machine: every engine has SQL settings of its own (`isolate_settings`), where whatever can change
 the meaning of an expression or of a file is as Spark has it by default, or as we need it. A program
 whose own Spark runs keeps it as it is: it is used where it is handed over, and never stopped.
@@ -28,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
+from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.interrupts import INTERRUPT_POLL_SECONDS, run_interruptibly
@@ -52,8 +51,14 @@ from whosin.release.engines.base import (
     refuse_unreadable,
     require_plain,
 )
-from whosin.release.engines.database_tables import needed_columns, row_conditions
-from whosin.release.engines.databases import Address, DatabaseTable, open_table, read_address
+from whosin.release.engines.databases import (
+    Address,
+    DatabaseTable,
+    needed_columns,
+    open_table,
+    read_address,
+    row_conditions,
+)
 from whosin.release.engines.duckdb import SpillFolder
 from whosin.release.engines.files import arrow_table
 from whosin.release.engines.spark_workers import (
@@ -68,7 +73,6 @@ from whosin.release.engines.spark_workers import (
     csv_rows,
     database_frame,
     plain_columns,
-    plain_schema,
     tally_batches,
     valid_texts,
 )
@@ -147,11 +151,9 @@ def spill_folder(folder: object) -> SpillFolder:
     if _SPILL_FOLDERS:
         (first,) = _SPILL_FOLDERS
         if folder is not None and Path(str(folder)).resolve() != first.path.parent.resolve():
+            message = "spill cannot change: Spark keeps the folder of this program's first session"
             raise InvalidInput(
-                "spill cannot change: Spark keeps the folder of this program's first session",
-                field="spill",
-                value=Path(str(folder)).name,
-                hint="leave it out",
+                message, field="spill", value=Path(str(folder)).name, hint="leave it out"
             )
         return first
     _SPILL_FOLDERS.append(SpillFolder(folder))
@@ -195,11 +197,9 @@ def start_spark(master: str, settings: Mapping[str, str]) -> OwnSpark:
     for own in _OUR_SESSIONS:
         if not own.session.sparkContext._jsc.sc().isStopped():
             if own.settings != wanted:
-                raise InvalidInput(
-                    "settings differ from those of the Spark that this program runs already",
-                    field="settings",
-                    hint="close that one first, or give the same settings",
-                )
+                message = "settings differ from those of the Spark that this program runs already"
+                hint = "close that one first, or give the same settings"
+                raise InvalidInput(message, field="settings", hint=hint)
             own.users += 1
             return own
     _OUR_SESSIONS.clear()  # stopped by somebody else
@@ -212,10 +212,9 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
+        message = "this program runs Spark already"
         raise InvalidInput(
-            "this program runs Spark already",
-            field="session",
-            hint="hand it over, as in Spark(session=spark)",
+            message, field="session", hint="hand it over, as in Spark(session=spark)"
         )
     fixed = dict(SESSION_SETTINGS)
     if master.startswith("local"):
@@ -229,11 +228,9 @@ def _new_session(master: str, settings: Mapping[str, str]) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception:
+        message = f"Spark cannot start with the master {master!r}"
         raise Unsupported(
-            f"Spark cannot start with the master {master!r}",
-            field="master",
-            value=master,
-            hint="it needs Java 17 and a master that answers",
+            message, field="master", value=master, hint="it needs Java 17 and a master that answers"
         ) from None
     session.sparkContext.setLogLevel("OFF")
     return session
@@ -248,20 +245,14 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         meant = (PINNED_SETTINGS | NO_DAMAGE_IGNORED).get(key)
         if meant is not None and str(value).lower() != meant.lower():
-            raise InvalidInput(
-                f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}",
-                field="settings",
-                value=key,
-                hint="leave it out",
-            )
+            message = f"settings has {key} = {str(value)[:80]!r}, and answers need {meant!r}"
+            raise InvalidInput(message, field="settings", value=key, hint="leave it out")
         if meant is None and not _is_free(key):
-            raise InvalidInput(
+            message = (
                 f"settings has {str(key)[:80]}, which could change what an expression or a file "
-                "means",
-                field="settings",
-                value=str(key)[:80],
-                hint="leave it out",
+                "means"
             )
+            raise InvalidInput(message, field="settings", value=str(key)[:80], hint="leave it out")
 
 
 def isolate_settings(given: Any) -> Any:
@@ -274,11 +265,9 @@ def isolate_settings(given: Any) -> Any:
     started = given.sparkContext.getConf()
     for key, meant in NO_DAMAGE_IGNORED.items():
         if (value := started.get(key, meant)).lower() != meant:
+            message = f"this Spark was started with {key} = {value}"
             raise InvalidInput(
-                f"this Spark was started with {key} = {value}",
-                field="session",
-                value=value,
-                hint=f"start it with {key} = {meant}",
+                message, field="session", value=value, hint=f"start it with {key} = {meant}"
             )
     result = given.newSession()
     for key in result.conf.getAll:
@@ -296,7 +285,6 @@ def isolate_settings(given: Any) -> Any:
 
 
 def _is_free(key: str) -> bool:
-    """Whether a setting changes no answer."""
     return not key.startswith(SQL_PREFIX) or key.removeprefix(SQL_PREFIX).startswith(FREE_SETTINGS)
 
 
@@ -358,16 +346,13 @@ class Spark(Engine):
         import ibis
 
         self._views = check_kind(views, bool, "views", "true or false")
-
-        if not isinstance(master, str):
-            raise invalid_value("master", "a master URL such as local[*]", repr(master)[:80])
+        master = check_kind(master, str, "master", "a master URL such as local[*]")
         local = session is None and master.startswith("local")
         if spill is not None and not local:
-            raise InvalidInput(
-                "spill has no meaning with a cluster, whose workers have settings of their own",
-                field="spill",
-                hint="leave it out",
+            message = (
+                "spill has no meaning with a cluster, whose workers have settings of their own"
             )
+            raise InvalidInput(message, field="spill", hint="leave it out")
         self._handler = signal.getsignal(signal.SIGINT)
         self._folder = spill_folder(spill) if local else None
         settings = dict(settings or {})
@@ -395,19 +380,16 @@ class Spark(Engine):
         if require_plain(source, [self._ibis]):
             return source
         if not isinstance(source, str):
-            return self._frame(source)
+            return self._view(self.session.createDataFrame(arrow_table(source)))
         if source.startswith("::"):
             return self._catalogue(source.removeprefix("::"))
         if is_database(source):
             return self._database(read_address(source))
         kind = file_kind(source)
         if kind == "arrow":
-            raise InvalidInput(
-                f"Spark does not read Arrow files such as {Path(source).name}",
-                field="table",
-                value=Path(source).name,
-                hint="give a .parquet or .csv file, or ::table",
-            )
+            message = f"Spark does not read Arrow files such as {Path(source).name}"
+            hint = "give a .parquet or .csv file, or ::table"
+            raise InvalidInput(message, field="table", value=Path(source).name, hint=hint)
         files = None if "://" in source else list_files(source, kind)
         try:
             if kind == "parquet":
@@ -460,6 +442,7 @@ class Spark(Engine):
         """The rows in random order, drawn where they are: a folder of Parquet files, written by the
         workers, which need this package too. It is a whole draft, until `publish` names it."""
         from pyspark.sql import functions
+        from pyspark.sql.pandas.types import from_arrow_schema
 
         draw, as_batch, expression = table.draw, table.batch, table.rows
 
@@ -474,7 +457,7 @@ class Spark(Engine):
         # Spark's rand has a fixed seed in a plan. So no row is lost or doubled by a retry.
         rows = self._sql(expression).withColumn(lot, functions.rand())
         rows = rows.repartition(functions.col(lot)).sortWithinPartitions(lot).drop(lot)
-        changed = rows.mapInArrow(change_batches(change), plain_schema(schema))
+        changed = rows.mapInArrow(change_batches(change), from_arrow_schema(plain_columns(schema)))
         return self._draft(changed, path, progress, owner)
 
     def write_batches(
@@ -497,7 +480,8 @@ class Spark(Engine):
 
         def work() -> WrittenFile:
             frame.write.option("maxRecordsPerFile", MAX_DRIVER_BYTES).parquet(folder.partial)
-            return self._written(folder.partial)
+            rows = self.session.read.parquet(folder.partial).count()
+            return WrittenFile(rows, self._digest(folder.partial))
 
         try:
             written: WrittenFile = self._do(work, progress)
@@ -507,8 +491,6 @@ class Spark(Engine):
         return written
 
     def publish(self, path: str, digest: str) -> bool:
-        """Give a draft its public name, if nothing has it; whether there is a table of this digest
-        now."""
         folder = SparkFolder(self.session, path)
         if folder.publish(digest):
             return True
@@ -526,15 +508,10 @@ class Spark(Engine):
         """A folder is written: a file or a link is no place for it."""
         place = Path(path)
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise InvalidInput(
-                f"path {place.name} is a file or a link, and Spark writes a folder",
-                field="path",
-                value=place.name,
-                hint="choose a new name",
-            )
+            message = f"path {place.name} is a file or a link, and Spark writes a folder"
+            raise InvalidInput(message, field="path", value=place.name, hint="choose a new name")
 
     def discard(self, path: str, digest: str) -> None:
-        """Remove a draft that was not stored."""
         SparkFolder(self.session, path).discard(digest)
 
     def close(self) -> None:
@@ -559,18 +536,12 @@ class Spark(Engine):
             if table.name in self._schemas:
                 self._schemas[table.name].require_same()
 
-    def _written(self, folder: str) -> WrittenFile:
-        """Rows and digest, both found by the workers."""
-        return WrittenFile(self.session.read.parquet(folder).count(), self._digest(folder))
-
     def _digest(self, folder: str) -> str:
         from pyspark.sql import functions
 
         files = self.session.read.format("binaryFile").option("pathGlobFilter", "*.parquet")
-        digests = (
-            files.load(folder).select(functions.sha2("content", 256).alias("digest")).collect()
-        )
-        lines = "".join(f"{row.digest}\n" for row in sorted(digests))
+        digests = files.load(folder).select(functions.sha2("content", 256)).collect()
+        lines = "".join(f"{digest}\n" for (digest,) in sorted(digests))
         return hashlib.sha256(lines.encode()).hexdigest()
 
     def _do(self, work: Callable[[], Any], progress: Progress | None) -> Any:
@@ -614,9 +585,6 @@ class Spark(Engine):
             self._schemas[name] = schema
         return self._ibis.table(name)
 
-    def _frame(self, source: Any) -> Any:
-        return self._view(self.session.createDataFrame(arrow_table(source)))
-
     def _database(self, address: Address) -> Any:
         def read() -> DatabaseTable:
             return open_table(address, views=self._views)
@@ -650,8 +618,7 @@ class Spark(Engine):
         reader = self.session.read.options(**PARQUET_OPTIONS)
         if files is None:
             result = reader.parquet(source)
-            schema = Schema(partial(self._one_schema, result.inputFiles()))
-            return self._view(result, schema)
+            return self._view(result, Schema(partial(self._one_schema, result.inputFiles())))
         schema = Schema(partial(parquet_schema, files))
         if Path(source).is_dir():  # its folders may be named column=value
             reader = reader.option("basePath", source)
@@ -662,21 +629,17 @@ class Spark(Engine):
         return one_schema({file: read.parquet(file).schema.fields for file in files})
 
     def _csv(self, source: str, files: list[str] | None) -> Any:
-        """The lines of CSV files by the rules of `texts`."""
         read = partial(self._first_line, source) if files is None else partial(read_header, files)
         paths = [source] if files is None else [_escape_path(file) for file in files]
-        schema = Schema(read)
-        text = self._lines().text(paths)
-        return self._view(csv_rows(text, read()), schema)
+        return self._view(csv_rows(self._lines().text(paths), read()), Schema(read))
 
     def _first_line(self, source: str) -> Header:
         first = self._lines().text(source).head()
         return parse_header("" if first is None else first[0].lstrip(BYTE_ORDER_MARK))
 
     def _lines(self) -> Any:
-        return self.session.read.options(**FILE_OPTIONS).option(
-            LINE_LENGTH_SETTING, MAX_READ_LENGTH
-        )
+        limits = {LINE_LENGTH_SETTING: MAX_READ_LENGTH}
+        return self.session.read.options(**FILE_OPTIONS, **limits)
 
 
 def _escape_path(path: str) -> str:

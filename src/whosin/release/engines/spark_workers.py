@@ -30,9 +30,14 @@ from whosin.release.engines.base import (
     Header,
     draft_name,
 )
-from whosin.release.engines.database_tables import DatabaseColumn, RowCondition, empty_table_sql
-from whosin.release.engines.databases import DatabaseTable, Fetch
-from whosin.release.engines.files import NO_EXTENSIONS
+from whosin.release.engines.databases import (
+    DatabaseColumn,
+    DatabaseTable,
+    RowCondition,
+    empty_table_sql,
+    fetch_rows,
+)
+from whosin.release.engines.files import LOCKED_DRAFTS, NO_EXTENSIONS, unlock_drafts
 
 BATCH_ROWS = 200_000
 """Rows that a worker changes at a time."""
@@ -40,8 +45,6 @@ BATCH_ROWS = 200_000
 
 TABLE_KEY = "table"
 """What a table is called inside of the folder that keeps it from others."""
-_LOCKED_FOLDERS: dict[Path, int] = {}
-"""The drafts of this process, by the descriptors that keep them locked."""
 
 
 class SparkFolder:
@@ -69,11 +72,9 @@ class SparkFolder:
 
     @property
     def target(self) -> str:
-        """The path under which the folder will be published."""
         return str(self._target.toString())
 
     def exists(self) -> bool:
-        """Whether something has the public name."""
         return bool(self._files.exists(self._target))
 
     def begin(self) -> None:
@@ -98,7 +99,7 @@ class SparkFolder:
             _make_private(here / TABLE_KEY)
             here.rename(kept)
             if self._lock is not None:
-                _LOCKED_FOLDERS[kept] = self._lock
+                LOCKED_DRAFTS[kept] = self._lock
                 self._lock = None
         elif not self._files.rename(self._partial, draft):
             raise OSError(f"cannot write {self._name}")
@@ -126,20 +127,16 @@ class SparkFolder:
     def unlock(self, digest: str) -> None:
         """Leave a draft whose name is taken: the ledger has stored its digest."""
         draft = self._draft(digest)
-        kept = None if draft is None else self._here(draft)
-        if kept in _LOCKED_FOLDERS:
-            os.close(_LOCKED_FOLDERS.pop(kept))
+        unlock_drafts([None if draft is None else self._here(draft)])
 
     def discard(self, digest: str) -> None:
         """Remove a draft that was not stored, or what is left of one that is published."""
         draft = self._draft(digest)
         if draft is not None:
             self._files.delete(draft, True)
-        for each in [each for each in _LOCKED_FOLDERS if not each.exists()]:
-            os.close(_LOCKED_FOLDERS.pop(each))
+        unlock_drafts(each for each in LOCKED_DRAFTS if not each.exists())
 
     def clear(self) -> None:
-        """Remove the folder of unfinished work."""
         if self._files.exists(self._partial):
             self._files.delete(self._partial, True)
         if self._lock is not None:
@@ -232,25 +229,14 @@ def can_tally(session: Any) -> bool:
     return True
 
 
-def plain_schema(schema: Any) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(plain_columns(schema))
-
-
 def plain_columns(schema: Any) -> Any:
     """An Arrow schema whose columns hold values, not positions in a list of values."""
     import pyarrow as pa
 
-    fields = [
-        pa.field(field.name, field.type.value_type if _is_coded(pa, field) else field.type)
-        for field in schema
-    ]
-    return pa.schema(fields)
-
-
-def _is_coded(pa: Any, field: Any) -> bool:
-    return bool(pa.types.is_dictionary(field.type))
+    coded = pa.types.is_dictionary
+    return pa.schema(
+        [(each.name, each.type.value_type if coded(each.type) else each.type) for each in schema]
+    )
 
 
 SPARK_ROWS_BATCH = 1 << 16
@@ -267,24 +253,21 @@ def database_frame(
     from pyspark.sql.pandas.types import from_arrow_schema
 
     chosen = [column for column in table.columns if column.name in needed and column.usable]
-    schema = arrow_schema(chosen or [EMPTY_COLUMN])
-    everything = from_arrow_schema(arrow_schema(table.columns))
-    one = session.range(0, 1, 1, 1)
-    fetched = one.mapInArrow(
-        fetch_part(table, chosen or [EMPTY_COLUMN], conditions), from_arrow_schema(schema)
-    )
     names = {column.name for column in chosen}
-    listed = [
-        functions.col(_quote_name(field.name)).cast(field.dataType).alias(field.name)
-        if field.name in names
-        else functions.lit(None).cast(field.dataType).alias(field.name)
-        for field in everything.fields
+    asked = chosen or [EMPTY_COLUMN]
+    fetched = session.range(0, 1, 1, 1).mapInArrow(
+        fetch_part(table, asked, conditions), from_arrow_schema(arrow_schema(asked))
+    )
+    columns = [
+        (functions.col(quote_name(field.name)) if field.name in names else functions.lit(None))
+        .cast(field.dataType)
+        .alias(field.name)
+        for field in from_arrow_schema(arrow_schema(table.columns)).fields
     ]
-    return fetched.select(*listed)
+    return fetched.select(*columns)
 
 
 def arrow_schema(columns: Sequence[DatabaseColumn]) -> Any:
-    """The columns of DuckDB as Arrow's."""
     import duckdb
 
     with duckdb.connect(config=NO_EXTENSIONS) as connection:
@@ -303,7 +286,7 @@ def fetch_part(
             pass
         read = ", ".join(column.reading(index) for index, column in enumerate(columns))
         with (
-            Fetch().rows(table, columns, conditions) as reader,
+            fetch_rows(table, columns, conditions) as reader,
             duckdb.connect(config=NO_EXTENSIONS) as connection,
         ):
             connection.execute("SET threads = 1")
@@ -315,7 +298,7 @@ def fetch_part(
     return work
 
 
-def _quote_name(name: str) -> str:
+def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -378,7 +361,7 @@ def valid_texts(frame: Any) -> Any:
     kinds = [field.dataType for field in frame.schema.fields]
     columns = []
     for name, kind in zip(frame.columns, kinds, strict=True):
-        column = f.col(f"`{name.replace('`', '``')}`")
+        column = f.col(quote_name(name))
         if isinstance(kind, StringType):
             column = f.make_valid_utf8(column)
             if kind.simpleString() != "string":

@@ -53,7 +53,6 @@ from whosin.release.table import Table
 
 MAX_NAME_LENGTH = 120
 MAX_FACTOR = 10**9
-MAX_KEPT_SHAPES = 1_000
 STATISTIC_WORDS = (
     *("average", "avg", "max", "median", "min", "minimum", "mode", "percentile"),
     *("quartile", "range", "std", "stddev", "var"),
@@ -156,13 +155,13 @@ class Query(ABC):
         if source is None:
             return table.check(build(self, table))
         shape = replace(self, where=None, name="")
-        key = canonical_json(shape.question())
-        if key not in table.shapes:
-            if len(table.shapes) >= MAX_KEPT_SHAPES:
-                table.shapes.clear()
-            table.shapes[key] = build(shape, table.on_rows(source))
-        rows = filter_rows(table.data, table, self.where)
-        return table.check(FilteredScan(rows, table.shapes[key]))
+        asked = table.keep_expression(
+            canonical_json(shape.question()), lambda: build(shape, table.on_rows(source))
+        )
+        rows = table.keep_expression(
+            f"where {self.where}", lambda: filter_rows(table.data, table, self.where)
+        )
+        return table.check(FilteredScan(rows, asked))
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of a privacy unit count, at most."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Spend
-from whosin.marginals import BudgetAllocation, Workload, allocate_budget
+from whosin.marginals import Workload
 from whosin.marginals.allocation import ERROR_GOALS
 from whosin.marginals.workload import Attributes, list_sets
 from whosin.release.contribution_bounds import (
@@ -28,7 +27,7 @@ from whosin.release.marginal_workloads import (
     asked_tables,
     measure_counts,
     noise_words,
-    noisy_tables,
+    plan_workload,
     table_costs,
     table_errors,
     tables_answer,
@@ -80,27 +79,19 @@ class Marginals(Query):
     max_rows_per_group: int | None = None
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
-        asked = self.tables(table)
-        cells, workload = asked.cells, asked.workload
-        rows = self.rows_counted(table)
-        noise = "gaussian" if share.rho else "laplace"
-        spending = _allocate_budget(workload, noise, share.relation, self.goal, rows)
-        noisy = noisy_tables(spending, workload.sizes, share, rows)
-        scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        errors = table_errors(asked, spending.measurements, [each.noise.variance for each in noisy])
-        costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
+        asked, rows = self.tables(table), self.rows_counted(table)
+        workload = asked.workload
+        noisy, scan, fields = plan_workload(
+            table, share, asked.cells, workload, rows, self.where, self.goal
+        )
         return CostEstimate(
             self,
             share,
             Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
             noise_words(noisy),
             details={"noisy": noisy, "asked": asked, "scan": scan},
-            expression=table.check(scan.expression(table, self.where, rows)),
-            tables=tuple(errors),
-            measured=tuple(
-                {**each.to_dict(cells.columns), "epsilon" if noise == "laplace" else "rho": cost}
-                for each, cost in zip(noisy, costs, strict=True)
-            ),
+            tables=tuple(table_errors(asked, noisy)),
+            **fields,
         )
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
@@ -111,7 +102,6 @@ class Marginals(Query):
         return tables_answer(estimate.details["asked"], noisy, values, errors)
 
     def cells_in_all(self, table: Table) -> int:
-        """How many cells the tables have in all."""
         return self.tables(table).workload.cells_in_all
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
@@ -134,7 +124,6 @@ class Marginals(Query):
         return asked.cells, asked.workload
 
     def tables(self, table: Table) -> MarginalRequest:
-        """The tables, over what is measured for them."""
         field = "sets" if self.sets is not None else "columns"
         names = self._names()
         ranges = self._ranges(names)
@@ -144,32 +133,26 @@ class Marginals(Query):
         with at(field):
             result = asked_tables(forms, sets, weights, field)
             if (count := result.workload.cells_in_all) > MAX_ANSWERED_CELLS:
-                raise InvalidInput(
+                message = (
                     f"the tables have {spell(count)} cells in all; at most "
-                    f"{spell(MAX_ANSWERED_CELLS)} are answered",
-                    field="tables",
-                    value=count,
-                    hint="ask for fewer tables, or of a lower order",
+                    f"{spell(MAX_ANSWERED_CELLS)} are answered"
                 )
+                hint = "ask for fewer tables, or of a lower order"
+                raise InvalidInput(message, field="tables", value=count, hint=hint)
         if self.goal not in ERROR_GOALS:
             raise UnknownName("goal", str(self.goal), ERROR_GOALS)
         return result
 
     def _names(self) -> tuple[str, ...]:
-        """Everything that is named, each once."""
         if self.sets is None:
             names = column_names(self.columns, "columns")
             if not names:
-                raise InvalidInput(
-                    "columns is empty", field="columns", hint="name at least one, or give sets"
-                )
+                message = "columns is empty"
+                raise InvalidInput(message, field="columns", hint="name at least one, or give sets")
             return names
         if self.columns or self.order is not None:
-            raise InvalidInput(
-                "sets is given together with columns or order, which it replaces",
-                field="sets",
-                hint="give one of them",
-            )
+            message = "sets is given together with columns or order, which it replaces"
+            raise InvalidInput(message, field="sets", hint="give one of them")
         if not isinstance(self.sets, list | tuple) or not self.sets:
             raise invalid_value("sets", "a list of lists of columns", repr(self.sets)[:80])
         listed = [column_names(each, "sets") for each in self.sets]
@@ -187,26 +170,23 @@ class Marginals(Query):
         for column in self.ranges:
             if f"{RANGES}({column})" not in names:
                 with at(f"ranges.{column}"):
+                    message = f"{column} has ranges, and {RANGES}({column}) is not asked for"
                     raise InvalidInput(
-                        f"{column} has ranges, and {RANGES}({column}) is not asked for",
-                        field=str(column),
-                        hint="name it among columns or in a set",
+                        message, field=str(column), hint="name it among columns or in a set"
                     )
         return self.ranges
 
     def _sets(
         self, names: tuple[str, ...], forms: Sequence[ColumnExpression]
     ) -> tuple[Attributes, ...]:
-        """The indices of each table's columns among the names."""
         if self.sets is None:
             count = len({form.root for form in forms})
             order = read_whole(2 if self.order is None else self.order, "order", 1, 20)
             if self.order is None:
                 order = min(order, count)
             if order > count:
-                raise InvalidInput(
-                    f"order is {order}, and there are {count} columns", field="order", value=order
-                )
+                message = f"order is {order}, and there are {count} columns"
+                raise InvalidInput(message, field="order", value=order)
             # No table has one column twice, in two forms or at two levels.
             return tuple(
                 each
@@ -217,11 +197,8 @@ class Marginals(Query):
         result = [tuple(sorted(numbers[name] for name in each)) for each in self.sets]
         for number, each in enumerate(result):
             if each in result[:number]:
-                raise InvalidInput(
-                    f"sets has {list(self.sets[number])} twice",
-                    field="sets",
-                    value=self.sets[number],
-                )
+                message = f"sets has {list(self.sets[number])} twice"
+                raise InvalidInput(message, field="sets", value=self.sets[number])
         return tuple(result)
 
     def _weights(self, sets: tuple[Attributes, ...]) -> tuple[float, ...]:
@@ -242,7 +219,6 @@ def column_names(listed: object, field: str = "columns") -> tuple[str, ...]:
 def _numbers_by_table(
     given: object, field: str, each_set: bool, sets: tuple[Attributes, ...]
 ) -> list[float]:
-    """A number for each table, listed by table or by the number of its columns."""
     if given is None:
         return [1.0] * len(sets)
     needed = len(sets) if each_set else max(map(len, sets))
@@ -251,11 +227,3 @@ def _numbers_by_table(
         raise invalid_value(field, f"a list of {needed} numbers, one {about}", repr(given)[:80])
     numbers = [float(read_ranged(each, field, "above 0")) for each in given]
     return numbers if each_set else [numbers[len(each) - 1] for each in sets]
-
-
-@lru_cache(maxsize=32)
-def _allocate_budget(
-    workload: Workload, noise: str, relation: str, goal: str, rows: int
-) -> BudgetAllocation:
-    """Public numbers only: the same tables are planned once."""
-    return allocate_budget(workload, noise, relation, goal, rows)

@@ -1,16 +1,13 @@
 """Synthetic tables: randomised responses, or rows drawn from a model of noisy marginals.
 
-Randomised answers for one row, exact, with their levels. Without a prior that is E_d (Wang14 eq.
-30). With one it is the best ε-private mechanism for that prior (T21): randomised response among the
-likeliest cells; a row of another cell is answered by any of these. E_i (Wang14 eq. 29), the best
-for a level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it
-changes more rows than E_d does.
-
-A synthetic table, by one of two methods. "responses": one randomised row for each privacy unit. Its
-length is the number of privacy units, so it exists only where that is known: between neighbours
-that replace one privacy unit. Each row is answered on its own: E_d keeps a cell with probability
-g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others; with a declared prior it is the best ε-private
-mechanism for that prior (T21). What is charged is the DP level.
+"responses": one randomised row for each privacy unit. Its length is the number of privacy units, so
+it exists only where that is known: between neighbours that replace one privacy unit. Each row is
+answered on its own. Without a prior that is E_d (Wang14 eq. 30), which keeps a cell with
+probability g/(g+m−1), g ≤ e^ε, else it is one of the m−1 others. With one it is the best ε-private
+mechanism for that prior (T21): randomised response among the likeliest cells; a row of another cell
+is answered by any of these. What is charged is the DP level. E_i (Wang14 eq. 29), the best for a
+level of identifiability, has a DP level of up to ε + ε_X, and at the cost of that level it changes
+more rows than E_d does.
 
 "marginals": rows drawn from a model of noisy tables (`release.synthetic_tables`), as many as
 wanted, under any plan. What is charged is what the tables, the choices and the figure for its
@@ -43,17 +40,12 @@ from whosin.release.contribution_bounds import (
     outside_values,
 )
 from whosin.release.cost import CostEstimate, Share
-from whosin.release.engines.base import Progress, RedrawnFile
+from whosin.release.engines.base import Progress, RedrawnFile, WrittenFile
 from whosin.release.groups import GroupGrid, check_one_level
 from whosin.release.queries.base import FILE_COLUMNS, Query
 from whosin.release.queries.marginals import Marginals, column_names
-from whosin.release.synthetic_selection import SpanningTree
-from whosin.release.synthetic_tables import (
-    SELECTION_STRATEGIES,
-    MarginalSelection,
-    SynthesisPlan,
-    plan_learning,
-)
+from whosin.release.synthetic_selection import SELECTION_STRATEGIES, SpanningTree
+from whosin.release.synthetic_tables import MarginalSelection, SynthesisPlan, plan_learning
 from whosin.release.table import Table
 from whosin.validation import read_whole
 
@@ -77,7 +69,6 @@ class RandomizedRow:
     outputs: tuple[int, ...] | None = None
 
     def words(self) -> str:
-        """The mechanism in words."""
         if self.outputs is None:
             kept = format_decimals(100 * self.kept, 1)
             return f"{self.name} over {self.cells} cells, keeps {kept}%"
@@ -103,12 +94,7 @@ class RandomizedRow:
 
 def uniform_response(cells: int, epsilon: Fraction) -> RandomizedRow:
     """E_d (Wang14 eq. 30)."""
-    if cells < 2:
-        raise InvalidInput(
-            f"columns have {cells} cell together; synthetic rows need at least two",
-            field="columns",
-            value=cells,
-        )
+    _require_two(cells)
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     kept = g / (g + cells - 1)
     return RandomizedRow("E_d", cells, log_up(g), kept, 1 - kept)
@@ -119,26 +105,25 @@ def prior_response(cells: int, prior: Sequence[object], epsilon: Fraction) -> Ra
     from whosin.distortion.closed_forms import kept_values
 
     if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != cells:
-        raise InvalidInput(
-            f"prior must list {cells} probabilities, one for each cell", field="prior"
-        )
-    if cells < 2:
-        raise InvalidInput(
-            f"columns have {cells} cell together; synthetic rows need at least two",
-            field="columns",
-            value=cells,
-        )
+        message = f"prior must list {cells} probabilities, one for each cell"
+        raise InvalidInput(message, field="prior")
+    _require_two(cells)
     read = tuple(probability(p, "prior") for p in prior)
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidInput(
-            f"prior adds up to {spell(total)}, not 1", field="prior", value=float(total)
-        )
+        message = f"prior adds up to {spell(total)}, not 1"
+        raise InvalidInput(message, field="prior", value=float(total))
     g = max(exp_down(_epsilon_below(epsilon)), Fraction(1))
     outputs, changed = kept_values(tuple(p / total for p in read), g)
     level = log_up(g) if len(outputs) > 1 else 0.0
     kept = g / (g + len(outputs) - 1)
     return RandomizedRow("best for the prior (T21)", cells, level, kept, changed, tuple(outputs))
+
+
+def _require_two(cells: int) -> None:
+    if cells < 2:
+        message = f"columns have {cells} cell together; synthetic rows need at least two"
+        raise InvalidInput(message, field="columns", value=cells)
 
 
 def _epsilon_below(epsilon: Fraction) -> float:
@@ -210,22 +195,15 @@ class Synthetic(Query):
         if self.method == MARGINALS_METHOD:
             return self._learned(table, share)
         if share.relation != "replace":
-            raise InvalidInput(
-                "a synthetic table of as many rows shows the size of the data, and this plan "
-                "does not take "
-                f"that as known ({share.relation} neighbours)",
-                field="synthetic",
-                value=share.relation,
-                hint="plan for an adversary who knows the size, or use method = "
-                f'"{MARGINALS_METHOD}"',
+            message = (
+                "a synthetic table of as many rows shows the size of the data, and this plan does "
+                f"not take that as known ({share.relation} neighbours)"
             )
+            hint = f'plan for an adversary who knows the size, or use method = "{MARGINALS_METHOD}"'
+            raise InvalidInput(message, field="synthetic", value=share.relation, hint=hint)
         if self.where is not None:
-            raise InvalidInput(
-                "where would show how many rows meet it, as many as the synthetic table has",
-                field="where",
-                value=self.where,
-                hint="leave it out",
-            )
+            message = "where would show how many rows meet it, as many as the synthetic table has"
+            raise InvalidInput(message, field="where", value=self.where, hint="leave it out")
         path = self._path()
         cells = self._cells(table)
         response = self._response(cells, share.epsilon)
@@ -245,10 +223,7 @@ class Synthetic(Query):
         cells = self._cells(table)
         redrawn = RedrawnFile(estimate.expression, cells.count, response.draw, cells.batch)
         written = table.engine.write_rows(redrawn, self.path, progress, estimate.owner)
-        return {
-            "columns": list(FILE_COLUMNS),
-            "rows": [[Path(self.path).name, written.rows, written.digest]],
-        }
+        return self._file_answer(written)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         if self.method == MARGINALS_METHOD:
@@ -287,23 +262,16 @@ class Synthetic(Query):
         for key in others:
             if getattr(self, key) not in (None, False):
                 other = next(each for each in SYNTHETIC_METHODS if each != self.method)
-                raise InvalidInput(
-                    f'{key} has a meaning for method = "{other}" only',
-                    field=key,
-                    value=getattr(self, key),
-                    hint="leave it out, or change the method",
-                )
+                message = f'{key} has a meaning for method = "{other}" only'
+                hint = "leave it out, or change the method"
+                raise InvalidInput(message, field=key, value=getattr(self, key), hint=hint)
 
     def _asked(self) -> Marginals:
         """The tables that a synthetic table should be good at."""
         sets = None if self.sets is None else list(self.sets)
         if self.choose == SpanningTree.name and sets is not None:
-            raise InvalidInput(
-                'sets cannot be combined with choose = "tree", which chooses pairs of columns',
-                field="sets",
-                value=sets,
-                hint="leave it out",
-            )
+            message = 'sets cannot be combined with choose = "tree", which chooses pairs of columns'
+            raise InvalidInput(message, field="sets", value=sets, hint="leave it out")
         columns = () if sets is not None else self.columns
         order = self.order
         if self.choose and order is not None:
@@ -337,11 +305,9 @@ class Synthetic(Query):
         field = "columns" if self.sets is None else "sets"
         for each in chain.from_iterable(self._asked().tables(table).forms):
             if (each.name not in names and each.root in names) or each.cells is None:
+                message = f"{field} has {each.name!r}, and synthetic rows have plain columns"
                 raise InvalidInput(
-                    f"{field} has {each.name!r}, and synthetic rows have plain columns",
-                    field=field,
-                    value=each.name,
-                    hint="name the column itself",
+                    message, field=field, value=each.name, hint="name the column itself"
                 )
 
     def _drawn(self, table: Table, estimate: CostEstimate, progress: Progress | None) -> Any:
@@ -362,19 +328,16 @@ class Synthetic(Query):
             cells.labelled([each[at : at + BATCH_ROWS] for each in numbers]) for at in starts
         )
         written = table.engine.write_batches(batches, schema, self.path, progress, estimate.owner)
-        return {
-            "columns": list(FILE_COLUMNS),
-            "rows": [[Path(self.path).name, written.rows, written.digest]],
-            "details": details,
-        }
+        return self._file_answer(written) | {"details": details}
+
+    def _file_answer(self, written: WrittenFile) -> dict[str, Any]:
+        row = [Path(self.path).name, written.rows, written.digest]
+        return {"columns": list(FILE_COLUMNS), "rows": [row]}
 
     def _require_writable(self, table: Table, path: Path) -> None:
         if not os.access(path.parent, os.W_OK):
-            raise InvalidInput(
-                f"path {path.name} is in a folder that cannot be written",
-                field="path",
-                value=path.name,
-            )
+            message = f"path {path.name} is in a folder that cannot be written"
+            raise InvalidInput(message, field="path", value=path.name)
         table.engine.require_place(self.path)
 
     def _path(self) -> Path:
@@ -388,13 +351,11 @@ class Synthetic(Query):
             raise InvalidInput("columns is empty", field="columns", hint="name at least one")
         for column, domain in zip(cells.columns, cells.domains, strict=True):
             if domain.drops:  # the table's length would show that a row was dropped
-                raise InvalidInput(
-                    f"the domain of {column} drops rows (outside = {domain.outside!r}), which "
-                    "the length of a "
-                    "synthetic table would show",
-                    field=f"domain of {column}",
-                    value=domain.outside,
+                message = (
+                    f"the domain of {column} drops rows (outside = {domain.outside!r}), which the "
+                    "length of a synthetic table would show"
                 )
+                raise InvalidInput(message, field=f"domain of {column}", value=domain.outside)
         return cells
 
     def _response(self, cells: GroupGrid, epsilon: Fraction) -> RandomizedRow:

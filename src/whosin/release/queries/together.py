@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import pi, sqrt
 from typing import Any, ClassVar
 
@@ -19,16 +18,7 @@ import numpy as np
 
 from whosin.exact import Array
 from whosin.ledger.budget import COUNTED_NOTION, Spend
-from whosin.marginals import (
-    BudgetAllocation,
-    IntervalRadii,
-    Workload,
-    allocate_budget,
-    cell_variances,
-    estimate_residuals,
-    estimate_tables,
-    interval_radii,
-)
+from whosin.marginals import IntervalRadii, Workload, cell_variances
 from whosin.marginals.workload import Attributes
 from whosin.release.conditions import condition_columns
 from whosin.release.contribution_bounds import (
@@ -41,10 +31,13 @@ from whosin.release.cost import CostEstimate, Share, apportion_cost
 from whosin.release.engines.base import Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
+    ANSWER_DIGITS,
     NoisyTable,
+    estimate_workload,
     measure_counts,
+    measured_values,
     noise_words,
-    noisy_tables,
+    plan_workload,
     table_costs,
 )
 from whosin.release.queries.base import MAX_NAME_LENGTH, Query, plain_number
@@ -52,8 +45,6 @@ from whosin.release.queries.counts import Count, Rows, planned_count
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
 
-ANSWER_DIGITS = 6
-"""Decimals of an estimate."""
 MEMBERS_KEY = "queries"
 """The questions of a joint one, in what the ledger keeps."""
 
@@ -74,7 +65,6 @@ class JointMeasurement(Query):
 
     @classmethod
     def of(cls, members: Sequence[Query], worths: Sequence[float]) -> JointMeasurement:
-        """Queries that `merge_key` says to be alike."""
         own = tuple(each for each in members if isinstance(each, Count | Rows))
         return cls(members=own, worths=tuple(worths))
 
@@ -145,24 +135,17 @@ class JointMeasurement(Query):
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
         rows = self.bounds(table).max_rows_per_group
-        noise = "gaussian" if share.rho else "laplace"
-        spending = _allocate_budget(workload, noise, share.relation, rows)
-        noisy = noisy_tables(spending, workload.sizes, share, rows)
-        scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
-        variances = [each.noise.variance for each in noisy]
-        spread = cell_variances(workload, spending.measurements, variances)
-        prices = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
+        where = self.members[0].where
+        noisy, scan, fields = plan_workload(table, share, cells, workload, rows, where)
+        measurements = [each.measurement for each in noisy]
+        spread = cell_variances(workload, measurements, [each.noise.variance for each in noisy])
         return CostEstimate(
             self,
             share,
             Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
             f"for {len(self.members)} questions at once: {noise_words(noisy)}",
             details={"noisy": noisy, "scan": scan, "errors": np.sqrt(spread).tolist()},
-            expression=table.check(scan.expression(table, self.members[0].where, rows)),
-            measured=tuple(
-                {**each.to_dict(cells.columns), "epsilon" if noise == "laplace" else "rho": price}
-                for each, price in zip(noisy, prices, strict=True)
-            ),
+            **fields,
         )
 
     def parts(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
@@ -173,63 +156,32 @@ class JointMeasurement(Query):
         result = []
         for number, (member, attributes) in enumerate(zip(self.members, axes, strict=True)):
             error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
-            asked = member.question() | {
-                COUNTED_NOTION: self.member_policy(table, member).to_dict()
-            }
+            counted = self.member_policy(table, member).to_dict()
+            asked = member.question() | {COUNTED_NOTION: counted}
             spend = Spend(asked, {relation: each[number] for relation, each in shared.items()})
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
             expected = error * sqrt(2 / pi)
-            result.append(
-                CostEstimate(
-                    member,
-                    estimate.share,
-                    spend,
-                    estimate.noise,
-                    expected,
-                    standard_error=error,
-                    joint=estimate,
-                )
-            )
+            noise = estimate.noise
+            one = CostEstimate(member, estimate.share, spend, noise, expected, standard_error=error)
+            result.append(replace(one, joint=estimate))
         return result
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = estimate.details["noisy"]
         scan: TableScan = estimate.details["scan"]
         values = measure_counts(noisy, scan.count(table, estimate.expression, progress))
-        return self._answers(table, noisy, values, estimate.details["errors"])
-
-    def _answers(
-        self,
-        table: Table,
-        noisy: Sequence[NoisyTable],
-        values: Sequence[Array],
-        errors: Sequence[float],
-    ) -> dict[str, Any]:
-        """Everything from what was measured: from here on no row plays a part."""
         cells, workload, axes = self.workload(table)
-        measurements = [each.measurement for each in noisy]
-        variances = [each.noise.variance for each in noisy]
-        tables = estimate_tables(
-            workload, estimate_residuals(workload, measurements, variances, values)
-        )
-        radii = interval_radii(
-            workload, measurements, variances, lambda number, shape: noisy[number].noise.draw(shape)
-        )
+        _, tables, radii = estimate_workload(workload, noisy, values)
         answers = []
         for member, attributes in zip(self.members, axes, strict=True):
-            index = workload.sets.index(tuple(sorted(attributes)))
-            own = np.transpose(
-                tables[index], [sorted(attributes).index(each) for each in attributes]
-            )
+            rising = sorted(attributes)
+            index = workload.sets.index(tuple(rising))
+            own = np.transpose(tables[index], [rising.index(each) for each in attributes])
             answers.append(
                 _member_rows(member.cells(table), own.ravel(), radii[index])
-                | {"details": {"standard_error": errors[index]}}
+                | {"details": {"standard_error": estimate.details["errors"][index]}}
             )
-        measured = [
-            {**each.to_dict(cells.columns), "values": result.tolist()}
-            for each, result in zip(noisy, values, strict=True)
-        ]
-        return {"answers": answers, "measured": measured}
+        return {"answers": answers, "measured": measured_values(noisy, values, cells.columns)}
 
 
 def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | None:
@@ -258,7 +210,6 @@ def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict[str, Any]:
-    """The answer of one member, in the form that it has by itself."""
     sides = [np.round(values + side, ANSWER_DIGITS) for side in (0, -radius.cell, radius.cell)]
     rows = [
         [*label, *map(plain_number, numbers)]
@@ -266,9 +217,3 @@ def _member_rows(cells: GroupGrid, values: Array, radius: IntervalRadii) -> dict
     ]
     names = ("value", "low", "high")
     return {"columns": [*cells.headings(*names), *names], "rows": rows}
-
-
-@lru_cache(maxsize=32)
-def _allocate_budget(workload: Workload, noise: str, relation: str, rows: int) -> BudgetAllocation:
-    """Public numbers only: the same tables are planned once."""
-    return allocate_budget(workload, noise, relation, "mean", rows)
