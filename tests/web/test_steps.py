@@ -443,6 +443,7 @@ def test_axe_reports_nothing(
         if seen:
             found[name] = seen
 
+    expect(page.locator("#step-data")).to_be_visible()
     check("empty")
     load(page)
     for step in ("data", "people", "promise", "questions", "price", "release", "report"):
