@@ -218,7 +218,7 @@ async function history(name, where) {
 }
 
 // What was paid for, request by request; each can be opened again, which spends nothing.
-async function requests(name, where) {
+async function requests(name) {
   const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["when", "who", "questions", "cost", ""];
   const line = ({ request, when, who, questions, cost, answered }) => {
@@ -226,14 +226,12 @@ async function requests(name, where) {
     const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words) }, "Open");
     return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, answered ? open : "not answered yet"));
   };
-  where.replaceChildren(
-    paid.length
-      ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
-        h("table", {},
-          h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head) : h("td", {}))))),
-          h("tbody", {}, paid.map(line))))
-      : h("p", { class: "note" }, "Nothing has been paid for yet."),
-  );
+  return paid.length
+    ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
+      h("table", {},
+        h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head) : h("td", {}))))),
+        h("tbody", {}, paid.map(line))))
+    : h("p", { class: "note" }, "Nothing has been paid for yet.");
 }
 
 async function opened(name, request, words) {
@@ -277,14 +275,13 @@ async function showLedger() {
       $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
       return;
     }
+    const paid = await Promise.all(datasets.map(({ dataset }) => requests(dataset)));
     $("datasets").replaceChildren(
-      ...datasets.map(({ dataset, card, budget_state, amend }) => {
+      ...datasets.map(({ dataset, card, budget_state, amend }, index) => {
         const share = Math.min(1, Number(budget_state.spent_epsilon) / Number(budget_state.budget_epsilon) || 0);
         const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
         bar.style.setProperty("--share", `${share * 100}%`);
         const entries = h("div", {});
-        const paid = h("div", {});
-        requests(dataset, paid).catch((error) => showError({ field: "ledger", message: error.message }, "ledger"));
         const button = h("button", {
           type: "button",
           "aria-label": `History of ${dataset}`,
@@ -297,7 +294,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), sections(card.slice(1)), h("h3", {}, "Paid for"), paid, goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
       }),
     );
   } catch (error) {
