@@ -194,7 +194,6 @@ async function cost() {
   for (const step of ["budget", "release"]) clearErrors(step);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
-  $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
     priced = null;
@@ -279,7 +278,22 @@ function status() {
   };
 }
 
-const costSoon = debounce(cost, 300);
+let pricing = Promise.resolve(); // the newest estimate
+const priceNow = () => {
+  pricing = cost();
+  return pricing;
+};
+const costSoon = debounce(priceNow, 300);
+
+// Whether what is asked now may go: the price that is shown before a release is that of this form.
+async function isReady() {
+  priceNow();
+  for (let last = null; last !== pricing; ) {
+    last = pricing;
+    await last;
+  }
+  return !$("go").disabled;
+}
 const needsSoon = debounce(needs, 120);
 
 export function changed() {
@@ -317,6 +331,7 @@ function pending() {
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
   clearErrors("release");
+  if (!(await isReady())) return;
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
@@ -369,7 +384,7 @@ async function release(body) {
     $("again").checked = false;
     $("progress").textContent = "";
     go("report");
-    await cost();
+    await priceNow();
   } catch (error) {
     $("progress").textContent = "";
     const certain = !lost(error) && error.status < 500;
@@ -446,7 +461,7 @@ async function load(view) {
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   saveSoon();
   await needs();
-  await cost();
+  await priceNow();
 }
 
 async function loading(reading) {
@@ -525,10 +540,10 @@ export async function start(hello) {
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
   $("split").addEventListener("change", changed);
   $("noise").addEventListener("change", changedPlan);
-  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.addEventListener("change", cost);
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.addEventListener("change", priceNow);
   $("continues").addEventListener("change", () => {
     choose("whose", "continues");
-    cost();
+    priceNow();
   });
   $("again").addEventListener("change", showRelease);
   for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
@@ -538,7 +553,7 @@ export async function start(hello) {
   $("forget").addEventListener("click", () => {
     remember(null);
     $("pending").hidden = true;
-    cost();
+    priceNow();
   });
   $("save-scenario").addEventListener("click", async () => {
     try {
@@ -555,7 +570,7 @@ export async function start(hello) {
     loading(async () => post("/api/scenario/read", { text: await file.text() })));
   window.addEventListener("whosin-back", async () => {
     await needs();
-    await cost();
+    await priceNow();
   });
   $("pending").hidden = pending() === null;
   renderQueries();
@@ -568,5 +583,5 @@ export async function start(hello) {
     accuracySoon();
   }
   await needs();
-  await cost();
+  await priceNow();
 }
