@@ -21,7 +21,6 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 # file; whatever is wrong becomes `InvalidInput`, which names the kind of file and never quotes more
 # of it than a key. Every reader of JSON, TOML or plain text goes through here.
 
-
 MAX_DOCUMENT_BYTES = 128 << 20
 MAX_STUDY_BYTES = 1 << 30
 """Lists of people and of SNPs may be long."""
@@ -324,7 +323,6 @@ def _toml_value(value: Any) -> str:
 # in a message. Tables that are released are not read here: there a row is a line, whatever is on it
 # (`release.engines.files`).
 
-
 SNIFFED_SEPARATORS = ("\t", ";", ",")
 MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none", "?", "-", "."))
 """How tables of numbers write that a number is missing, in small letters."""
@@ -372,10 +370,8 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
     """
     lines, rows, separator = read_records(path, most)
     if len(rows) < 2:
-        raise InvalidInput(
-            f"{path.name} has a header and no rows" if rows else f"{path.name} is empty",
-            field=path.name,
-        )
+        reason = "has a header and no rows" if rows else "is empty"
+        raise InvalidInput(f"{path.name} {reason}", field=path.name)
     header = rows[0]
     twice = next((name for name in header if header.count(name) > 1), None)
     if twice is not None:
@@ -384,15 +380,17 @@ def read_csv(path: Path, most: int = MAX_DOCUMENT_BYTES, columns: Sequence[str] 
     if missing := [name for name in columns if name not in header]:
         message = f"{path.name} has no column {missing[0]!r}"
         raise InvalidInput(message, field=f"columns of {path.name}", value=len(header))
-    for line, row in zip(lines, rows, strict=True):
-        if len(row) != len(header):
-            raise InvalidInput(
-                f"line {line} of {path.name} has {_count_words(len(row), 'cell')}, and the header "
-                f"has {len(header)}",
-                field=f"line {line} of {path.name}",
-                value=len(row),
-            )
+    check_row_lengths(lines, rows, f" of {path.name}")
     return CsvTable(path.name, separator, header, tuple(rows[1:]), tuple(lines[1:]))
+
+
+def check_row_lengths(lines: Sequence[int], rows: Sequence[Sequence[str]], where: str = "") -> None:
+    """Refuse a row of another length than the first one, by the line that it begins on."""
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(rows[0]):
+            cells = f"{len(row)} cell{'' if len(row) == 1 else 's'}"
+            message = f"line {line}{where} has {cells}, and the header has {len(rows[0])}"
+            raise InvalidInput(message, field=f"line {line}{where}", value=len(row))
 
 
 def read_records(path: Path, most: int = MAX_DOCUMENT_BYTES) -> Records:
@@ -469,10 +467,6 @@ def columns_like(table: CsvTable, header: Sequence[str], other: str) -> dict[str
             hint="their order does not matter",
         )
     return {name: list(table.column(name)) for name in header}
-
-
-def _count_words(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _csv_reader(text: str, mark: str, strict: bool):  # type: ignore[no-untyped-def]

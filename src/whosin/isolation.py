@@ -50,7 +50,6 @@ from whosin.plain_files import TASK_PREFIX, PrivateFolder, remove_abandoned
 
 __all__ = ["TaskLimits", "WorkerPool", "run_isolated"]
 
-
 LENGTH_STRUCT = struct.Struct("!Q")
 ANSWER_TYPES = (type(None), bool, int, float, str, bytes)
 
@@ -164,7 +163,6 @@ def _make_os_error(name: str, number: int | None, words: str | None, file: str |
 MEMORY_POLL_SECONDS = 0.025
 """Seconds between two looks at the memory of a process."""
 
-
 own_memory: int | None = None
 """What this process itself may hold, if it is one that works for another."""
 
@@ -209,17 +207,16 @@ def wait_for_answer(
 ) -> Any:
     """The answer of a process; however this ends, `stop` has ended the process by then."""
     end = time.monotonic() + limits.seconds
-    process = _Watched(pid)
-    before = process.held()
+    _, before = process_usage(pid)
     received = bytearray()
-    connection.settimeout(
-        MEMORY_POLL_SECONDS
-    )  # not select, which fails where a process has a thousand files open
+    # Not select, which fails where a process has a thousand files open.
+    connection.settimeout(MEMORY_POLL_SECONDS)
     try:
         while not is_complete(received):
-            if time.monotonic() > end or process.computed() > (limits.processor or inf):
+            computed, held = process_usage(pid)
+            if time.monotonic() > end or computed > (limits.processor or inf):
                 raise limits.too_long()
-            if process.held() - before > limits.memory:
+            if held - before > limits.memory:
                 raise limits.too_large()
             try:
                 part = connection.recv(1 << 20)
@@ -238,29 +235,15 @@ def wait_for_answer(
         connection.close()
 
 
-class _Watched:
-    """What a process takes, in all its threads; nothing if it is gone."""
+def process_usage(pid: int) -> tuple[float, float]:
+    """The seconds of processor time that a process has used, in all its threads, and the bytes that
+    it holds; nothing if it is gone."""
+    import psutil
 
-    def __init__(self, pid: int) -> None:
-        import psutil
-
-        self._failures = (psutil.Error, OSError)
-        self._process: Any = None
-        with suppress(*self._failures):
-            self._process = psutil.Process(pid)
-
-    def computed(self) -> float:
-        """Return the seconds of processor time that were used."""
-        return self._ask(lambda process: sum(process.cpu_times()[:2]))
-
-    def held(self) -> float:
-        """Return the bytes of memory that are held."""
-        return self._ask(lambda process: process.memory_info().rss)
-
-    def _ask(self, question: Callable[[Any], float]) -> float:
-        with suppress(*self._failures):
-            return question(self._process) if self._process is not None else 0
-        return 0
+    with suppress(psutil.Error, OSError):
+        process = psutil.Process(pid)
+        return sum(process.cpu_times()[:2]), process.memory_info().rss
+    return 0.0, 0.0
 
 
 def inherit_memory_limit(memory: int | None) -> None:

@@ -215,7 +215,6 @@ def _refuse_file(path: Path, field: str, what: str) -> InvalidInput:
 # a server also looks when it starts. So tasks must not be the only ones to look: each of them has a
 # folder of its own as its temporary folder, in which nothing was left by others.
 
-
 SPILL_PREFIX, TASK_PREFIX = "whosin-spill-", "whosin-task-"
 
 

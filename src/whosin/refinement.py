@@ -306,7 +306,7 @@ def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
     """Where outputs of the source are combinations of others: a linear program."""
     require_extras("distortion")
     source, target = b[rows], a[rows]
-    near, duals = solve_simulation(_as_floats(source), _as_floats(target))
+    near, duals = solve_simulation(_float_table(source), _float_table(target))
     for least in POSITIVE_THRESHOLDS:
         # The vertex that floats are near to.
         simulation = _vertex_on_support(near, near > least, source, target)
@@ -317,18 +317,14 @@ def _decide_by_program(b: Array, a: Array, rows: list[int]) -> _Outcome:
         weights = np.full(a.shape, flint_rational(0), dtype=object)
         for position, row in enumerate(rows):
             weights[row] = [flint_rational(sign * float(each)) for each in duals[position]]
-        if _is_separating(weights, b, a):
+        best = multiply_rationals(b.T, weights)
+        if (weights * a).sum() > sum(max(row) for row in best):
             return _Outcome(None, weights, _make_stochastic(near))
     return _Outcome(None, None, _make_stochastic(near))
 
 
-def _as_floats(table: Array) -> Array:
+def _float_table(table: Array) -> Array:
     return np.array([[float(rational(each)) for each in row] for row in table])
-
-
-def _is_separating(weights: Array, b: Array, a: Array) -> bool:
-    best = multiply_rationals(b.T, weights)
-    return bool((weights * a).sum() > sum(max(row) for row in best))
 
 
 def _make_stochastic(near: Array) -> Array:
@@ -343,7 +339,7 @@ def _make_stochastic(near: Array) -> Array:
 def _simulation_result(simulation: Array, b: Array, a: Array) -> Comparison:
     """A simulation, and how far it is from the target."""
     if (simulation < 0).any() or not (simulation.sum(axis=1) == 1).all():
-        simulation = _make_stochastic(_as_floats(simulation))
+        simulation = _make_stochastic(_float_table(simulation))
         if not (simulation.sum(axis=1) == 1).all():
             return Comparison(None)
     off = multiply_rationals(b, simulation) - a

@@ -22,7 +22,6 @@ Result = TypeVar("Result")
 Kind = TypeVar("Kind")
 MAX_EXCERPT_LENGTH = 80
 
-
 MAX_SHOWN_ENTRIES, MAX_SHOWN_DENOMINATOR = 3, 10**6
 """Longer lists and fractions are cut off in short forms."""
 

@@ -167,7 +167,6 @@ WRONG_CALLS = {
     "gwas count nothing": "",
     "gwas count study --save x.pdf": "--save",
     f"{RELEASE} --relation swap": "--relation",
-    RELEASE: "--relation",
     f"{CHANGES} --epsilon 1": "target",
     f"{CHANGES} --significance nan": "--significance",
     f"{CHANGES} --threshold x": "--threshold",
@@ -190,7 +189,9 @@ WRONG_CALLS = {
 }
 
 
-def test_wrong_calls_exit_with_two(inside, refused_at):
+def test_wrong_calls_exit_with_two(inside, run, refused_at):
+    code, out, err = run(RELEASE)
+    assert code == 2 and "--relation" in err and not out
     for line, place in WRONG_CALLS.items():
         found = refused_at(line)
         assert found == place or not place, line

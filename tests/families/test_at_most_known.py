@@ -67,7 +67,7 @@ def prior_of(beliefs) -> dict:
 
 def test_counts_scale():
     """A randomised count of many people: only how many are where matters, so n may be large."""
-    n = 40
+    n = 20
     notion = PositiveMembership(AtMostKnown(2, "0.25", "0.75"))
     noise = wi.mechanisms.Geometric(wi.statistics.Count(), alpha=Fraction(1, 2))
     level = notion.measure(noise, wi.Subsets(n))

@@ -107,17 +107,16 @@ class KeptWorkerPool:
     def _wait(self, connection: socket.socket, call: bytes, allowed: TaskLimits) -> Any:
         self._tasks += 1
         end = time.monotonic() + allowed.seconds
-        process = isolation._Watched(self._pid)
-        before, computed = process.held(), process.computed()
-        most = computed + (allowed.processor or inf)
+        begun, before = isolation.process_usage(self._pid)
+        most = begun + (allowed.processor or inf)
         received = bytearray()
         try:
             connection.sendall(isolation.LENGTH_STRUCT.pack(len(call)) + call)
             while not isolation.is_complete(received):
-                if time.monotonic() > end or process.computed() > most:
+                computed, held = isolation.process_usage(self._pid)
+                if time.monotonic() > end or computed > most:
                     raise allowed.too_long()
-                held = int(process.held())
-                self.largest = max(self.largest, held)
+                self.largest = max(self.largest, int(held))
                 if held - before > allowed.memory:
                     raise allowed.too_large()
                 if not select.select([connection], [], [], isolation.MEMORY_POLL_SECONDS)[0]:
@@ -126,7 +125,7 @@ class KeptWorkerPool:
                 if not part:
                     raise Crashed("the worker process ended without an answer")
                 received += part
-            self.slowest = max(self.slowest, process.computed() - computed)
+            self.slowest = max(self.slowest, isolation.process_usage(self._pid)[0] - begun)
         except ConnectionError:
             self._end()
             raise Crashed("the worker process ended without an answer") from None

@@ -1,7 +1,8 @@
-"""What every store must do when something fails after a debit."""
+"""What every store must do when something fails after a debit, and in a forked process."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -87,3 +88,18 @@ def check_a_release_of_its_own(ledger: wi.Ledger) -> None:
         ledger.debit("alone", "s", promised)
     assert ledger.answer("alone", promised, lambda: 1, "r") == 1
     verify(ledger, "alone")
+
+
+def check_forking(ledger: wi.Ledger) -> None:
+    """A forked process opens connections of its own."""
+    ledger.register("d", PLAN)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.answer("d", PRICE, lambda: 1, "child")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.answer("d", PRICE, lambda: 2, "parent") == 2
+    assert verify(ledger, "d").debits == 2

@@ -117,7 +117,7 @@ def test_the_map_has_every_room_and_module_with_its_line():
     assert lines == stated
 
 
-def test_rooms_import_only_rooms_above_them():
+def test_rooms_import_only_rooms_above_them() -> None:
     found: dict[str, set[str]] = defaultdict(set)
     for name in modules():
         found[room_of(name)] |= set(map(room_of, imported(name, everywhere=True)))

@@ -15,7 +15,7 @@ import pytest
 
 import whosin as wi
 from whosin import calibration, distortion, families, mechanisms, noise, notions, priors, theorems
-from whosin.errors import InvalidInput, WhosinError
+from whosin.errors import WhosinError
 from whosin.validation import check_numbers
 
 ROOMS = (
@@ -184,32 +184,6 @@ def test_one_wrong_argument_among_right_ones(call):
         call(**good)  # otherwise the test would say nothing
     found = [refused(call, good | {name: wrong}) for name in good for wrong in WRONG]
     assert [words for words in found if words] == []
-
-
-@pytest.mark.parametrize(
-    ("call", "arguments", "words"),
-    [
-        (mechanisms.Mixture, (3,), "parts must be a list of mechanisms, not 3"),
-        (priors.Network, ([3],), "nodes must be pairs of the parents and a mapping"),
-        (priors.Network, ([((), {3: [1]})],), "table of row 0 has the key 3"),
-        (priors.Network, ([((), {(): 3})],), "a list of probabilities"),
-        (priors.Network, ([(("x",), {})],), "parents of row 0 must be a whole number"),
-        (priors.Blocks, ([3],), "blocks must be pairs of the members and a mapping"),
-        (priors.Blocks, ([((0,), {3: 1})],), "block 0 must be sets of its members, not 3"),
-        (families.Explicit, (3,), "priors must be a list of at least one prior, not 3"),
-        (priors.MarkovChain, (3, 4), "transition must be a matrix, or one for each step, not 4"),
-        (DP.measure, (NOISY, 5), "space must be Subsets(…) or Records(…), not 5"),
-        (DP.measure, (3, SUBSETS), "mechanism must be a mechanism or a channel, not 3"),
-        (mechanisms.Channel.load, (3,), "path must be the path of a file, not 3"),
-        (theorems.semantic_from_dp, ("x",), "epsilon must be a number, not 'x'"),
-        (theorems.mixed, (2, 3, None), "gammas must be a number, not None"),
-        (wi.beliefs.posterior, (2, "x"), "prior must be a number, not 'x'"),
-    ],
-)  # fmt: skip
-def test_the_message_names_the_argument(call, arguments, words):
-    with pytest.raises(InvalidInput) as caught:
-        call(*arguments)
-    assert words in str(caught.value)
 
 
 def test_the_walk_can_fail():

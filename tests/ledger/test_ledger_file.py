@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 import whosin as wi
-from ledger_programs import UNPRIVILEGED, python
+from ledger_programs import UNPRIVILEGED, python, rewrite, run_killed
 from refusals import refused
 from whosin.errors import BrokenHistory, StoreFailed
 from whosin.ledger import Cost, Spend, ledger_file, verify
@@ -146,18 +145,9 @@ os.kill(os.getpid(), 9)
 """
 
 
-def killed(path: Path) -> None:
-    """A program that answers 25 questions and is killed with its log in place."""
-    start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
-    start += "PRICE = Spend({'query': 'count'}, {'add-remove': Cost.pure('0.001')})\n"
-    command = [sys.executable, "-c", start + KILLED, str(path)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert run.returncode == -signal.SIGKILL and run.stdout == "25\n", run.stderr
-
-
 def test_a_log_that_is_deleted_after_a_kill_takes_nothing_along(tmp_path):
     path = tmp_path / "ledger.db"
-    killed(path)
+    assert run_killed(KILLED, path) == "25\n"
     copy = tmp_path / "copy.db"
     shutil.copy(path, copy)  # the file alone
     for log in ("ledger.db-wal", "ledger.db-shm"):
@@ -170,6 +160,7 @@ def test_a_log_that_is_deleted_after_a_kill_takes_nothing_along(tmp_path):
 
 UNANSWERED = """
 import os
+PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
 ledger = wi.Ledger(sys.argv[1], who="tester")
 ledger.register("d", wi.calibrate(wi.Epsilon(1)))
 ledger.answer("d", PRICE, lambda: 1, "shown")
@@ -184,11 +175,7 @@ def test_a_deleted_log_loses_no_answer_that_was_shown(tmp_path, monkeypatch, wor
     """A debit without its answer may be in the log alone, and is paid again if it is lost; whoever
     shows a stored answer brings everything into the file first."""
     path = tmp_path / "ledger.db"
-    start = "import sys\nimport whosin as wi\nfrom whosin.ledger import *\n"
-    start += "PRICE = Spend({'query': 'count'}, {'add-remove': Cost.pure('0.1')})\n"
-    command = [sys.executable, "-c", start + UNANSWERED, str(path), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    run_killed(UNANSWERED, path, *words)
     for log in ("ledger.db-wal", "ledger.db-shm"):
         (tmp_path / log).unlink()
     with wi.Ledger(path) as ledger:
@@ -498,10 +485,7 @@ def test_a_file_system_without_locks_is_named(path, tmp_path):
     ],
 )
 def test_what_no_history_covers_shows(path, run, statement, reason):
-    base = sqlite3.connect(path)
-    base.execute(statement)
-    base.commit()
-    base.close()
+    rewrite(path, statement)
     with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory) as caught:
         verify(ledger, "d")
     assert reason in str(caught.value)
@@ -510,11 +494,8 @@ def test_what_no_history_covers_shows(path, run, statement, reason):
 
 
 def test_a_dataset_that_is_gone_with_all_its_rows_shows(path, run):
-    base = sqlite3.connect(path)
     for table, column in (("answers", "dataset"), ("entries", "dataset"), ("datasets", "name")):
-        base.execute(f"DELETE FROM whosin_{table} WHERE {column} = 'd'")
-    base.commit()
-    base.close()
+        rewrite(path, f"DELETE FROM whosin_{table} WHERE {column} = 'd'")
     code, _, err = run("ledger verify", path)
     assert code == 1 and "ledger.db-heads knows it, and the ledger does not" in err
 
@@ -532,10 +513,7 @@ CELLS = {
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_debit_trusts_no_cell(path, cell):
-    base = sqlite3.connect(path)
-    base.execute(f"UPDATE whosin_datasets SET {CELLS[cell]}")
-    base.commit()
-    base.close()
+    rewrite(path, f"UPDATE whosin_datasets SET {CELLS[cell]}")
     with wi.Ledger(path) as ledger:
         for call in (lambda: ledger.debit("d", "r", PRICE), lambda: ledger.close("d")):
             with pytest.raises(BrokenHistory):
@@ -545,11 +523,11 @@ def test_a_debit_trusts_no_cell(path, cell):
 
 def test_a_last_entry_that_was_rewritten_stops_debits(path):
     """With sums set back in the entry too: its digest no longer fits, at once."""
-    base = sqlite3.connect(path)
-    base.execute("UPDATE whosin_datasets SET spent_epsilon = 0")
-    base.execute("""UPDATE whosin_entries SET body = replace(body, '"epsilon":100000000000,"rho"',
-        '"epsilon":0,"rho"') WHERE number = 3""")
-    base.commit()
-    base.close()
+    rewrite(
+        path,
+        "UPDATE whosin_datasets SET spent_epsilon = 0",
+        """UPDATE whosin_entries SET body = replace(body, '"epsilon":100000000000,"rho"',
+        '"epsilon":0,"rho"') WHERE number = 3""",
+    )
     with wi.Ledger(path) as ledger, pytest.raises(BrokenHistory):
         ledger.debit("d", "r", PRICE)

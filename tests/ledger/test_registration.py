@@ -7,6 +7,7 @@ import multiprocessing
 import shutil
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -389,11 +390,8 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
             except BudgetRefused as error:
                 refused.append(str(error))
 
-    threads = [threading.Thread(target=race, args=(number,)) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(race, range(5)))
     paid = [entry.request.split("/")[0] for entry in entries(ledger, "debit")]
     assert len(paid) == 6 and all(paid.count(each) == 3 for each in paid)
     assert len(refused) == 3 and all("nothing was spent" in words for words in refused)

@@ -5,25 +5,17 @@ rows, so nobody may try it twice."""
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import release_oracle as oracle
 import whosin as wi
-from suspending_checks import (
-    PLAN,
-    PRICE,
-    SUSPENDED,
-    check_a_release_of_its_own,
-    check_suspending,
-)
+from ledger_programs import run_killed
+from suspending_checks import PLAN, PRICE, SUSPENDED, check_a_release_of_its_own, check_suspending
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger import verify
@@ -135,11 +127,8 @@ def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger) -
         if place == 0:
             failed.set()
 
-    threads = [threading.Thread(target=ask, args=(place,)) for place in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(ask, range(10)))
     assert outcomes.count(BudgetRefused) == 9 and outcomes.count(MemoryError) == 1
     assert len(ledger.unanswered("d")) == 10 and ledger.budget_state("d").suspensions == 1
     ledger.resume("d")
@@ -148,10 +137,7 @@ def test_of_sessions_that_race_none_shows_more_after_the_first_failure(ledger) -
 
 
 KILLED = """
-import os, signal, sys
-import whosin as wi
-from whosin.ledger import Spend, Cost
-
+import os, signal
 moment, path = sys.argv[1:]
 ledger = wi.Ledger(path, who="killed")
 price = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
@@ -176,9 +162,7 @@ def test_a_kill_between_the_debit_and_the_suspension(ledger, tmp_path, moment, s
     """A process that dies tells nobody: its debit stands, and the same request continues. Once the
     suspension is committed, it is."""
     ledger.register("d", PLAN)
-    command = [sys.executable, "-c", KILLED, moment, str(tmp_path / "ledger.db")]
-    done = subprocess.run(command, env=os.environ, capture_output=True, timeout=120)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    run_killed(KILLED, moment, tmp_path / "ledger.db")
     assert ledger.budget_state("d").suspended is suspended
     assert verify(ledger, "d").unanswered == ("r",)
     if suspended:

@@ -201,8 +201,8 @@ def test_large_count_under_sampling(laplace_300):
 
 
 def test_large_ladder():
-    """k-Max over 80 people, against families that reduce to the maximum."""
-    channel = wi.mechanisms.KMax(3).channel(wi.Subsets(80))
+    """k-Max over 50 people, against families that reduce to the maximum."""
+    channel = wi.mechanisms.KMax(3).channel(wi.Subsets(50))
     assert PositiveMembership(wi.families.Uninformed()).measure(channel).value == Fraction(7, 6)
     assert PositiveMembership(wi.families.Independent()).measure(channel).value == math.inf
     assert PositiveMembership(wi.families.FixedSize()).measure(channel).value == math.inf

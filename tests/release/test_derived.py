@@ -17,7 +17,7 @@ import whosin as wi
 from amounts import some
 from refusals import refused
 from whosin.errors import BudgetRefused
-from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top, Values
+from whosin.release import Count, Dates, Histogram, Marginals, Range, Rows, Synthetic, Top
 from whosin.release.conditions import parse_condition
 from whosin.release.domains import date_code, read_domain
 from whosin.release.inspection import check_table
@@ -344,26 +344,3 @@ def test_from_a_scenario_file(run, tmp_path) -> None:
     assert [row[0] for row in years["rows"]] == [2019, 2020, 2021]
     assert [row[0] for row in quarters["rows"]][:2] == ["2019-Q4", "2020-Q1"]
     assert "rows whose year(visit) was not declared do not count" in years["statement"]
-
-
-def test_a_person_moves_no_more_than_is_claimed() -> None:
-    """One person with a row on many days, by two functions."""
-    days = [FIRST + timedelta(17 * each) for each in range(25)]
-    data = oracle.table(
-        {"who": ["one"] * 25, "visit": days, "ward": ["A", "B", "C", "D", None] * 5},
-        {"visit": Dates(FIRST, LAST, outside="clamp"), "ward": Values(("A", "B"), outside="B")},
-    )
-    query = Rows(by=("month(visit)", "ward"), max_rows_per_group=2, max_groups=3)
-    part, bounds = query.parts(data)[0], query.bounds(data)
-    homes = [
-        ((day.month, ward), (1,))
-        for day, ward in zip(days, ["A", "B", "B", "B", "B"] * 5, strict=True)
-    ]
-    allowed = {
-        tuple(dict(choice).get(label, (0,))[0] for label in query.cells(data).labels())
-        for choice in oracle.outcomes(homes, 2, 3)
-    }
-    for _ in range(4):
-        [vector] = oracle.exact(query, data)
-        assert tuple(vector) in allowed
-        assert sum(vector) <= part.l1_sensitivity("add-remove", bounds, True) == 6

@@ -412,7 +412,7 @@ def meaning(kind: pa.DataType, value: Any) -> Fraction:
     return Fraction(float(np.float32(value)) if kind == pa.float32() else value)
 
 
-@pytest.mark.parametrize("own", some(KEYS, 2), ids=str)
+@pytest.mark.parametrize("own", some(KEYS, 4), ids=str)
 def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
     engine: DuckDB, own: pa.DataType
 ) -> None:

@@ -65,17 +65,6 @@ def test_counts_by_a_level_are_those_of_the_definition(policy, level, unit) -> N
         assert oracle.exact(query, data) == [wanted]
 
 
-@pytest.mark.parametrize("policy", OUTSIDE)
-def test_the_levels_add_up_before_noise(policy: str) -> None:
-    data = table(policy, [{"who": str(at), "town": HELD[at % 11]} for at in range(100)])
-    [towns] = oracle.exact(Count(by="town"), data)
-    [cantons] = oracle.exact(Count(by="canton"), data)
-    sums = [0] * len(cantons)
-    for town, count in zip(domain(policy).labels, towns, strict=True):
-        sums[list(PARENTS["canton"]).index(CANTON[str(town)]) if town in CANTON else -1] += count
-    assert sums == cantons
-
-
 @pytest.mark.parametrize(
     ("policy", "bounds"),
     some(product(OUTSIDE, [(1, 1), (2, 1), (2, 2), (3, 9)]), 3, several=True),

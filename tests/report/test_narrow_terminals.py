@@ -23,6 +23,7 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 @pytest.mark.parametrize("line", COMMANDS)
 def test_nothing_is_cut(run, tmp_path, monkeypatch, line, columns):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["whosin"])  # which commands to type begin with
     if line.startswith("release"):
         write_hospital(tmp_path, 50)
 

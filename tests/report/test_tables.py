@@ -83,15 +83,8 @@ def test_a_table_says_what_is_in_the_answer() -> None:
     shown = [[pair.cells[place] for place in row] for row in tab.indices]
     assert shown == [[(s, w) for s in ("f", "m")] for w in ("A", EVIL, "[red]C")]
     assert pair.noisy == (False, *[True] * 5) and pair.number(0) == "600" and pair.margin(1) == "74"
-    assert [margin_decimals(each) for each in (0.012, 0.5, 1, 9.9, 10, 3000, 0)] == [
-        3,
-        2,
-        1,
-        1,
-        0,
-        0,
-        0,
-    ]
+    margins = (0.012, 0.5, 1, 9.9, 10, 3000, 0)
+    assert [*map(margin_decimals, margins)] == [3, 2, 1, 1, 0, 0, 0]
     said = page_data(made())
     assert [each["start"] for each in said] == [0, 1, 3, 6, 12, 18]
     assert sum(each["cells"] for each in said) == len(made().rows)

@@ -84,7 +84,7 @@ def test_e1_as_published_an_output_gives_someone_away(n, k):
     assert (case.entity, case.output, case.prior, case.posterior) == (0, "c1", HALF, 1)
 
 
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [30, 60])
 def test_e1_as_published_is_refuted_on_large_universes(n):
     case = UNINFORMED.measure(KMaxAsPublished(3), wi.Subsets(n)).witness
     assert (case.entity, case.output, case.posterior) == (0, "c1", 1)
@@ -107,7 +107,7 @@ def test_e1_repaired_the_claim_holds_and_is_attained(n, k):
     assert UNINFORMED.measure(KMax(k), wi.Subsets(n)).value == claimed(k)
 
 
-@pytest.mark.parametrize(("n", "k"), [(8, 4), (9, 4), (40, 2), (40, 5), (100, 3)])
+@pytest.mark.parametrize(("n", "k"), [(8, 4), (9, 4), (40, 2), (40, 5), (60, 3)])
 def test_e1_repaired_on_larger_universes(n, k):
     assert UNINFORMED.measure(KMax(k), wi.Subsets(n)).value == claimed(k)
 

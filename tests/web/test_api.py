@@ -74,20 +74,6 @@ def test_a_plan_is_the_library_s_plan(still):
     assert any("T11" in line for line in view["theorems"])
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"adversary": {"prior": "0.7"}, "target": {"posterior": 0.6}}, "target.posterior"),
-        ({"adversary": {"prior": "x..0.7"}, "target": {"gamma": 2}}, "adversary.prior"),
-        ({"adversary": {"linked": -1}, "target": {"gamma": 2}}, "adversary.linked"),
-        ({"target": {"gamma": 2, "delta": 2}}, "target.delta"),
-        ({"target": {}}, "target"),
-    ],
-)  # fmt: skip
-def test_a_wrong_plan_names_its_field(still, body, field):
-    problem(still.post("/api/plan", json=body), 422, field)
-
-
 def changed(**parts: object) -> dict[str, object]:
     return SCENARIO | parts
 
@@ -104,22 +90,16 @@ def asked(*queries: dict[str, object]) -> dict[str, object]:
     ("body", "field"),
     [
         (table(source="none.csv"), "table.source"),
-        (table(source="../hospital.parquet"), "table.source"),
         (table(source="/etc/passwd"), "table.source"),
         (table(privacy_unit="pation"), "table.privacy_unit"),
         (table(max_rows_per_group=0), "table.max_rows_per_group"),
-        (table(engine="spark"), "table.engine"),
-        (changed(domains={"ward": []}), "domains.ward"),
         (changed(domains={"age": {"lower": 9, "upper": 1}}), "domains.age"),
         (changed(domains={"age": ["old"]}), "domains.age"),
-        (changed(domains={"nothing": [1]}), "domains.nothing"),
         (changed(domains={"age": list(range(2001))}), "domains.age"),
         (asked({"kind": "count", "where": "age >"}), "queries.0.where"),
         (asked({"kind": "count"}, {"kind": "mean", "column": "ward"}), "queries.1"),
         (asked({"kind": "count", "weight": -1}), "queries.0.weight"),
-        (asked({"kind": "cound"}), "queries.0"),
         (asked({"kind": "synthetic", "columns": ["ward"], "path": "x"}), "queries.0.path"),
-        (asked(), "queries"),
     ],
 )  # fmt: skip
 def test_a_wrong_scenario_names_its_field(still, body, field):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +16,6 @@ from schemathesis.checks import not_a_server_error
 import isolation_tasks
 import web_fuzz
 from described_requests import description, send_all
-from kept_worker_pool import KeptWorkerPool
 from web_faults import descendants
 from web_server import served
 from whosin.app.web.server import running
@@ -56,7 +56,7 @@ def sound(outcome: web_fuzz.Outcome, count: int) -> None:
     assert outcome.statuses.total() == count
 
 
-def send_batch(folder: Path, kept: KeptWorkerPool, count: int, seed: int) -> web_fuzz.Outcome:
+def send_batch(folder: Path, kept: Any, count: int, seed: int) -> web_fuzz.Outcome:
     """Mutated requests to a server whose tasks share a process."""
     settings = served(folder, 60)
     web_fuzz.furnish(folder)

@@ -65,18 +65,12 @@ def test_every_adversary_and_target(still, tmp_path) -> None:
     ("adversary", "target", "field"),
     [
         ({"known": 3}, {"gamma": 2}, "adversary.prior"),
-        ({"known": -1, "prior": "0.1..0.5"}, {"gamma": 2}, "adversary.known"),
         ({"known": 3, "prior": "0.5"}, {"gamma": 2, "delta": 0.01}, "adversary.people"),
         ({"known": 3, "prior": "0.5", "people": 9}, {"gamma": 2}, "adversary.people"),
-        ({"known": 3, "prior": "0.1", "size-known": True}, {"gamma": 2}, "adversary.known"),
         ({"uninformed": True, "prior": "0.5"}, {"gamma": 2}, "adversary.uninformed"),
-        ({"uninformed": True}, {"posterior": "0.4"}, "target.posterior"),
-        ({"linked": 0}, {"gamma": 2}, "adversary.linked"),
         ({}, {"gain": "1.2"}, "target.gain"),
         ({}, {"rho": "0.1"}, "target.candidates"),
-        ({}, {"rho": "0.1", "candidates": 1}, "target.candidates"),
         ({}, {"rho": "0.1", "candidates": 5}, "target.rho"),
-        ({"linked": 2}, {"rho": "0.1", "candidates": 20}, "target.rho"),
     ],
 )  # fmt: skip
 def test_a_wrong_adversary_or_target_names_its_field(still, adversary, target, field):

@@ -61,7 +61,6 @@ ROOMS = (
 
 
 def reference_markdown() -> str:
-    """Return the reference page as Markdown."""
     parts = [
         "# Reference",
         "Made from docstrings and commands when the documentation is built.",

@@ -57,7 +57,6 @@ class QueryKey:
 
 
 def query_keys(kind: type[Query]) -> Iterator[QueryKey]:
-    """The keys of a kind of query."""
     described = _argument_words(kind)
     for each in fields(kind):
         takes, schema = QUERY_KEY_TYPES[str(each.type)]
@@ -99,7 +98,6 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the JSON Schema as the text of its file."""
     return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
 from whosin.validation import read_whole
 
@@ -380,6 +380,13 @@ def read_samples(samples: object) -> int:
     return read_whole(samples, "samples", MIN_DRAWS, what=" (some 100,000 show most leaks)")
 
 
+def refuse_few(field: str, count: int, least: int, unit: str) -> None:
+    """Refuse too few canaries, scores or rows to show anything."""
+    if count < least:
+        message = f"{count} {unit} are too few; at least {least} are needed"
+        raise InvalidInput(message, field=field, value=count, hint="some 1,000 show most leaks")
+
+
 def read_delta(delta: object) -> float:
     return float(read_ranged(delta, "delta", "at least 0 and below 1"))
 
@@ -447,7 +454,7 @@ class AuditBounds:
         """The bounds for programs."""
         bounds = {"epsilon": self.epsilon, "gamma": self.gamma, "posterior": self.posterior(0.5)}
         about = {"confidence": self.confidence, "delta": self.delta, "relation": self.relation}
-        return bounds | about
+        return {**bounds, **about}
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ def _cross_classify(
         np.concatenate([each[:here, 1], each[here:, 0]])
         for each, here in zip(scores, cut, strict=True)
     )
-    matched = np.concatenate([each.mean(axis=1) for each in scores])
+    matched = np.concatenate([each[:, 2] for each in scores])
     return DistinguisherScores(ordering, one, two, matched, smooth=True)
 
 

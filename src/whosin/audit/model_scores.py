@@ -21,6 +21,7 @@ from whosin.audit.bounds import (
     read_confidence,
     read_delta,
     read_seed,
+    refuse_few,
     tried_ranks,
     upper_bound,
 )
@@ -576,17 +577,9 @@ def scores(
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")
     for name, values in (("members", inside), ("non_members", outside)):
-        refuse_few(name, len(values), "scores")
+        refuse_few(name, len(values), ATTACK_SCORES_FEWEST, f"scores of {name}")
     _check_values(inside, outside)
     return compare_scores(inside, outside, level, granted)
-
-
-def refuse_few(name: str, count: int, unit: str) -> None:
-    """Refuse too few scores, or rows, to show anything."""
-    if count < ATTACK_SCORES_FEWEST:
-        message = f"{name} has {count} {unit}, and at least {ATTACK_SCORES_FEWEST} are needed"
-        hint = "some 1,000 show most leaks"
-        raise InvalidInput(message, field=name, value=count, hint=hint)
 
 
 def compare_scores(inside: Array, outside: Array, level: float, granted: float) -> Scores:

@@ -20,6 +20,7 @@ from whosin.audit.bounds import (
     lower_bound,
     read_confidence,
     read_delta,
+    refuse_few,
     upper_bound,
 )
 from whosin.errors import InvalidInput, invalid_value, spell
@@ -521,10 +522,7 @@ def read_run(included: object, scores: object, people: object = None) -> tuple[A
     flips = bits.astype(bool)
     if people is not None:
         flips, values = sum_by_person(flips, values, people)
-    if len(flips) < MIN_CANARIES:
-        message = f"{len(flips)} canaries are too few; at least {MIN_CANARIES} are needed"
-        hint = "some 1,000 show most leaks"
-        raise InvalidInput(message, field="included", value=len(flips), hint=hint)
+    refuse_few("included", len(flips), MIN_CANARIES, "canaries")
     return flips, values
 
 

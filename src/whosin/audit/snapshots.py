@@ -258,7 +258,7 @@ def _freeze_record(items: Iterable[tuple[Any, Any]], depth: int, name: str = "")
 
 
 def _freeze_object(value: Any, depth: int) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
         return _freeze_record(fields, depth, kind.__name__)

@@ -17,9 +17,16 @@ from whosin.audit.bounds import (
     read_confidence,
     read_delta,
     read_seed,
+    refuse_few,
     upper_bound,
 )
-from whosin.audit.model_scores import Score, Scores, TrainingRows, compare_scores, refuse_few
+from whosin.audit.model_scores import (
+    ATTACK_SCORES_FEWEST,
+    Score,
+    Scores,
+    TrainingRows,
+    compare_scores,
+)
 from whosin.errors import InvalidInput, UnknownName
 from whosin.exact import Array
 from whosin.validation import read_whole
@@ -671,7 +678,7 @@ def _read_tables(train: Any, holdout: Any, synthetic: Any) -> list[TableColumns]
         for table, name in ((holdout, "holdout"), (synthetic, "synthetic"))
     ]
     for table, name in ((first, "train"), (others[0], "holdout")):
-        refuse_few(name, len(table), "rows")
+        refuse_few(name, len(table), ATTACK_SCORES_FEWEST, f"rows of {name}")
     one, two = (Counter(zip(*table.cells, strict=True)) for table in (first, others[0]))
     if one == two:
         message = "holdout has the same rows as train, and must have other people"

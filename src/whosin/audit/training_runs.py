@@ -18,7 +18,7 @@ import numpy as np
 
 from whosin import documents
 from whosin.audit import model_scores
-from whosin.audit.bounds import AuditBounds, Progress, read_confidence, read_delta
+from whosin.audit.bounds import AuditBounds, Progress, read_confidence, read_delta, refuse_few
 from whosin.audit.model_scores import (
     ROWS,
     Score,
@@ -71,7 +71,7 @@ class TrainingState:
         failures: names of the errors of fits that failed, with the role of each.
     """
 
-    terms: dict[str, object]
+    terms: dict[str, Any]
     runs: list[TrainingRun]
     failures: list[list[str]] = field(default_factory=list)
     path: Path | None = None
@@ -200,8 +200,8 @@ def _describe_value(  # noqa: C901 (a case for each kind of value)
             return value.__module__, value.__qualname__, own
     if hasattr(value, "get_params") and hasattr(value, "fit"):
         terms = value.get_params(deep=True).items()
-        fixed = {name: tuple(part) if isinstance(part, list) else part for name, part in terms}
-        return inside(kind), named(fixed)
+        lists = {name: tuple(part) for name, part in terms if isinstance(part, list)}
+        return inside(kind), named(dict(terms) | lists)
     if callable(value) and not isinstance(value, types.BuiltinFunctionType):
         return inside(kind), named(getattr(value, "__dict__", {}))
     return kind.__qualname__, getattr(value, "__qualname__", "")
@@ -319,10 +319,7 @@ def _resumed_terms(
     count = len(rows)
     if canaries is not None:
         canaries = read_whole(canaries, "canaries", MIN_CANARIES, count)
-    elif count < MIN_CANARIES:
-        message = f"{count} rows are too few; at least {MIN_CANARIES} are needed"
-        hint = "some 1,000 show most leaks"
-        raise InvalidInput(message, field="rows", value=count, hint=hint)
+    refuse_few("rows", count, MIN_CANARIES, "rows")
     return {
         "rows": [count, rows.digest()],
         "runs": read_whole(runs, "runs", 1),

@@ -95,7 +95,6 @@ class LossDistribution:
 # distribution; a target that is an ε is (ε, δ)-differential privacy, read off the divergence
 # itself, in both directions.
 
-
 LOSS_GRID_STEPS = (1e-2, 1e-3, 1e-4)
 MIN_MULTIPLIER = 0.1
 """Below this multiplier distributions of losses grow too wide, and noise no longer matters."""

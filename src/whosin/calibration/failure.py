@@ -32,7 +32,6 @@ from whosin.spaces.quotients import two_binomials
 #
 # A target that is an ε needs none of this: with a δ it is (ε, δ)-differential privacy, δ(ε) ≤ δ.
 
-
 DeltaProfile = Callable[[Array], Array]
 PROFILE_POINTS = 400
 LOWEST_LOG = -30.0
@@ -221,7 +220,6 @@ def gaussian_delta(multiplier: float, epsilon: Fraction) -> Fraction:
 # Without a failure probability uncertainty about others buys nothing: beyond every centre the ratio
 # of Laplace or geometric noise is e^(1/scale) whatever the others do, and an exact count of n
 # people has the output n, which reveals them all.
-
 
 CUT_PROBABILITY = 1e-15
 """Added to every δ(ε): more than all the probability that is cut off."""

@@ -22,7 +22,6 @@ from whosin.validation import read_path, read_whole, shorten_result, shorten_val
 
 # How far one person can move an answer, and what that costs in accuracy.
 
-
 PLANNED_QUERY_KINDS = ("count", "rows", "sum", "histogram")
 
 
@@ -150,7 +149,6 @@ def _plain_value(value: object) -> object:
 
 
 # A plan: what an adversary and a target require, with reasons. Plain data that survives a file.
-
 
 PLAN_VERSION = 1
 FAILURE_FACTOR = Fraction(10)

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 # `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
 
-
 ANY_BELIEFS = "any beliefs, everyone else known"
 SIZE_KNOWN = "any beliefs, and the size known"
 LINKED_PEOPLE = "anything, such as that all are in or none"

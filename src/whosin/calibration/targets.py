@@ -42,7 +42,6 @@ from whosin.validation import MAX_POPULATION, read_whole, shorten_value
 #
 # At p = 0 with q(0) = 0 the ratio tends to the slope β, at p = 1 with q(1) = 1 to 1/β.
 
-
 ACCEPTED_PROFILES = 'priors with their largest posteriors, such as "0.1:0.3, 0.5:0.6"'
 MAX_PROFILE_POINTS = 1000
 MAX_DESCRIBED_POINTS = 8
@@ -263,7 +262,6 @@ def _spell_number(number: Fraction) -> str:
 #
 # One frozen class each (see `target`): those about how often tests are right are in `rate_targets`,
 # and the one whose posterior depends on the prior is in `belief_profile`.
-
 
 MAX_TARGET_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""

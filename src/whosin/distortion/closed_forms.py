@@ -128,7 +128,6 @@ def entropy_bound(space_rows: int, values: int, entropy: float, distortion: floa
 # With g a rational just below e^ε, the matrices are rational, so the engine verifies them exactly:
 # E_d has differential privacy ln g ≤ ε, E_i has identifiability ln g ≤ ε.
 
-
 MAX_CLOSED_FORM_WORLDS = 1024
 """Worlds of an E_i that does not factorise."""
 MAX_THRESHOLD_WORLDS = 1 << 20

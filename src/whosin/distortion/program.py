@@ -56,7 +56,6 @@ from whosin.mechanisms import Mechanism
 # The solver's tolerances are absolute, and 1e-10 at best: too coarse for rare types. So it is given
 # the program magnified. Nothing here is trusted: what is claimed is proved in `certificate`.
 
-
 SOLVER_TOLERANCE = 1e-10
 COEFFICIENT_SCALE = 2.0**13
 """Both sides of the constraints, and the costs."""
@@ -66,7 +65,6 @@ MAX_PROGRAM_SECONDS = 120.0
 """Seconds that the solver gets for one program."""
 REFINEMENT_ROUNDS = 4
 """How often a solution is refined."""
-
 
 Guess = tuple[Array, Array]
 """Weights by type, and multipliers of the moves."""
@@ -263,7 +261,6 @@ HIGHS_OPTIONS: dict[str, object] = {
 # bound on the optimum, G the moves' inequalities with a rational that is at least e^ε. It is
 # evaluated in fixed point with every rounding directed downwards.
 
-
 SHARE_BITS = 128
 """Bits behind the point of the fixed-point numbers."""
 
@@ -365,7 +362,6 @@ class ShareCertificate:
 
 
 # PD-DP and PD-I: the best mechanism at one ε, repaired and certified.
-
 
 CLOSED_FORM_GAP = Fraction(1, 10**11)
 """A gap at which a closed form is preferred to the program's own answer."""
@@ -577,7 +573,6 @@ def row_matrix(mechanism: Mechanism) -> Matrix:
 
 
 # ε from a distortion: the least level at which it can be had.
-
 
 PROGRAM_EPSILON_STEP, CLOSED_FORM_EPSILON_STEP = 1e-9, 4e-15
 """How close in ε to come where programs are solved, and where closed forms are evaluated."""

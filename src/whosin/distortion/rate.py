@@ -29,7 +29,6 @@ from whosin.mechanisms import Mechanism
 # (equal slopes are optimal), else one for the whole table; over counts instead of tables where rows
 # can be exchanged.
 
-
 MAX_COMPONENTS = 2048
 
 
@@ -144,7 +143,6 @@ def row_information(row: Array, channel: Array) -> float:
 #     R(D') ≥ −λD' − Σ p ln(Kq) − ln max_y Σ p K/(Kq)        for every D' (Csiszár),
 #
 # so that the bound that is reported does not depend on how well the method did.
-
 
 MAX_RATE_ITERATIONS = 200
 MAX_SLOPE = 650.0
@@ -320,7 +318,6 @@ def _largest_step(sides: list[_Side], moves: list[Array], swings: list[Array]) -
 
 
 # Rate–distortion: the least mutual information for a distortion (Wang14 PD-MIP), and back.
-
 
 RATE_TOLERANCE = 1e-12
 

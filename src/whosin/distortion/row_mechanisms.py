@@ -26,7 +26,6 @@ from whosin.validation import read_list
 # far agree with the threshold's, and only then are more needed. For simulation: the bits come from
 # numpy's generator, which is not secure randomness.
 
-
 WORD_BITS = 62
 
 
@@ -227,7 +226,6 @@ class PerBlock(Mechanism):
 # Randomised response (E_d, Wang14 eq. 30), the identifiability-optimal E_i of independent rows
 # (eq. 29), constants, and the rate–distortion channels of independent rows are all of this kind.
 
-
 Matrix = tuple[tuple[Fraction, ...], ...]
 
 
@@ -328,7 +326,6 @@ def identity_mechanism(values: int) -> PerRow:
 
 
 # What the search for a best mechanism returns: at one level, and in all.
-
 
 NOTION_NAMES = ("dp", "identifiability", "mutual-information")
 

@@ -52,7 +52,6 @@ from whosin.validation import read_list, read_whole, require_exactly_one
 # until there is none worse. What floats find is then made private exactly, and a lower bound is
 # proved in rationals from the multipliers: nothing of the solver is trusted.
 
-
 Odds = Mapping[tuple[int, int], Fraction]
 MAX_ROUNDS = 200
 """Members that are tried."""
@@ -204,7 +203,6 @@ def _point_floats(point: Row) -> Array:
 
 # The least distortion at a level against every prior of a set (T26): row by row.
 
-
 MAX_PRIOR_SET_VALUES = 24
 """Values of a row: a program has about the cube of this number of constraints."""
 WORST_PRIOR_NOTE = (
@@ -222,8 +220,8 @@ def best_over(
     prior.of_rows(space)  # it fits
     sets, matrix = prior.sets, check_cost(space, cost)
     if epsilon is None or notion == "mutual-information":
-        known = "an epsilon of dp or identifiability"
-        message = f"the best mechanism for a set of priors is known for {known} only"
+        asked = "an epsilon of dp or identifiability"
+        message = f"the best mechanism for a set of priors is known for {asked} only"
         hint = 'give an epsilon, and "dp" or "identifiability" as notion'
         raise Unsupported(message, field="notion", value=notion, hint=hint)
     what, hint = "a set of priors has rows of", "use fewer values"
@@ -263,10 +261,8 @@ def _one_prior(rows: list[Row]) -> Independent:
 
 # The best mechanism for a level of privacy, or the most privacy for a distortion.
 
-
 MAX_DISTORTION_EPSILON = 700.0
 """Beyond this ε, e^ε does not fit into a float, and a mechanism may as well show the data."""
-
 
 CLOSED_FORMS = {
     "E_i": (("T16", "T17"), "closed form E_i, also best for mutual information"),
@@ -426,7 +422,6 @@ def best_at_distortion(known: Structure, cost: Array, notion: str, wanted: Fract
 
 
 # The three curves of one prior: distortion against ε, identifiability and information.
-
 
 MIN_CHANGED_SHARE = 0.04
 """Curves end at this share of changed rows: below it ε grows without bound."""

@@ -196,7 +196,6 @@ types = lru_cache(maxsize=16)(Types)
 
 # What is too large, and which structure would make it possible.
 
-
 MAX_VARIABLES = 20_000
 """Variables of a linear program."""
 MAX_INEQUALITIES = 120_000
@@ -269,7 +268,6 @@ def need_worlds(worlds: int) -> None:
 # Exchanging two rows of one of the `groups` leaves the prior as it is; `independent_blocks` are
 # sets of rows that are independent of each other, each with a structure of its own. Everything
 # about the prior that a level depends on is kept in exact rationals.
-
 
 MAX_SUMMED_TYPES = 1 << 20
 """Types of a table that is only summed over."""

@@ -491,7 +491,7 @@ def possible_classes(prior: Prior, lattice: Lattice, entity: int) -> tuple[Array
 
 def support_classes(prior: Prior, lattice: Lattice) -> Array:
     same, number = _fair_coins(prior, lattice)
-    return same.mass(lattice, number) != 0
+    return np.asarray(same.mass(lattice, number) != 0)
 
 
 def _fair_coins(prior: Prior, lattice: Lattice) -> tuple[Prior, Any]:

@@ -24,8 +24,8 @@ from whosin.families.base import (
     is_nested,
     output_columns,
     two_worlds,
-    vary_belief,
 )
+from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior, Table
 from whosin.spaces.arrays import (
     exceeds_best,
@@ -122,7 +122,14 @@ class OneOfTwo(Independent):
 
 def one_of_two(space: Subsets, entity: int, known: Collection[int]) -> Callable[[Fraction], Prior]:
     """The independent prior in which only the entity is uncertain, and these others are in."""
-    return vary_belief([Fraction(each in set(known)) for each in range(space.size)], entity)
+
+    def prior(belief: Fraction) -> Prior:
+        inside = set(known)
+        beliefs = [Fraction(each in inside) for each in range(space.size)]
+        beliefs[entity] = belief
+        return IndependentPrior(beliefs)
+
+    return prior
 
 
 def largest_addition(
@@ -294,8 +301,8 @@ class Cliques(Family):
         known = grid.representative(base)
         prior = two_worlds(grid.space, (*known, *group), known)
         classes = map(lattice.class_of, (grid.representative(world), known))
-        sides = [((each, Fraction(1)),) for each in classes]
-        yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *sides)
+        weighted = [((each, Fraction(1)),) for each in classes]
+        yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *weighted)
 
 
 def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:

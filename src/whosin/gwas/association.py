@@ -1,25 +1,21 @@
 """Association statistics, estimates from noisy counts, and their sensitivities.
 
-Association statistics of genotype tables, exact values rounded once. SNPs on which nothing varies
-have χ² = 0, never NaN. Everything here looks at the exact counts: it is the curator's, and is
-published only through a release.
+*Statistics* of genotype tables are exact values, rounded once. SNPs on which nothing varies have χ²
+= 0, never NaN. They look at the exact counts: they are the curator's, and are published only
+through a release.
 
-What follows from released allele counts: frequencies, χ², p-values and odds ratios, with the error
-of the noise carried along. Functions of what was released and of public sizes alone, so they cost
-nothing (T13). Odds ratios and p-values are never noised themselves: their sensitivity is unbounded
-or unknown.
-
+*Estimates* follow from released allele counts and public sizes alone, so they cost nothing (T13).
+Odds ratios and p-values are never noised themselves: their sensitivity is unbounded or unknown.
 Noise of scale s on the counts moves the difference of frequencies by Laplace errors of scales
 s/(2R) and s/(2S), on top of the sampling error. P is the probability that the sum of all three is
 at least as large as the difference seen, in either direction, if the allele is as frequent among
 cases as among controls; CHISQ is the χ² with that P. Both are PLINK's when s = 0.
 
-How far one person, or one exchange of labels, moves a statistic. Exact rationals, for groups of two
-people and more. Relations: "genotype", one participant has another genotype (or is another person);
-"label-swap", a case and a control exchange labels. One person has a genotype at every SNP, so M
-SNPs multiply the sensitivity by M.
-
-The published allelic sensitivity assumes that no genotype is absent and is too small (E6).
+*Sensitivities*: how far one person, or one exchange of labels, moves a statistic. Exact rationals,
+for groups of two people and more. Relations: "genotype", one participant has another genotype (or
+is another person); "label-swap", a case and a control exchange labels. One person has a genotype at
+every SNP, so M SNPs multiply the sensitivity by M. The published allelic sensitivity assumes that
+no genotype is absent and is too small (E6).
 """
 
 from __future__ import annotations
@@ -162,16 +158,9 @@ def estimate_association(
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
     variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
     within = np.full(len(f_a), bound_noise(scale))
-    return Association(
-        f_a,
-        f_u,
-        within / alleles,
-        within / others,
-        chdtri(1, np.maximum(p, 1e-300)),
-        p,
-        cells[0] * cells[3] / (cells[1] * cells[2]),
-        np.sqrt(variance),
-    )
+    chi2, odds = chdtri(1, np.maximum(p, 1e-300)), cells[0] * cells[3] / (cells[1] * cells[2])
+    noise_a, noise_u = within / alleles, within / others
+    return Association(f_a, f_u, noise_a, noise_u, chi2, p, odds, np.sqrt(variance))
 
 
 def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:
@@ -208,19 +197,14 @@ def noisy_chi2_p(chi2: Array, scale: float) -> Array:
     weights = np.exp(-z * z / 2) * math.sqrt(2 / math.pi) * (z[1] - z[0])
     weights[[0, -1]] /= 2
     distance = (np.asarray(chi2)[:, None] - z * z) / scale
-    tails = np.where(
-        distance > 0, np.exp(-np.maximum(distance, 0)) / 2, 1 - np.exp(np.minimum(distance, 0)) / 2
-    )
+    far, near = np.exp(-np.maximum(distance, 0)) / 2, np.exp(np.minimum(distance, 0)) / 2
+    tails = np.where(distance > 0, far, 1 - near)
     return np.asarray(np.clip(tails @ weights, 0.0, 1.0))
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
 STATISTIC_NAMES = (
-    "allelic-chi2",
-    "genotypic-chi2",
-    "case-frequency",
-    "allele-counts",
-    "distance-score",
+    *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
 )
 
 
@@ -242,10 +226,8 @@ def sensitivity(
     >>> print(sensitivity("allelic-chi2", 10, 10, "label-swap"))
     72/5
     """
-    cases, controls = (
-        read_whole(cases, "cases", MIN_GROUP_SIZE),
-        read_whole(controls, "controls", MIN_GROUP_SIZE),
-    )
+    cases = read_whole(cases, "cases", MIN_GROUP_SIZE)
+    controls = read_whole(controls, "controls", MIN_GROUP_SIZE)
     snps = read_whole(snps, "snps", 1)
     check_relation(relation)
     if statistic not in STATISTIC_NAMES:
@@ -289,9 +271,8 @@ def _snp_sensitivity(statistic: str, cases: int, controls: int, swap: bool) -> F
         return Fraction(1)
     people, product = cases + controls, cases * controls
     share = Fraction(people * people, product)
-    genotypic = (
-        2 * share * (1 - Fraction(people, 2 * product))
-        if swap
-        else share * (1 - Fraction(1, max(cases, controls) + 1))
-    )
+    if swap:
+        genotypic = 2 * share * (1 - Fraction(people, 2 * product))
+    else:
+        genotypic = share * (1 - Fraction(1, max(cases, controls) + 1))
     return genotypic if statistic == "genotypic-chi2" else 2 * genotypic

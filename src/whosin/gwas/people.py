@@ -1,21 +1,16 @@
 """Who is a case and who a control, which SNPs were looked at, and counts that callers hand over.
 
-Genotype tables: reading counts that a caller hands over. Counts are SNPs × 6, people with 0, 1, 2
-copies of A1 among cases, then among controls. Rows may have fewer people than the groups (missing
-genotypes), never more.
+Counts are SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls. Rows may
+have fewer people than the groups (missing genotypes), never more.
 
-Who is a case and who is a control: PLINK's .fam file, or a phenotype file. 2 is a case, 1 a
-control, 0, -9 and words are missing, as in PLINK; people whose phenotype is missing are left out.
-Another number would be a quantitative trait, which is refused. PLINK also leaves out people of
-unknown sex unless it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set.
-Messages never quote a person.
+Phenotypes come from PLINK's .fam file, or from a phenotype file. 2 is a case, 1 a control, 0, -9
+and words are missing, as in PLINK; people whose phenotype is missing are left out. Another number
+would be a quantitative trait, which is refused. PLINK also leaves out people of unknown sex unless
+it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set. Messages never quote
+a person.
 
-Which SNPs a study looked at: chromosome, name, position, and the two alleles. All of it public.
-Order is that of the file. Chromosomes X, Y and the mitochondrial one are haploid in some people, so
-their genotypes are not three classes; `autosomal` says which SNPs may be counted.
-
-What a caller hands over, read or refused by name. Whatever its type, a wrong argument becomes one
-message that names the parameter, what is accepted and what was received.
+SNPs are public, in the order of the file. Chromosomes X, Y and the mitochondrial one are haploid in
+some people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Moves:
 
     def reach(self, changes: Array) -> Array:
         """The largest step of this many changes."""
-        step: Array = np.minimum(2 * changes, changes + self.twos)
-        return np.minimum(step, 2 * self.twos + self.ones)
+        step = np.minimum(2 * changes, changes + self.twos)
+        return np.asarray(np.minimum(step, 2 * self.twos + self.ones))
 
 
 def genotype_gains(table: Array) -> tuple[Moves, Moves, Moves, Moves]:
@@ -296,7 +296,8 @@ class _Rows:
         """Whether the counts that these numbers of changes reach are on the other side."""
         changes = (first, first, second, second)
         moved = [self.values[i] + self.signs[i] * self.moves[i].reach(changes[i]) for i in range(4)]
-        return np.equal(is_above(*moved, self.c), self.gaining)
+        x, w, y, v = moved
+        return np.equal(is_above(x, w, y, v, self.c), self.gaining)
 
     def some_split_crosses(self, k: Array, cases: Array, controls: Array) -> Array:
         """Whether k changes that keep sizes can cross, at most so many of cases and of controls."""

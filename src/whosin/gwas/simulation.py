@@ -231,8 +231,8 @@ def _recovered_shares(
     """One study's share in each setting, the mean over draws."""
     rng = np.random.default_rng([experiment.seed + repeat, people, 7])
     sizes, seed = (people // 2, people - people // 2), experiment.seed + repeat
-    asked = experiment.snps, experiment.causal, experiment.odds_ratio
-    study = Simulation(*sizes, *asked, seed=seed).study()
+    causal, odds_ratio = experiment.causal, experiment.odds_ratio
+    study = Simulation(*sizes, experiment.snps, causal, odds_ratio, seed=seed).study()
     best = np.argsort(-allelic_chi2(study.counts), kind="stable")
     result = {}
     for relation in STUDY_RELATIONS:

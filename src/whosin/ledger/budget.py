@@ -32,6 +32,7 @@ from whosin.ledger import encoding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.notebook_display import Displayed
+from whosin.validation import check_kind
 
 COUNTED_NOTION = "counted"
 """The key of a question that says what of the table's rows counts."""
@@ -84,11 +85,7 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             raise invalid_value("cost", "a Cost", repr(other))
-        return Cost(
-            encoding.add_units(self.epsilon, other.epsilon),
-            encoding.add_units(self.rho, other.rho),
-            encoding.add_units(self.delta, other.delta),
-        )
+        return Cost(*map(encoding.add_units, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,9 @@ class Spend:
 
     Attributes:
         what: the question, as plain JSON data; a retry must ask the same, except for
-        `COUNTED_NOTION`. costs: the cost under each relation; where one is missing, there is no
-        finite cost. guarantee: what kind of promise the answer has, such as "pure" or "k-max".
+            `COUNTED_NOTION`.
+        costs: the cost under each relation; where one is missing, there is no finite cost.
+        guarantee: what kind of promise the answer has, such as "pure" or "k-max".
         alone: a promise that does not add: nothing else may be asked of the data. Where
             it has no cost under the dataset's relation, whoever asks must have seen that the
             promise itself keeps the dataset's plan: `promise` must be the one that the dataset was
@@ -135,10 +133,7 @@ class Spend:
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
-        if not isinstance(relation, str):
-            raise invalid_value(
-                "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}", repr(relation)
-            )
+        check_kind(relation, str, "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}")
         return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +183,6 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 # δ/4 in all. With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives
 # P[S] ≤ ∫_S e^(ε of the transcript) dQ + δ/4 + δ/2 + δ/4.
 
-
 CERTIFYING_BITS = 200
 ORDER_RANGE = (-16.0, 28.0)
 """Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""
@@ -207,10 +201,8 @@ def epsilon_of(rho: int, delta: Fraction) -> int:
         return INFINITE_UNITS
     at, log_delta = rho / EPSILON_UNITS, _log_down(delta)
     order = _best_order(lambda a: a * at + _order_excess(a, log_delta))
-    return min(
-        INFINITE_UNITS,
-        max(0, math.ceil(_epsilon_at_order(order, delta, Fraction(rho, EPSILON_UNITS)))),
-    )
+    certified = math.ceil(_epsilon_at_order(order, delta, Fraction(rho, EPSILON_UNITS)))
+    return min(INFINITE_UNITS, max(0, certified))
 
 
 def epsilon_from_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
@@ -327,11 +319,8 @@ class Budget:
         """Whether this total, which may have been written elsewhere, keeps the plan."""
         epsilon, delta = _plan_total(plan)
         limit = concentrated_limit(epsilon, conversion_delta(delta))
-        exact = (plan.relation, epsilon, delta // 4, not plan.composes)
-        return (
-            exact == (self.relation, self.epsilon, self.delta, self.alone)
-            and 0 <= self.rho <= limit
-        )
+        fixed = Budget(plan.relation, epsilon, self.rho, delta // 4, not plan.composes)
+        return self == fixed and 0 <= self.rho <= limit
 
 
 def conversion_delta(delta: int) -> Fraction:
@@ -341,9 +330,8 @@ def conversion_delta(delta: int) -> Fraction:
 
 def best_accounting(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    result = (
-        encoding.INFINITE_UNITS if cost.rho else 0
-    )  # Gaussian noise that tells nothing has ρ = 0
+    # Gaussian noise that tells nothing has ρ = 0.
+    result = encoding.INFINITE_UNITS if cost.rho else 0
     if 0 < cost.rho <= budget.rho:
         number, end = filter_level(cost.rho, budget.rho)
         share = Fraction(_plan_total(plan)[1], encoding.DELTA_UNITS) * level_share(number)

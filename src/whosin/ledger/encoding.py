@@ -76,11 +76,9 @@ def canonical_json(data: object, field: str = "entry") -> str:
             data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
         )
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(
-            f"{field} holds something that JSON cannot store",
-            field=field,
-            hint="use text, finite numbers, booleans, lists and mappings",
-        ) from None
+        message = f"{field} holds something that JSON cannot store"
+        hint = "use text, finite numbers, booleans, lists and mappings"
+        raise InvalidInput(message, field=field, hint=hint) from None
 
 
 def plain_copy(data: Mapping[str, Any], field: str) -> dict[str, Any]:

@@ -144,7 +144,6 @@ answers = Table(
     Column("answer", Text, nullable=False),
 )
 
-
 DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
 EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
 

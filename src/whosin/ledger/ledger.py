@@ -105,8 +105,8 @@ def _check_server(connection: Connection, name: str) -> None:
     )
     result = [row for row in connection.exec_driver_sql(query) if row[0].startswith("whosin_")]
     wanted = sorted(
-        (each, source, each.removeprefix("whosin_") in transaction.FUNCTION_ARGUMENTS, True)
-        for each, source in transaction.function_sources().items()
+        (f"whosin_{each}", source, each in transaction.FUNCTION_ARGUMENTS, True)
+        for each, source in transaction.FUNCTION_BODIES.items()
     )
     if sorted(map(tuple, result)) != wanted:
         raise BrokenHistory(name, "its functions are not those of a ledger")
@@ -354,11 +354,7 @@ class Ledger(Registry):
             return row, history, ledger_entries.stored_answers(connection, row.name)
 
     def survey(self) -> None:
-        """See that the ledger as a whole is one that a ledger makes (see `survey_ledger`).
-
-        Raises:
-            BrokenHistory: something was added to it, or a dataset was taken away.
-        """
+        """See that the ledger as a whole is one that a ledger makes (see `survey_ledger`)."""
         with self._store.reading() as connection:
             survey_ledger(connection, self.name, self._store.heads)
 
@@ -434,11 +430,7 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
 
 
 def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) -> tuple[str, ...]:
-    """See that a dataset's row, entries and answers fit; returns the requests without an answer.
-
-    Raises:
-        BrokenHistory: they do not.
-    """
+    """See that a dataset's row, entries and answers fit; returns the requests without an answer."""
     budget_state = ledger_entries.read_budget_state(row)
     debits = [entry for entry in entries if entry.kind == "debit"]
     try:

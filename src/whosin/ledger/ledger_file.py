@@ -56,12 +56,9 @@ class LedgerFile:
             )
         if not path.exists():
             if not create:
-                raise InvalidInput(
-                    f"there is no ledger {path.name}",
-                    field="ledger",
-                    value=path.name,
-                    hint="see that the path is right, or make one with whosin ledger create",
-                )
+                message = f"there is no ledger {path.name}"
+                hint = "see that the path is right, or make one with whosin ledger create"
+                raise InvalidInput(message, field="ledger", value=path.name, hint=hint)
             if not path.parent.is_dir():
                 message = f"the folder of the ledger {path.name} does not exist"
                 raise InvalidInput(
@@ -90,11 +87,7 @@ class LedgerFile:
         return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK | os.X_OK)
 
     def check(self) -> None:
-        """See that the name still stands for the file that was opened, and no other name does.
-
-        Raises:
-            StoreFailed: it does not; what is written could be lost.
-        """
+        """See that the name still stands for the file that was opened, and no other name does."""
         try:
             result = self.path.stat()
         except FileNotFoundError:
@@ -186,11 +179,7 @@ class Heads:
         self.path = Path(f"{ledger}{HEADS_SUFFIX}")
 
     def read(self) -> dict[str, tuple[int, str]]:
-        """The number and the head of the last entry that was noted, by dataset.
-
-        Raises:
-            StoreFailed: the file is damaged, or no plain file.
-        """
+        """The number and the head of the last entry that was noted, by dataset."""
         try:
             with self._opened(os.O_RDONLY) as file:
                 fcntl.flock(file, fcntl.LOCK_SH)  # or half of a line could be seen
@@ -199,11 +188,7 @@ class Heads:
             return {}
 
     def check(self, row: Any) -> None:
-        """See that a dataset has at least the entries that were noted.
-
-        Raises:
-            BrokenHistory: it has not; nothing may be debited.
-        """
+        """See that a dataset has at least the entries that were noted."""
         number, head = self.read().get(row.name, (0, ""))
         if number > row.entries or (number == row.entries and number and head != row.head):
             raise BrokenHistory(row.name, self.words(number, row.entries))

@@ -117,12 +117,10 @@ class RegisteredTable:
     def asked(self, registration: Registration) -> dict[str, Any]:
         """A question's registration, once checked, as its debit records it: the schema by its
         digest, and the source by that of the dataset, which it is."""
-        data = {
-            **registration.to_dict(),
-            "source": _commit_fingerprints(self.registration.source, self.key),
-        }
-        data["schema"] = encoding.digest_text(encoding.canonical_json(data["schema"]))
-        return data
+        data = registration.to_dict()
+        schema = encoding.digest_text(encoding.canonical_json(data["schema"]))
+        source = _commit_fingerprints(self.registration.source, self.key)
+        return {**data, "schema": schema, "source": source}
 
     def holds_rows_of(self, registration: Registration) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
@@ -140,10 +138,8 @@ class RegisteredTable:
     def has_shape_of(self, registration: Registration) -> bool:
         """Whether the privacy unit and the columns are the same: perhaps another month's file."""
         mine = self.registration
-        return (mine.privacy_unit, dict(mine.schema)) == (
-            registration.privacy_unit,
-            dict(registration.schema),
-        )
+        same_unit = mine.privacy_unit == registration.privacy_unit
+        return same_unit and dict(mine.schema) == dict(registration.schema)
 
     def seal(self, kind: str, print_: str) -> str:
         """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
@@ -154,11 +150,8 @@ class RegisteredTable:
         known = self.registration.tables.get(name)
         if known is None or known["public"] is not public:
             return False
-        return _same_rows(
-            _table_fingerprints(self.registration.source, name),
-            _seal_fingerprints(source, self.key),
-            known=False,
-        )
+        mine = _table_fingerprints(self.registration.source, name)
+        return _same_rows(mine, _seal_fingerprints(source, self.key), known=False)
 
     def difference(self, registration: Registration) -> str | None:
         """What a table asks beyond this, in words; None where it keeps within."""
@@ -188,10 +181,8 @@ class RegisteredTable:
             if name not in mine.features:
                 return f"no feature {name!r}, and this computes one"
             if feature != mine.features[name]:
-                return (
-                    f"another feature {name!r}: "
-                    f"{_describe_difference(feature, mine.features[name])}"
-                )
+                change = _describe_difference(feature, mine.features[name])
+                return f"another feature {name!r}: {change}"
         for name, table in registration.tables.items():
             if name not in mine.tables:
                 return f"no further table {name!r}, and this has one"
@@ -199,35 +190,26 @@ class RegisteredTable:
             if {**table, "max_rows": 1} != {**known, "max_rows": 1}:
                 return f"another table {name!r}: {_describe_difference(table, known)}"
             if table.get("max_rows", 1) > known.get("max_rows", 1):
-                return (
-                    f"max_rows = {known['max_rows']} of {name!r}, and this has {table['max_rows']}"
-                )
+                most = f"max_rows = {known['max_rows']} of {name!r}"
+                return f"{most}, and this has {table['max_rows']}"
         sealed = _seal_fingerprints(registration.source, self.key)
         for name in ("", *registration.tables):
-            if not _same_rows(
-                _table_fingerprints(mine.source, name),
-                _table_fingerprints(sealed, name),
-                known=True,
-            ):
+            before, now = (_table_fingerprints(each, name) for each in (mine.source, sealed))
+            if not _same_rows(before, now, known=True):
                 what = f"another table {name!r}" if name else "another table"
                 return f"{what}: the source has changed, or is not the one it was"
         return None
 
     def check(self, dataset: str, registration: Registration | None) -> None:
-        """A question keeps within what was registered.
-
-        Raises:
-            BudgetRefused: it does not; the reason says what differs.
-        """
+        """A question keeps within what was registered."""
         if registration is None:
-            raise BudgetRefused(
-                f"dataset {dataset!r} is bound to a table: a debit must say which table it is about"
-            )
-        result = self.difference(registration)
-        if result is not None:
-            raise BudgetRefused(
-                f"dataset {dataset!r} was registered with {result}; {_describe_way(result)}"
-            )
+            bound = f"dataset {dataset!r} is bound to a table"
+            raise BudgetRefused(f"{bound}: a debit must say which table it is about")
+        if (result := self.difference(registration)) is not None:
+            way = "its curator can record the change with whosin ledger amend, or release --amend"
+            if result.startswith(("the privacy unit", "another universe")):
+                way = "whom a budget protects is set once and for all"
+            raise BudgetRefused(f"dataset {dataset!r} was registered with {result}; {way}")
 
     def amended(self, dataset: str, registration: Registration) -> RegisteredTable:
         """Another table, other domains or bounds under the same promise.
@@ -312,9 +294,8 @@ def _describe_columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 def _domain_words(domain: Mapping[str, Any]) -> str:
     if "lower" in domain:
-        extra = [
-            f"{key} {_flatten(domain[key])}" for key in domain if key not in ("lower", "upper")
-        ]
+        rest = {key: value for key, value in domain.items() if key not in ("lower", "upper")}
+        extra = (f"{key} {_flatten(value)}" for key, value in rest.items())
         text = ", ".join([f"{domain['lower']}..{domain['upper']}", *extra])
     else:
         text = ", ".join(map(str, domain.get("values", ())))
@@ -325,9 +306,3 @@ def _domain_words(domain: Mapping[str, Any]) -> str:
 
 def _flatten(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _describe_way(difference: str) -> str:
-    if difference.startswith(("the privacy unit", "another universe")):
-        return "whom a budget protects is set once and for all"
-    return "its curator can record the change with whosin ledger amend, or release --amend"

@@ -117,18 +117,12 @@ def open_for_debits(budget_state: BudgetState) -> None:
     """A closed dataset, or one about which a release of its own was made, answers nothing more; one
     that is suspended, nothing for now."""
     refuse_suspended(budget_state)
-    if budget_state.state == "closed":
-        raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} is closed and answers no more questions",
-            field="dataset",
-        )
-    if budget_state.state == "complete":
-        raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} has had its one release: its promise does not "
-            "compose "
-            "with further answers",
-            field="dataset",
-        )
+    reason = {
+        "closed": "is closed and answers no more questions",
+        "complete": "has had its one release: its promise does not compose with further answers",
+    }.get(budget_state.state)
+    if reason is not None:
+        raise BudgetRefused(f"dataset {budget_state.dataset!r} {reason}", field="dataset")
 
 
 def refuse_suspended(budget_state: BudgetState) -> None:
@@ -146,53 +140,35 @@ def check_session(
 ) -> None:
     """A session's plan, or the share of it that will be spent, must fit what is left."""
     open_for_debits(budget_state)
-    total = budget_state.budget
+    total, name = budget_state.budget, f"dataset {budget_state.dataset!r}"
     if budget.relation != total.relation:
-        raise BudgetRefused(
-            f"the budget of dataset {budget_state.dataset!r} is for {total.relation} "
-            "neighbours, and "
-            f"this plan is for {budget.relation} neighbours",
-            field="plan",
-        )
+        asked = f"this plan is for {budget.relation} neighbours"
+        message = f"the budget of {name} is for {total.relation} neighbours, and {asked}"
+        raise BudgetRefused(message, field="plan")
     if budget.alone and (budget_state.debits or not total.alone):
-        raise BudgetRefused(
-            "this plan's promise does not compose with other answers, and dataset "
-            f"{budget_state.dataset!r} was not registered for it alone",
-            field="plan",
-            hint="register a dataset of its own with this plan",
-        )
+        promise = "this plan's promise does not compose with other answers"
+        message = f"{promise}, and {name} was not registered for it alone"
+        hint = "register a dataset of its own with this plan"
+        raise BudgetRefused(message, field="plan", hint=hint)
     if total.alone and describe_promise(plan) != describe_promise(budget_state.plan):
-        raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} allows one release, under the plan that it was "
-            "registered with, and this is a different plan",
-            field="plan",
-        )
+        allowed = f"{name} allows one release, under the plan that it was registered with"
+        raise BudgetRefused(f"{allowed}, and this is a different plan", field="plan")
     if share is not None:
         budget = budget.part(share)
     rho = budget.rho or encoding.rho_from_epsilon(budget.epsilon)
     whole = Cost(budget.epsilon, rho, budget.delta)
     if total.holds(budget_state.spent + whole):
         return
+    asked = "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
     if budget_state.spent.delta + budget.delta > total.delta:
         # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
         left = 4 * (total.delta - budget_state.spent.delta)
         needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
-        raise BudgetRefused(
-            f"{_describe_share(share)} needs δ = {needed}, and dataset {budget_state.dataset!r} "
-            f"has {have} left",
-            field="share",
-        )
+        message = f"{asked} needs δ = {needed}, and {name} has {have} left"
+        raise BudgetRefused(message, field="share")
     needed, have = distinguish_units(budget.epsilon, _left_for_people(budget_state, budget.epsilon))
-    raise BudgetRefused(
-        f"{_describe_share(share)} needs ε = {needed}, and dataset {budget_state.dataset!r} has "
-        f"{have} left of {budget_words(total)}",
-        field="share",
-        hint=_fitting_share(budget_state, plan),
-    )
-
-
-def _describe_share(share: object) -> str:
-    return "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
+    message = f"{asked} needs ε = {needed}, and {name} has {have} left of {budget_words(total)}"
+    raise BudgetRefused(message, field="share", hint=_fitting_share(budget_state, plan))
 
 
 def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
@@ -214,36 +190,27 @@ def check_debits(budget_state: BudgetState, spends: Sequence[Spend]) -> None:
     relation = budget_state.budget.relation
     for spend in spends:
         if count and (spend.alone or budget_state.budget.alone):
-            raise BudgetRefused(
-                "this release's promise does not compose with other answers, and dataset "
-                f"{budget_state.dataset!r} has answered before",
-                field="dataset",
-            )
+            promise = "this release's promise does not compose with other answers"
+            message = f"{promise}, and dataset {budget_state.dataset!r} has answered before"
+            raise BudgetRefused(message, field="dataset")
         spent, count = spent + spend.cost(relation), count + 1
     if any(spend.alone for spend in spends) and len(spends) > 1:
         message = "a release whose promise does not compose with others must be asked alone"
         raise BudgetRefused(message, field="spends", value=len(spends))
     for spend in spends:
         check_registration(budget_state, spend)
-    by_itself = all(spend.alone and relation not in spend.costs for spend in spends)
-    if by_itself:
-        for spend in spends:
-            _check_same_kind(budget_state, spend)
-    if not by_itself and not budget_state.budget.holds(spent):
-        raise BudgetRefused(_describe_excess(budget_state, spends, spent), field="budget")
-
-
-def _check_same_kind(budget_state: BudgetState, spend: Spend) -> None:
-    """A promise of its own says nothing about other adversaries: it must be the registered one."""
-    if spend.promise is None or spend.promise != encoding.plain_copy(
-        describe_promise(budget_state.plan), "plan"
-    ):
-        raise BudgetRefused(
-            f"this answer has a promise of its own ({spend.guarantee}), which does not imply the "
-            f"one that dataset {budget_state.dataset!r} was registered with",
-            field="plan",
-            hint="register a dataset with that very plan",
-        )
+    if not all(spend.alone and relation not in spend.costs for spend in spends):
+        if not budget_state.budget.holds(spent):
+            raise BudgetRefused(_describe_excess(budget_state, spends, spent), field="budget")
+        return
+    # A promise of its own says nothing about other adversaries: it must be the registered one.
+    promised = encoding.plain_copy(describe_promise(budget_state.plan), "plan")
+    for spend in spends:
+        if spend.promise != promised:
+            own = f"this answer has a promise of its own ({spend.guarantee})"
+            mine = f"the one that dataset {budget_state.dataset!r} was registered with"
+            hint = "register a dataset with that very plan"
+            raise BudgetRefused(f"{own}, which does not imply {mine}", field="plan", hint=hint)
 
 
 def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any]:
@@ -266,13 +233,10 @@ def other_question(before: Entry, spend: Spend, only: str | None = None) -> None
     paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
     if others or _question_text(paid) != _question_text(asked):
-        raise BudgetRefused(
-            f"request {before.request!r} was made for another question or at another cost",
-            field="request",
-            value=before.request,
-            hint="repeat a request with the same questions, share, split, weights and noise, or "
-            "choose a new name",
-        )
+        message = f"request {before.request!r} was made for another question or at another cost"
+        same = "repeat a request with the same questions, share, split, weights and noise"
+        hint = f"{same}, or choose a new name"
+        raise BudgetRefused(message, field="request", value=before.request, hint=hint)
 
 
 def _question_text(data: dict[str, Any]) -> str:
@@ -286,15 +250,11 @@ def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
     if recorded is None or budget_state.registered is None or spend.registration is None:
         return
     budget_state.registered.check(budget_state.dataset, spend.registration)
-    if encoding.canonical_json(recorded) != encoding.canonical_json(
-        budget_state.registered.asked(spend.registration)
-    ):
-        raise BudgetRefused(
-            f"request {before.request!r} asked this question of another table, or with other "
-            "domains or bounds",
-            field="request",
-            value=before.request,
-        )
+    asked = budget_state.registered.asked(spend.registration)
+    if encoding.canonical_json(recorded) != encoding.canonical_json(asked):
+        question = f"request {before.request!r} asked this question"
+        message = f"{question} of another table, or with other domains or bounds"
+        raise BudgetRefused(message, field="request", value=before.request)
 
 
 def budget_words(budget: Budget) -> str:
@@ -401,10 +361,8 @@ class Registry:
         """Set a dataset's budget, once: the plan's ε is the total.
 
         Args:
-            registration: the table that the budget is for, as
-                `release.table.register_table` says
-            it:
-                whose rows they are is then fixed too.
+            registration: the table that the budget is for (`release.table.register_table`): whose
+                rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").
 
         Raises:
@@ -545,11 +503,7 @@ class Registry:
 
     def resume(self, dataset: str) -> BudgetState:
         """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
-        paid for can then be answered under its request.
-
-        Raises:
-            BudgetRefused: it is not suspended.
-        """
+        paid for can then be answered under its request."""
         with self._turn(dataset) as turn:
             if not ledger_budget.is_suspended(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")

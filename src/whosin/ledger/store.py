@@ -240,7 +240,6 @@ T = TypeVar("T")
 WAIT_SECONDS = 30.0
 """Seconds to wait for another writer before giving up."""
 
-
 _INHERITED_ENGINES: list[Engine] = []
 """Engines of a parent process: closing their connections here could end them there."""
 
@@ -262,22 +261,17 @@ def read_url(url: object) -> URL:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
     except (exc.ArgumentError, ValueError):
-        raise InvalidInput(
-            "the ledger's address cannot be read",
-            field="ledger",
-            hint="give a file, or a URL such as postgresql://host/name",
-        ) from None
+        message = "the ledger's address cannot be read"
+        hint = "give a file, or a URL such as postgresql://host/name"
+        raise InvalidInput(message, field="ledger", hint=hint) from None
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
-        raise InvalidInput(
-            "sqlite:// needs the name of a file"
-            if kind == "sqlite"
-            else f"a ledger cannot be kept in {kind}://…",
-            field="ledger",
-            value=f"{kind}://…",
-            hint="give a SQLite file, or postgresql://host/name",
-        )
+        message = f"a ledger cannot be kept in {kind}://…"
+        if kind == "sqlite":
+            message = "sqlite:// needs the name of a file"
+        hint = "give a SQLite file, or postgresql://host/name"
+        raise InvalidInput(message, field="ledger", value=f"{kind}://…", hint=hint)
     return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
 
 
@@ -416,16 +410,6 @@ class Store:
         require_extras("postgres")
         return postgres_engine(self.url, self.wait)
 
-    def version(self, connection: Connection) -> int:
-        """The format of the ledger."""
-        return int(connection.execute(select(entries.about.c.version)).scalar_one())
-
-    def exclude(self, connection: Connection) -> None:
-        """Let nobody else read or write until the transaction ends."""
-        if not self.sqlite:
-            tables = ", ".join(sorted(entries.metadata.tables))
-            connection.exec_driver_sql(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
-
     def _open(self, create: bool) -> None:
         """Check what is there; make the tables in an empty database."""
         with self.reading() as connection:
@@ -460,10 +444,8 @@ class Store:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise StoreFailed(
-                "the ledger cannot be used: its file or folder cannot be written; "
-                "no answer was given"
-            )
+            reason = "its file or folder cannot be written"
+            raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given")
 
     def _check_file(self) -> None:
         if self.sqlite:
@@ -540,8 +522,6 @@ def _check_version(kind: object, version: object) -> None:
     ):
         raise InvalidInput("this database is not a ledger", field="ledger")
     if version > entries.FORMAT_VERSION:
-        raise StoreFailed(
-            f"the ledger has format {version}, written by a newer whosin; this one reads format "
-            f"{entries.FORMAT_VERSION}",
-            hint="upgrade whosin",
-        )
+        newer = f"the ledger has format {version}, written by a newer whosin"
+        message = f"{newer}; this one reads format {entries.FORMAT_VERSION}"
+        raise StoreFailed(message, hint="upgrade whosin")

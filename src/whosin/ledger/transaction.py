@@ -44,8 +44,27 @@ FUNCTION_ARGUMENTS = {
 }
 """What a client may call, if it was granted: whosin_lock, whosin_debit and so on, and with what."""
 
+_FIND_DATASET = """
+  SELECT * INTO d FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'there is no such dataset';
+  END IF;
+"""
 
-_JSON_BODY = """
+
+def _changing_function(kind: str, change: str, request: str = "NULL") -> str:
+    """A function that changes a dataset, found and locked as d, and appends an entry."""
+    return f"""
+DECLARE
+  d whosin_datasets;
+BEGIN
+{_FIND_DATASET}{change}  PERFORM whosin_write(d, '{kind}', {request}, p_body, p_head);
+END
+"""
+
+
+FUNCTION_BODIES = {
+    "json": """
 -- A text as Python writes it in JSON: everything beyond ASCII escaped.
 DECLARE
   found text := ''; letter text; code integer;
@@ -62,15 +81,13 @@ BEGIN
   END LOOP;
   RETURN '"' || found || '"';
 END
-"""
-
-_DIGEST_BODY = """
+""",
+    "digest": """
 BEGIN
   RETURN encode(sha256(convert_to(p_text, 'UTF8')), 'hex');
 END
-"""
-
-_WRITE_BODY = """
+""",
+    "write": """
 -- Append an entry and repeat its sums: d is the dataset as it will be, but for the chain.
 DECLARE
   said jsonb := p_body::jsonb;
@@ -98,34 +115,13 @@ BEGIN
     entries = d.entries + 1, head = p_head, last = said->>'when', registration = d.registration
     WHERE name = d.name;
 END
-"""
-
-_FIND_DATASET = """
-  SELECT * INTO d FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
-  IF NOT FOUND THEN
-    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'there is no such dataset';
-  END IF;
-"""
-
-
-def _changing_function(kind: str, change: str, request: str = "NULL") -> str:
-    """A function that changes a dataset, found and locked as d, and appends an entry."""
-    return f"""
-DECLARE
-  d whosin_datasets;
-BEGIN
-{_FIND_DATASET}{change}  PERFORM whosin_write(d, '{kind}', {request}, p_body, p_head);
-END
-"""
-
-
-_LOCK_BODY = """
+""",
+    "lock": """
 BEGIN
   PERFORM 1 FROM whosin_datasets WHERE name = p_dataset FOR UPDATE;
 END
-"""
-
-_DEBIT_BODY = f"""
+""",
+    "debit": f"""
 DECLARE
   infinite CONSTANT bigint := {encoding.INFINITE_UNITS};
   d whosin_datasets;
@@ -156,11 +152,10 @@ BEGIN
   END IF;
   PERFORM whosin_write(d, 'debit', p_request, p_body, p_head);
 END
-"""
-
-_ANSWER_BODY = _changing_function(
-    "answer",
-    """
+""",
+    "answer": _changing_function(
+        "answer",
+        """
   PERFORM 1 FROM whosin_entries
     WHERE dataset = p_dataset AND request = p_request AND kind = 'debit';
   IF NOT FOUND OR p_body::jsonb->>'digest' IS DISTINCT FROM whosin_digest(p_answer) THEN
@@ -171,45 +166,40 @@ _ANSWER_BODY = _changing_function(
   END IF;
   INSERT INTO whosin_answers (dataset, request, answer) VALUES (p_dataset, p_request, p_answer);
 """,
-    "p_request",
-)
-
-_CLOSE_BODY = _changing_function(
-    "closed",
-    """
-  IF right(d.state, 6) = 'closed' THEN
-    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
-  END IF;
-  d.state := CASE WHEN left(d.state, 9) = 'suspended' THEN 'suspended closed' ELSE 'closed' END;
-""",
-)
-
-_SUSPEND_BODY = _changing_function(
-    "suspended",
-    """
+        "p_request",
+    ),
+    "suspend": _changing_function(
+        "suspended",
+        """
   d.state := CASE WHEN d.state = 'open' THEN 'suspended'
     WHEN left(d.state, 9) = 'suspended' THEN d.state ELSE 'suspended ' || d.state END;
 """,
-)
-
-_RESUME_BODY = _changing_function(
-    "resumed",
-    """
+    ),
+    "resume": _changing_function(
+        "resumed",
+        """
   IF left(d.state, 9) <> 'suspended' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not suspended';
   END IF;
   d.state := CASE WHEN d.state = 'suspended' THEN 'open' ELSE substr(d.state, 11) END;
 """,
-)
-
-_AMEND_BODY = _changing_function(
-    "amended",
-    """
+    ),
+    "close": _changing_function(
+        "closed",
+        """
+  IF right(d.state, 6) = 'closed' THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is closed already';
+  END IF;
+  d.state := CASE WHEN left(d.state, 9) = 'suspended' THEN 'suspended closed' ELSE 'closed' END;
+""",
+    ),
+    "amend": _changing_function(
+        "amended",
+        """
   d.registration := p_registration;
 """,
-)
-
-_REGISTER_BODY = f"""
+    ),
+    "register": f"""
 -- Whether the dataset is new.
 DECLARE
   d whosin_datasets;
@@ -225,21 +215,9 @@ BEGIN
   PERFORM whosin_write(d, 'registered', NULL, p_body, p_head);
   RETURN true;
 END
-"""
-
-_FUNCTION_BODIES = {
-    "json": _JSON_BODY,
-    "digest": _DIGEST_BODY,
-    "write": _WRITE_BODY,
-    "lock": _LOCK_BODY,
-    "debit": _DEBIT_BODY,
-    "answer": _ANSWER_BODY,
-    "suspend": _SUSPEND_BODY,
-    "resume": _RESUME_BODY,
-    "close": _CLOSE_BODY,
-    "amend": _AMEND_BODY,
-    "register": _REGISTER_BODY,
+""",
 }
+"""The text of each function, by what it does."""
 _INNER_FUNCTIONS = {
     "json": ("text",),
     "digest": ("text",),
@@ -249,15 +227,10 @@ _INNER_FUNCTIONS = {
 _RETURN_TYPES = {"json": "text", "digest": "text", "register": "boolean"}
 
 
-def function_sources() -> dict[str, str]:
-    """The text of each function, by its name."""
-    return {f"whosin_{name}": body for name, body in _FUNCTION_BODIES.items()}
-
-
 def function_statements(schema: str) -> list[str]:
     """What makes the functions in a schema of the database; nobody else may call them yet."""
     made = []
-    for name, body in _FUNCTION_BODIES.items():
+    for name, body in FUNCTION_BODIES.items():
         taken = FUNCTION_ARGUMENTS.get(name) or _INNER_FUNCTIONS[name]
         arguments = [f"p_{each} {_COLUMN_TYPES.get(each, 'text')}" for each in taken]
         if name == "write":

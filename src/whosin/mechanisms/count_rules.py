@@ -62,9 +62,9 @@ def read_p_table(path: Path) -> tuple[Table, int]:
                 table = _normalise_rows(read(_read_cells(body, [columns[name] for name in names])))
                 repeats = names[0] == "pcv" and max(table) == LAST_KEYED_COUNT
                 return table, REPEATED_KEYED_COUNTS if repeats else 1
-        names = ", ".join(list(columns)[:8])
+        shown = ", ".join(list(columns)[:8])
         accepted = "i, j, p, or i, v, p, or pcv, ckey, pvalue"
-        raise invalid_value("columns of the p-table", accepted, names)
+        raise invalid_value("columns of the p-table", accepted, shown)
 
 
 Cells = list[tuple[str, list[str]]]
@@ -89,7 +89,7 @@ def _read_changes(cells: Cells, *, moved: bool = False) -> Table:
         change = _read_whole(after, where) - (count if moved else 0)
         row = table.setdefault(count, {})
         if change in row:
-            raise _repeated(where, "change", change)
+            raise _repeated_entry(where, "change", change)
         row[change] = probability(weight, f"probability in {where}")
     return table
 
@@ -101,7 +101,7 @@ def _read_keys(cells: Cells) -> Table:
         count, key, change = (_read_whole(text, where) for text in texts)
         row = rows.setdefault(count, {})
         if key in row:
-            raise _repeated(where, "key", key)
+            raise _repeated_entry(where, "key", key)
         row[key] = change
     keys = len(next(iter(rows.values())))
     table: Table = {} if 0 in rows else {0: {0: Fraction(1)}}
@@ -122,7 +122,7 @@ COLUMN_READERS: dict[tuple[str, ...], Callable[[Cells], Table]] = {
 }
 
 
-def _repeated(where: str, what: str, value: int) -> InvalidInput:
+def _repeated_entry(where: str, what: str, value: int) -> InvalidInput:
     message = f"{where} has a {what} of this count for the second time: {value}"
     return InvalidInput(message, field=where, value=value)
 

@@ -36,7 +36,6 @@ from whosin.validation import require_exactly_one
 # them, so they are independent. Each low digit and the pair (B, q) are drawn by inversion; beyond
 # the table of q, the geometric starts again, having no memory.
 
-
 TOP_SCALE = 128
 DIGIT_BITS = 11
 TAIL_SCALES = 17
@@ -173,7 +172,6 @@ _sampler = lru_cache(maxsize=32)(DiscreteLaplace)
 # one table; beyond its end, k = K + 1 + x with x geometric of scale σ²/(K + 1), kept with
 # probability e^(−x²/(2σ²)). Above, k = ±(q·2^b + r): q from a table of P(q) ∝ e^(−(q·2^b)²/(2σ²)),
 # r uniform, kept with the probability that is missing, e^(−(2q·2^b·r + r²)/(2σ²)), and −0 dropped.
-
 
 TOP_WIDTH = 128
 TAIL_WIDTHS = 5

@@ -258,7 +258,6 @@ def square_root_up(value: Fraction) -> float:
 # that differ by at most Δ have integers that differ by at most ⌈Δ/step⌉. Over several coordinates
 # that change by Δ in all, c of them at most, Σ⌈Δ_i/step⌉ ≤ ⌈Δ/step⌉ + c − 1.
 
-
 WIDE_NOISE_HINT = "use a larger step, or more budget"
 MAX_UNITS = 2**62
 """Units are cut to ±2^62, before noise and after: the first is part of g and moves no two values

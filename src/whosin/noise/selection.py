@@ -258,7 +258,6 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
 # coin for each of many exponents that are known as floats with a relative error, using nothing but
 # IEEE arithmetic where that decides, and the exact exponent where it does not.
 
-
 MAX_COMPARED_OUTCOMES = 64
 """Up to this many coins are compared one by one, without a table."""
 SCREEN_MARGIN = 2.0**-44

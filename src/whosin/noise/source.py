@@ -64,7 +64,6 @@ def checked_source(source: object) -> Source:
 # A float scale is read by its decimals, as it was written. Scales stay below 2^52, where a draw
 # that does not fit into 64 bits has a chance below 2^-1400 (and is an error, never a wrong number).
 
-
 Shape: TypeAlias = int | Sequence[int]
 Size: TypeAlias = Shape | None
 
@@ -116,7 +115,6 @@ def shape_draws(draws: Array, size: object) -> Array | int:
 # Each of 0, …, n − 1 has probability 1/n, exactly: words are kept where all n outcomes have equally
 # many of them, and the few others are drawn again.
 
-
 MAX_INTEGER = 2**63
 
 
@@ -160,7 +158,6 @@ def draw_below(n: int, count: int, source: Source) -> Array:
 #
 # FLINT's precision is global to the process. Another thread that lowers it makes a ball wider,
 # never wrong: the next round draws more bits at the right precision.
-
 
 Real: TypeAlias = Callable[[int], Any]
 """A real number: precision in bits → an Arb ball that contains it."""
@@ -215,7 +212,6 @@ def is_below(source: Source, real: Real, word: int = 0, bits: int = 0) -> bool:
 # outcome from a guide of 2^16 cells, unless a threshold may lie in that cell; then 64 bits are
 # compared with the thresholds' brackets by binary search; and a word that a threshold may still
 # split goes on, with more and more bits, in `lazy`.
-
 
 BLOCK_WORDS = 1 << 16
 """Words drawn at a time: few enough to stay in the cache."""

@@ -82,7 +82,8 @@ class Witness:
         cls, output: Hashable, numbers: tuple[Number, Number, Number], exact: bool, **more: Any
     ) -> Witness:
         """A case by its output, (prior, posterior, ratio) and whether these may be fractions."""
-        return cls(output, *(exact_or_up(number, exact) for number in numbers), **more)
+        prior, posterior, ratio = (exact_or_up(number, exact) for number in numbers)
+        return cls(output, prior, posterior, ratio, **more)
 
     def __repr__(self) -> str:
         names = ("entity", "row", "output", "prior", "posterior", "ratio", "values", "guess")
@@ -294,7 +295,8 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
         [(int(world), exact_fraction(mass[world])) for world in np.flatnonzero(mass != 0)]
         for mass in prior.given(lattice, worst.entity, flint_rational)
     ]
-    ratio = channel.ratio(*(masses if positive else masses[::-1]), worst.output)
+    inside, outside = masses if positive else masses[::-1]
+    ratio = channel.ratio(inside, outside, worst.output)
     return Certificate(ratio, exact and is_exact(*prior.parameters))
 
 

@@ -168,7 +168,8 @@ def sweep_windows(
         _compare_values(result, centred[None], allowed[None], mask[None], window)
     table = np.ones((values, values))
     current: Array | None = None
-    first = _first_possible(marginals)
+    # The first row at which each value is possible; the number of rows where none is.
+    first = [int(np.argmax(row)) if row.any() else len(row) for row in (marginals > 0).T]
     for distance in range(1, min(reach, rows - 1 if row is None else row) + 1):
         step = prior.matrix(0 if row is None else row - distance)
         if current is None:
@@ -194,12 +195,6 @@ def sweep_windows(
             window = _Window(grid, sides, reach, row, distance, False)
             _compare_values(result, np.asarray(whole)[None], allowed, mask, window)
     return result
-
-
-def _first_possible(marginals: Array) -> list[int]:
-    """The first row at which each value is possible; the number of rows where none is."""
-    possible = marginals > 0
-    return [int(np.argmax(column)) if column.any() else len(column) for column in possible.T]
 
 
 def _right_sides(

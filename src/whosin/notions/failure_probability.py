@@ -140,7 +140,8 @@ def _crowd_cases(table: CountTable, space: Subsets, family: Family, positive: bo
             words = crowd.words(inside)
             return Case(0, *family.beliefs, lambda belief: crowd.prior(inside, belief), words)
 
-        return Likelihoods(*(sides if positive else sides[::-1]), low, case)
+        top, bottom = sides if positive else sides[::-1]
+        return Likelihoods(top, bottom, low, case)
 
     work = priors * len(table.weights) * space.size
     return Cases(family, space, table.outputs, work <= MAX_EXACT_WORK, pairs)
@@ -162,7 +163,8 @@ def _prior_cases(channel: Channel, space: Subsets, family: Family, positive: boo
             if family.complete:
                 ends = (prior(middle).belief(space, entity),) * 2
             case = Case(entity, *ends, prior)
-            yield Likelihoods(*(sides if positive else sides[::-1]), 0, lambda _, case=case: case)  # type: ignore[misc]
+            top, bottom = sides if positive else sides[::-1]
+            yield Likelihoods(top, bottom, 0, lambda _, case=case: case)  # type: ignore[misc]
 
     small = channel.likelihoods.size * space.size**2 <= MAX_EXACT_WORK
     return Cases(family, space, channel.outputs, small, pairs)

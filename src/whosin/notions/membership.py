@@ -139,11 +139,11 @@ class PositiveMembership(Notion):
         upper = self.family.upper(array, lattice, self.positive)
         if upper is None:
             return None
-        ratio, *ends = upper
+        ratio, low, high = upper
         exact = array.dtype == object
         if ratio != math.inf:
             ratio = exact_fraction(ratio) * (1 if exact or ratio == 1 else 1 + SEARCH_SLACK)
-        worst = beliefs.worst_belief(ratio, *beliefs.sides(*ends, self.positive))
+        worst = beliefs.worst_belief(ratio, *beliefs.sides(low, high, self.positive))
         return exact_or_up(worst.gamma, exact and is_exact(*self.family.parameters))
 
     def _theorems(self) -> tuple[str, ...]:

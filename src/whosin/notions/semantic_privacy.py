@@ -61,9 +61,9 @@ class SemanticPrivacy(Notion):
             spread = ratio_spread(np.fmax.reduce(table), np.fmin.reduce(table))
             near.add(spread, lambda position, row=row: (row, position[0]))  # type: ignore[misc]
         certain = Certain(channel, np.full(records.worlds, flint_rational(1)))
-        spread = partial(_row_spread, certain, self.default)
+        recompute = partial(_row_spread, certain, self.default)
         upper, attained, (row, output) = near.certified(
-            spread, lambda _case: records.worlds, certain.budget
+            recompute, lambda _case: records.worlds, certain.budget
         )
         case = semantic_witness(attained, row, channel.outputs[output], None)
         return level_from_ratio(self, quarter_tanh_up, upper, attained, case, ("T15",))
@@ -151,9 +151,9 @@ class BayesianSemanticPrivacy(OfOnePrior):
         note = _left_out(mass, records, self.default)
         near, sides = _search_spreads(channel, mass, self.default)
         certain = Certain(channel, mass)
-        spread = partial(_pattern_spread, certain, self.default)
+        recompute = partial(_pattern_spread, certain, self.default)
         upper, reached, (row, pattern, output) = near.certified(
-            spread, lambda _case: records.worlds, certain.budget
+            recompute, lambda _case: records.worlds, certain.budget
         )
         name = channel.outputs[output]
         if channel.is_density:

@@ -38,7 +38,7 @@ class Independent(Prior):
     p: object
 
     def __init__(self, p: object) -> None:
-        values = tuple(p) if _is_list(p) else p  # type: ignore[call-overload]
+        values = tuple(p) if _is_list(p) else p  # type: ignore[arg-type]
         if isinstance(values, tuple) and any(_is_list(entry) for entry in values):
             rows = tuple(tuple(row) if _is_list(row) else (row,) for row in values)
             object.__setattr__(self, "p", rows)
@@ -142,7 +142,7 @@ class FixedSize(Prior):
     size: int
 
     def __init__(self, p: object, size: int) -> None:
-        object.__setattr__(self, "p", tuple(p) if _is_list(p) else p)  # type: ignore[call-overload]
+        object.__setattr__(self, "p", tuple(p) if _is_list(p) else p)  # type: ignore[arg-type]
         object.__setattr__(self, "size", read_whole(size, "size", 0))
         _ = self._odds
 

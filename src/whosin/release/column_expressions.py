@@ -197,7 +197,7 @@ class Derived(CellView):
             check_closed(len(self.cells))
 
     @cached_property
-    def cells(self) -> tuple[int, ...]:  # type: ignore[override]
+    def cells(self) -> tuple[int, ...]:
         """What the function can be on the declared domain, rising."""
         if isinstance(self.domain, Dates):
             return tuple(sorted({CALENDAR_PARTS[self.function](day) for day in self.domain.days}))
@@ -224,7 +224,7 @@ class MergedValues(CellView):
     """
 
     name: str
-    domain: CellDomain
+    domain: Cellular
     parts: tuple[int, ...]
     labels: tuple[str, ...] = ()
 
@@ -291,7 +291,9 @@ def cell_key(rows: Any, column: str, domain: Cellular) -> Any:
     root = domain.domain if isinstance(domain, Derived) else domain
     if isinstance(root, Dates):
         return root.code(value)
-    return _decade_number(value, domain) if domain is not root else _bin_number(value, root)
+    return (
+        _decade_number(value, domain) if isinstance(domain, Derived) else _bin_number(value, root)
+    )
 
 
 def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
@@ -362,9 +364,9 @@ def _key_type(held: Any) -> str:
 def _lookup(values: tuple[str | int, ...], kind: str, held: tuple[str | int, ...] = ()) -> Any:
     """The declared values, each with its own number, or with what else is held for it, as a
     table."""
-    pairs = zip(values, held or range(len(values)), strict=True)
+    pairs = [*zip(values, held or range(len(values)), strict=True)]
     if kind == "uint64":
-        pairs = ((each, other) for each, other in pairs if int(each) >= 0)
+        pairs = [(each, other) for each, other in pairs if int(each) >= 0]
     return _memory_table([(str(a) if kind == "string" else a, b) for a, b in pairs], kind)
 
 

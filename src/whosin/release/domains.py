@@ -442,7 +442,7 @@ class Range(CellDomain):
         return -(-low // self.unit), high // self.unit
 
     @cached_property
-    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
+    def cells(self) -> tuple[str, ...]:
         """The bins, as texts."""
         ends = [repr(float(rational(edge))).removesuffix(".0") for edge in self.edges]
         return tuple(f"{a}..{b}" for a, b in pairwise(ends))
@@ -528,7 +528,7 @@ class Dates(CellDomain):
         return date.fromisoformat(str(self.lower)), date.fromisoformat(str(self.upper))
 
     @cached_property
-    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
+    def cells(self) -> tuple[str, ...]:
         """What the bins are called, in their order."""
         return tuple(dict.fromkeys(name for _, name in self.binned))
 

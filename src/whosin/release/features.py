@@ -225,7 +225,7 @@ def read_named(
     result: dict[str, Any] = {}
     for number, each in enumerate(given):
         with at(f"{field}[{number}]"):
-            entry = each if isinstance(each, kinds) else from_keys(each)
+            entry: Any = each if isinstance(each, kinds) else from_keys(each)
             if entry.name.lower() in result:
                 message = f"name {entry.name!r} is given twice"
                 raise InvalidInput(message, field="name", value=entry.name)

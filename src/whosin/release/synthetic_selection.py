@@ -76,7 +76,9 @@ QUALITY_SHARE = Fraction(1, 50)
 """The part of the budget that measures how good the finished table is."""
 
 
-def noise_within(share: Share, sensitivity: int, squared: Fraction | int | None = None) -> Noise:
+def affordable_noise(
+    share: Share, sensitivity: int, squared: Fraction | int | None = None
+) -> Noise:
     """The noise that costs a share, for an L1 sensitivity and a squared L2 one, that of one number
     by default."""
     noise: Noise
@@ -99,7 +101,7 @@ class WholeNumber:
     @classmethod
     def within(cls, share: Share, tables: int, rows: int) -> WholeNumber:
         sensitivity = tables * distance_sensitivity(share.relation, rows)
-        return cls(noise_within(share, sensitivity), tables, rows)
+        return cls(affordable_noise(share, sensitivity), tables, rows)
 
     def cost(self, relation: str) -> Fraction:
         sensitivity = self.tables * distance_sensitivity(relation, self.rows)
@@ -140,7 +142,7 @@ def equal_noise(share: Share, count: int, rows: int) -> Noise:
     """The noise for a number of tables of counts that together cost a share."""
     one = Measurement((0,))
     square = count * one.squared_l2_sensitivity((), share.relation, rows)
-    return noise_within(share, count * one.l1_sensitivity((), share.relation, rows), square)
+    return affordable_noise(share, count * one.l1_sensitivity((), share.relation, rows), square)
 
 
 def total_costs(

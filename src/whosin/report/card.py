@@ -71,7 +71,6 @@ def describe_plan(plan: Plan) -> Document:
 
 
 def plan_card(plan: Plan) -> list[TextSection]:
-    """The sections of a plan's card."""
     sections = [
         make_section("Who is looking", describe_adversary(plan.family)),
         make_section("What is promised", *_promise_lines(plan)),
@@ -95,7 +94,6 @@ def plan_card(plan: Plan) -> list[TextSection]:
 
 
 def describe_adversary(family: families.Family) -> str:
-    """The adversary in a sentence."""
     words = family.words()
     return f"{words[0].upper()}{words[1:]}."
 
@@ -234,8 +232,7 @@ def _through_a_ledger(plan: Plan) -> str:
     return (
         "That is for one release by itself. A release through a ledger, which adds up over time "
         f"(zCDP), draws discrete Gaussian noise of σ = {format_figures(sigma, 4, 'up')} when it "
-        "spends "
-        "all at once."
+        "spends all at once."
     )
 
 
@@ -359,7 +356,6 @@ def process_chart(plan: ProcessPlan) -> Any:
 
 
 def describe_process(plan: ProcessPlan, delta: float) -> Document:
-    """The noise of a repeated process."""
     process, target = plan.process, plan.target
     fails = delta and not target.averages
     but = f", but for a probability of {format_general(delta)}" if fails else ""
@@ -381,17 +377,13 @@ def describe_process(plan: ProcessPlan, delta: float) -> Document:
 def describe_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) -> Document:
     """Noise for a series beside what plain DP and group privacy would add."""
     most, rounded = "" if plan.exact else "at most ", rounding_side(plan.exact)
+    plain, own = (
+        f"{most}{format_decimals(leakage, 4, rounded)}"
+        for leakage in (plan.plain_leakage, plan.leakage)
+    )
     lines: list[tuple[Words, float, str]] = [
-        (
-            "differential privacy",
-            plan.plain_scale,
-            f"{most}{format_decimals(plan.plain_leakage, 4, rounded)}",
-        ),
-        (
-            (Strong("this plan"),),
-            plan.scale,
-            f"{most}{format_decimals(plan.leakage, 4, rounded)}",
-        ),
+        ("differential privacy", plan.plain_scale, plain),
+        ((Strong("this plan"),), plan.scale, own),
         ("group privacy", plan.group_scale, f"at most {format_decimals(plan.epsilon, 4, 'up')}"),
     ]
     cells = [
@@ -420,7 +412,6 @@ NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 
 
 def describe_budget_state(budget_state: BudgetState) -> Document:
-    """Where a dataset stands."""
     return Document("", tuple(budget_state_card(budget_state)))
 
 
@@ -442,7 +433,6 @@ def describe_budget_states(
 
 
 def budget_state_card(budget_state: BudgetState) -> list[TextSection]:
-    """The sections of a dataset's page."""
     return [
         make_section(budget_state.dataset, *_budget_lines(budget_state)),
         make_section("What all answers together allow", *belief_lines(budget_state)),
@@ -462,30 +452,20 @@ def _budget_lines(budget_state: BudgetState) -> list[str]:
         lines.append(f"Spent: ε = {_spent_text(budget_state)} in {count}{read}.")
     if budget_state.state == "open":
         alone = " It allows one answer only." if budget_state.budget.alone else ""
-        gaussian = (
-            f"; or ρ = {format_figures(budget_state.spendable_rho, 6, 'down')} of Gaussian noise"
-        )
-        rho = gaussian if budget_state.budget.rho else ""
-        lines.append(f"Left: ε = {format_figures(budget_state.spendable, 6, 'down')}{rho}.{alone}")
+        epsilon = format_figures(budget_state.spendable, 6, "down")
+        rho = format_figures(budget_state.spendable_rho, 6, "down")
+        gaussian = f"; or ρ = {rho} of Gaussian noise" if budget_state.budget.rho else ""
+        lines.append(f"Left: ε = {epsilon}{gaussian}.{alone}")
     lines.append(f"State: {STATE_SENTENCES[budget_state.state]}.")
     return [*lines, *_suspension_lines(budget_state)]
 
 
 def _spent_text(budget_state: BudgetState) -> str:
     """What was spent; never more than the budget, which is printed rounded down, if it is not."""
-    text, whole = (
-        format_short(budget_state.epsilon),
-        format_figures(budget_state.plan.epsilon, 6, "down"),
-    )
-    return (
-        whole
-        if budget_state.epsilon <= budget_state.plan.epsilon and _is_above(text, whole)
-        else text
-    )
-
-
-def _is_above(text: str, other: str) -> bool:
-    return Fraction(text.rpartition("≈")[2].strip()) > Fraction(other)
+    text = format_short(budget_state.epsilon)
+    whole = format_figures(budget_state.plan.epsilon, 6, "down")
+    above = Fraction(text.rpartition("≈")[2].strip()) > Fraction(whole)
+    return whole if above and budget_state.epsilon <= budget_state.plan.epsilon else text
 
 
 def _suspension_lines(budget_state: BudgetState) -> list[str]:
@@ -562,13 +542,8 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"ε ≤ {format_figures(float(plan['epsilon']), 6, 'up')}"
-    return (
-        str(entry.number),
-        entry.body["when"][:19].replace("T", " "),
-        entry.body["who"],
-        what,
-        cost,
-    )
+    when = entry.body["when"][:19].replace("T", " ")
+    return str(entry.number), when, entry.body["who"], what, cost
 
 
 def _question_text(entry: Entry) -> str:
@@ -579,7 +554,6 @@ def _question_text(entry: Entry) -> str:
 
 
 def cost_words(cost: Cost, digits: int = 4) -> str:
-    """A cost in a few letters."""
     if cost.rho >= encoding.INFINITE_UNITS:
         return "a promise of its own"
     pure = cost.epsilon < encoding.INFINITE_UNITS
@@ -614,7 +588,6 @@ def datasets_data(records: Records, *, entries: bool = True) -> dict[str, list[d
 
 
 def json_text(records: Records) -> str:
-    """The same as a file."""
     return json.dumps(datasets_data(records), ensure_ascii=False, indent=2) + "\n"
 
 

@@ -32,10 +32,11 @@ CHART_COLOURS = ["#1b6ca8", "#c44536", "#3a7d44", "#888888"]
 ALLOWED_COLOUR = "#7a4fa3"
 
 
-def check_path(path: Path) -> None:
+def check_path(path: Path | None) -> None:
     """Refuse a file that could not be written, before any work is done."""
-    require_extras("charts")
-    check_writable(path, "--save", CHART_SUFFIXES)
+    if path is not None:
+        require_extras("charts")
+        check_writable(path, "--save", CHART_SUFFIXES)
 
 
 def save_chart(chart: Any, path: Path, *, private: bool = False) -> None:

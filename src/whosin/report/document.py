@@ -70,7 +70,6 @@ def make_table(
 
 
 def list_facts(*rows: tuple[Words, Words]) -> TextTable:
-    """A table of facts."""
     return TextTable((), rows)
 
 
@@ -120,7 +119,6 @@ class Marks:
         return [row[start : start + MARKS_IN_LINE] for start in range(0, 100, MARKS_IN_LINE)]
 
     def words(self) -> str:
-        """A sentence that says what the marks mean."""
         first, then = self.when
         full, half = BEFORE_MARK, AFTER_MARK
         return f"Each mark is 10 people: {full} {first}, {full} and {half} at most {then}."
@@ -191,7 +189,6 @@ class SectionData:
 
 
 def plain_words(words: Words) -> str:
-    """Words as one text."""
     return words if isinstance(words, str) else "".join(words)
 
 

@@ -68,7 +68,6 @@ def verdict_lines(verdict: Sufficiency) -> list[str]:
 
 
 def verdict_data(verdict: Sufficiency) -> dict[str, object]:
-    """A verdict as plain data, with its words."""
     data = {"enough": verdict.enough, "promise": verdict.target.words()}
     return data | verdict.to_dict() | {"words": verdict_lines(verdict)}
 
@@ -156,7 +155,6 @@ AUDIENCE_NAMES = ("resident", "analyst", "officer")
 
 
 def check_audience(audience: str) -> str:
-    """The audience, if it is one."""
     if audience not in AUDIENCE_NAMES:
         raise UnknownName("--for", audience, AUDIENCE_NAMES)
     return audience
@@ -189,8 +187,7 @@ def _resident_paragraphs(
     before, most = per_thousand(float(prior)), per_thousand(after)
     return [
         f"Think of 1,000 people about whom someone is {format_percent(prior, 'down')} sure that "
-        "they are "
-        f"in the data: for {before} of them that is true.",
+        f"they are in the data: for {before} of them that is true.",
         f"After the publication that someone can be as sure as if it were true for {most} of the "
         f"1,000, and no surer. This holds for someone who {reading.who}.",
         Marks.of(float(prior), after),
@@ -208,8 +205,7 @@ def _analyst_paragraphs(
         f"{meaning.relation}: the likelihood ratio of any output is {ratio} for someone who "
         f"{reading.who} ({reading.theorem}).",
         f"A belief of {format_percent(prior, 'down')} becomes at most {most}: "
-        f"{per_thousand(after)} of "
-        f"1,000 instead of {per_thousand(float(prior))}.",
+        f"{per_thousand(after)} of 1,000 instead of {per_thousand(float(prior))}.",
         "Budgets add: two releases of this kind allow the square of the ratio.",
     ]
 
@@ -220,10 +216,8 @@ def _officer_paragraphs(
     outside = [other for other in meaning.readings if other.ratio == math.inf]
     return [
         f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure that a "
-        "person is "
-        f"in the data becomes at most {format_percent(after, 'up')} sure ({per_thousand(after)} "
-        "of 1,000, "
-        f"before {per_thousand(float(prior))}).",
+        f"person is in the data becomes at most {format_percent(after, 'up')} sure "
+        f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
         f"Measure: differential privacy, ε = {format_general(meaning.epsilon)}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
         f"Ground: {reading.theorem}.",

@@ -63,27 +63,16 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
     result = release.association()
     low, high = result.interval
     return [
-        ("F_A", result.f_a),
-        ("F_U", result.f_u),
-        ("CHISQ", result.chi2),
-        ("P", result.p),
-        ("OR", result.odds_ratio),
-        ("SE", result.se),
-        ("L95", low),
-        ("U95", high),
-        ("F_A_NOISE95", result.f_a_noise),
-        ("F_U_NOISE95", result.f_u_noise),
+        *(("F_A", result.f_a), ("F_U", result.f_u), ("CHISQ", result.chi2), ("P", result.p)),
+        *(("OR", result.odds_ratio), ("SE", result.se), ("L95", low), ("U95", high)),
+        *(("F_A_NOISE95", result.f_a_noise), ("F_U_NOISE95", result.f_u_noise)),
     ]
 
 
 def write_release(release: StudyRelease, path: Path) -> None:
-    """Write the published SNPs as a tab-separated file."""
     rows = release_rows(release)
-    lines = [
-        "\t".join(rows[0]),
-        *("\t".join(_format_cell(v) for v in row.values()) for row in rows),
-    ]
-    write_file(path, "\n".join(lines) + "\n", "--save", private=True)
+    cells = [rows[0], *([_shorten_cell(value, 6) for value in row.values()] for row in rows)]
+    write_file(path, "".join("\t".join(row) + "\n" for row in cells), "--save", private=True)
 
 
 def write_exact(study: Study, path: Path) -> None:
@@ -99,13 +88,8 @@ def _exact_lines(study: Study) -> Iterator[str]:
     f_a, f_u = allele_frequencies(study.counts)
     copies, known = sum(allele_counts(study.counts)), sum(group_sizes(study.counts))
     varies = (copies > 0) & (copies < 2 * known)
-    columns = (
-        f_a,
-        f_u,
-        np.where(varies, chi2, np.nan),
-        np.where(varies, p_values(chi2), np.nan),
-        odds_ratios(study.counts),
-    )
+    tests = (np.where(varies, each, np.nan) for each in (chi2, p_values(chi2)))
+    columns = (f_a, f_u, *tests, odds_ratios(study.counts))
     public = zip(*study.snps.columns(), strict=True)
     numbers = zip(*(column.tolist() for column in columns), strict=True)
     for names, values in zip(public, numbers, strict=True):
@@ -114,11 +98,11 @@ def _exact_lines(study: Study) -> Iterator[str]:
 
 def _plink_number(value: float) -> str:
     """A number as PLINK writes it: NA where there is none."""
-    return f"{value:.6g}" if math.isfinite(value) else "NA"
+    return _shorten_cell(value, 6) if math.isfinite(value) else "NA"
 
 
-def _format_cell(value: str | int | float) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _shorten_cell(value: str | int | float, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 GENOME_WIDE = 5e-8
@@ -218,7 +202,6 @@ def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
 
 
 def _share_axis(field: str, title: str) -> Any:
-    """An axis from 0% to 100%."""
     import altair
 
     whole = altair.Scale(domain=[0, 1])
@@ -278,10 +261,8 @@ def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
         }
         for each in outcomes
     ]
-    names, colours = (
-        list(SETTING_NAMES.values()),
-        ["#bbbbbb", "#666666", "#7fb0d3", CHART_COLOURS[0]],
-    )
+    names = list(SETTING_NAMES.values())
+    colours = ["#bbbbbb", "#666666", "#7fb0d3", CHART_COLOURS[0]]
     base = altair.Chart().encode(
         x=_size_axis("people", "people in the study", {each.people for each in outcomes}),
         color=colour_scale("setting", names, colours, columns=2, labelLimit=300),
@@ -324,13 +305,10 @@ def _thin_points(positions: Array, height: Array) -> Array:
     return np.sort(np.unique(cells, return_index=True)[1])
 
 
+SCORE_NAMES = {"distance": "the distance of χ² from {:g}", "chi2": "the allelic χ²"}
 RELATION_NAMES = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
-}
-SCORE_NAMES = {
-    "distance": "the distance of χ² from {:g}",
-    "chi2": "the allelic χ²",
 }
 TEXT_COLUMNS = {"SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
@@ -349,13 +327,13 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
+    score = SCORE_NAMES[asked.score].format(float(rational(asked.threshold)))
     chosen, numbers = (float(part) for part in estimate.epsilons)
     within = bound_noise(estimate.scale)
     people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
     lines = [
         f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "
-        f"{_describe_score(asked.score, asked.threshold)} with noise of scale "
-        f"{estimate.selection_scale:.4g} (ε = {chosen:.4f})."
+        f"{score} with noise of scale {estimate.selection_scale:.4g} (ε = {chosen:.4f})."
         if asked.top
         else f"Numbers about {asked.size} SNPs among {people}, named without looking at the data.",
     ]
@@ -391,11 +369,6 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     return lines
 
 
-def _describe_score(score: str, threshold: object) -> str:
-    """What SNPs are chosen by."""
-    return SCORE_NAMES[score].format(float(rational(threshold)))
-
-
 def describe_estimate(estimate: StudyCostEstimate) -> Document:
     """The card of a release that was not made."""
     said = make_section("", "A dry run: nothing was drawn and nothing was spent.")
@@ -406,7 +379,7 @@ def describe_study_release(release: StudyRelease) -> Document:
     """A release: its card, and the table of SNPs."""
     rows = release_rows(release)
     names = [name for name in PRINTED_COLUMNS if name in rows[0]]
-    cells = [[short_cell(row[name]) for name in names] for row in rows]
+    cells = [[_shorten_cell(row[name], 3) for name in names] for row in rows]
     table = _make_table(names, cells)
     return Document("", (*estimate_card(release.estimate), make_section("", table, level=2)))
 
@@ -418,7 +391,6 @@ def exact_chart(study: Study) -> Any:
 
 
 def describe_study(study: Study) -> Document:
-    """Public facts of a study that was counted."""
     lines = [f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls"]
     if study.left_out:
         lines.append(
@@ -469,7 +441,7 @@ def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
     if low <= limit:
         return (
             f"{seen}. Sampling explains what is above {format_percent(limit)}: from this number "
-            "of people the share is only known to lie between {between}."
+            f"of people the share is only known to lie between {between}."
         )
     return (
         f"{seen}, and its interval, {between}, lies above {format_percent(limit)}. One draw of the "
@@ -478,7 +450,6 @@ def _excess_reason(points: Sequence[AttackPoint], limit: float) -> str:
 
 
 def point_data(point: AttackPoint, prior: float) -> dict[str, object]:
-    """A point of the attack as data."""
     return {
         **asdict(point),
         "power": point.power,
@@ -509,12 +480,12 @@ def promised_posterior(plan: Plan, prior: float) -> float:
 def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Document:
     """How much of the true top came back, setting by setting."""
     last = experiment.seed + experiment.studies - 1
+    score = SCORE_NAMES[experiment.score].format(float(rational(experiment.threshold)))
     about = (
-        "The share of the true top M that comes back, by "
-        f"{_describe_score(experiment.score, experiment.threshold)}: "
-        f"{experiment.snps:,} SNPs, {experiment.causal} of them causal (odds ratio "
-        f"{experiment.odds_ratio:g}), {experiment.studies} studies of each size (seeds "
-        f"{experiment.seed} to {last}), {experiment.draws} releases of each."
+        f"The share of the true top M that comes back, by {score}: {experiment.snps:,} SNPs, "
+        f"{experiment.causal} of them causal (odds ratio {experiment.odds_ratio:g}), "
+        f"{experiment.studies} studies of each size (seeds {experiment.seed} to {last}), "
+        f"{experiment.draws} releases of each."
     )
     shares: dict[tuple[Any, ...], list[str]] = {}
     for each in outcomes:
@@ -541,10 +512,6 @@ def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTabl
     return make_table(names, rows, right=[name for name in names if name not in TEXT_COLUMNS])
 
 
-def short_cell(value: str | int | float) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def describe_study_page(release: StudyRelease) -> Document:
     """The Manhattan plot, all columns and the card."""
     rows = release_rows(release)
@@ -567,7 +534,6 @@ def describe_study_page(release: StudyRelease) -> Document:
 
 
 def save_study_page(release: StudyRelease, path: Path) -> None:
-    """Write the page of a release."""
     from whosin.report.html import render_page
 
     write_file(path, render_page(describe_study_page(release)), "--save", private=True)

@@ -159,13 +159,11 @@ def check_path(path: Path | None) -> None:
 
 
 def release_report(title: str, plan: Plan, release: Release) -> str:
-    """The page of a release."""
     require_extras("charts")
     return render_page(releases.describe_report(title, plan, release))
 
 
 def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
-    """Write the page of a release."""
     check_path(path)
     write_file(path, release_report(title, plan, release), "--report", private=True)
 

@@ -274,7 +274,6 @@ def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> D
 
 
 def describe_curves(curves: Curves) -> Document:
-    """The points of each curve."""
     sections = []
     for notion, points in curves.points.items():
         by_level = notion != "mutual-information"

@@ -40,7 +40,6 @@ MAX_MEASURED_TABLES = 8
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
-    """A cost estimate as plain data, for JSON."""
     data = {
         "title": estimate.query.title,
         "question": dict(estimate.spend.what),

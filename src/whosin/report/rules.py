@@ -231,11 +231,14 @@ def secret_words(secret: object, field: str = "secret") -> SecretWords:
 
 
 MAX_FINDING_ROWS = 30
+FINDING_KEYS = (
+    *("people", "shown", "population", "prior", "posterior"),
+    *("most", "low", "high", "exact", "bound"),
+)
 Labels = tuple[Sequence[str], Sequence[str]]
 
 
 def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) -> dict[str, Any]:
-    """The findings as plain data, for JSON."""
     return {
         "private": True,
         "warning": PRIVATE_NOTE,
@@ -244,20 +247,8 @@ def findings_data(findings: Sequence[CellFinding], labels: Labels, secret: str) 
         "worked_out": sum(each.worked_out for each in findings),
         "within_one": sum(each.within_one for each in findings),
         "cells": [
-            {
-                "row": labels[0][each.row],
-                "column": labels[1][each.column],
-                "people": each.people,
-                "shown": each.shown,
-                "population": each.population,
-                "prior": each.prior,
-                "posterior": each.posterior,
-                "most": each.most,
-                "low": each.low,
-                "high": each.high,
-                "exact": each.exact,
-                "bound": each.bound,
-            }
+            {"row": labels[0][each.row], "column": labels[1][each.column]}
+            | {key: getattr(each, key) for key in FINDING_KEYS}
             for each in findings
         ],
     }
@@ -279,9 +270,8 @@ def summarise_findings(findings: Sequence[CellFinding], labels: Labels, secret: 
             "±1."
         )
     top = max(told, key=lambda each: each.posterior)
-    after = ("at most " if top.bound else "") + format_percent(
-        top.posterior, rounding_side(not top.bound)
-    )
+    after = format_percent(top.posterior, rounding_side(not top.bound))
+    after = f"at most {after}" if top.bound else after
     result.append(
         f"Of a person behind the cells someone was {format_percent(top.prior)} sure that this "
         f"person {secret_words(secret).ends}; they become {after} sure (in "
@@ -301,21 +291,10 @@ def finding_rows(findings: Sequence[CellFinding], labels: Labels) -> list[tuple[
         number = "–" if each.shown is None else str(each.shown)
         number = "" if each.people in ("left", "joined") else number
         count = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
-        after = (
-            f"≤ {format_percent(each.posterior, 'up')}"
-            if each.bound
-            else format_percent(each.posterior)
-        )
-        result.append(
-            (
-                _finding_name(each, labels),
-                number,
-                str(each.population),
-                format_percent(each.prior),
-                after,
-                count,
-            )
-        )
+        after = format_percent(each.posterior, rounding_side(not each.bound))
+        beliefs = format_percent(each.prior), f"≤ {after}" if each.bound else after
+        name = _finding_name(each, labels)
+        result.append((name, number, str(each.population), *beliefs, count))
     return result
 
 

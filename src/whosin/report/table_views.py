@@ -100,7 +100,6 @@ class TableView:
         return Crosstab(first, second, one, other, indices)
 
     def number(self, index: int) -> str:
-        """The estimate of a cell."""
         return format_fixed(self.values[index], self.decimals)
 
     def marked(self, index: int) -> str:
@@ -143,12 +142,10 @@ class TableView:
         return make_table((f"{tab.down} \\ {tab.across}", *labels), rows, right=labels)
 
     def margin(self, index: int) -> str:
-        """How far the estimate of a cell may be off."""
         return format_fixed(self.margins[index], self.decimals)
 
     @property
     def margin_words(self) -> str:
-        """How far the estimates may be off, in words."""
         one, every = self.spreads
         if len(self.cells) == 1:
             return f"± {one} with 95% probability"
@@ -192,7 +189,6 @@ def format_cell(value: Any, scale: str = AMOUNT) -> str:
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:
-    """The tables of an answer, each as it is read."""
     return tuple(_table_view(each) for each in answer.tables)
 
 
@@ -347,7 +343,6 @@ def _answer_paths(answers: list[Answer], path: Path) -> list[Path]:
 
 
 def plain_name(title: str) -> str:
-    """A title as a part of a file's name."""
     return re.sub(r"[^\w-]+", "-", title).strip("-").lower() or "answer"
 
 

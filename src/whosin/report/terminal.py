@@ -37,14 +37,8 @@ if TYPE_CHECKING:
     from whosin.curves.curve import TradeOff
     from whosin.report.table_views import TableView
 
-TONE_STYLES = {
-    "plain": "",
-    "soft": "dim",
-    "strong": "bold",
-    "good": "green",
-    "bad": "red",
-    "open": "yellow",
-}
+TONE_STYLES = {"plain": "", "soft": "dim", "strong": "bold"}
+TONE_STYLES |= {"good": "green", "bad": "red", "open": "yellow"}
 INDENT_COLUMNS = 2
 
 
@@ -268,10 +262,8 @@ def rates_plot(
 ) -> str:
     """How many a test recognises at most (TPR), by how many it accuses by mistake (FPR), on
     logarithmic axes; a target (FPR, TPR) is a cross."""
-    width, height = (
-        max(MIN_PLOT_WIDTH, min(PLOT_WIDTH, most - PLOT_MARGIN - 2)),
-        3 * MAX_DECADES + 1,
-    )
+    width = max(MIN_PLOT_WIDTH, min(PLOT_WIDTH, most - PLOT_MARGIN - 2))
+    height = 3 * MAX_DECADES + 1
     cells = [[" "] * width for _ in range(height)]
 
     def put(mark: str, fpr: float, tpr: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whosin.documents import parse_records, read_text
+from whosin.documents import check_row_lengths, parse_records, read_text
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
@@ -39,7 +39,6 @@ from whosin.validation import (
 #
 # A declared procedure decides from the counts alone, without chance, which cells are suppressed.
 # Whoever knows it learns from the pattern too.
-
 
 Counts = npt.NDArray[np.int64]
 Pattern = npt.NDArray[np.bool_]
@@ -118,7 +117,6 @@ def read_procedure(text: str, field: str = "secondary_by") -> NextSmallest:
 # Shapes that do not fit, and numbers that no count could stand for, are refused in one sentence
 # with their cell. The rule alone says what a number or a suppressed cell tells about the count
 # behind it; `hides` says what the pattern of suppressed cells tells.
-
 
 TOTAL_KINDS = ("counted", "exact", "added")
 MAX_RULE_CELLS = 10_000
@@ -371,7 +369,6 @@ def wholes_like(value: object, now: Layout, field: str) -> list[int]:
 # sexes") has the totals. What is suppressed is empty, or one of `SUPPRESSION_MARKS`, or "<5", which
 # also names the threshold.
 
-
 MAX_TABLE_BYTES = 16 << 20
 SUPPRESSION_MARKS = ("", "x", "*", "..", "…", "c", "[c]", "s", "suppressed")
 _TOTAL_NAMES = re.compile(
@@ -416,16 +413,10 @@ def parse_table(text: str, field: str, totals: bool = True) -> TableFile:
     lines, rows, _separator = parse_records(text, field)
     if len(rows) < 2 or len(rows[0]) < 2:
         size = f"{len(rows)} line{'s' if len(rows) > 1 else ''}" if rows else "nothing"
-        message = f"{field} has {size}"
-        raise InvalidInput(
-            message, field=field, value=len(rows), hint="give a header, and a row for each label"
-        )
-    header, body = rows[0], dict(zip(lines[1:], rows[1:], strict=True))
-    for line, row in body.items():
-        if len(row) != len(header):
-            message = f"line {line} has {len(row)} cells, and the header {len(header)}"
-            raise InvalidInput(message, field=f"line {line}", value=len(row))
-    return _read_table(list(header[1:]), body, totals)
+        hint = "give a header, and a row for each label"
+        raise InvalidInput(f"{field} has {size}", field=field, value=len(rows), hint=hint)
+    check_row_lengths(lines, rows)
+    return _read_table(list(rows[0][1:]), dict(zip(lines[1:], rows[1:], strict=True)), totals)
 
 
 def _read_table(names: list[str], body: dict[int, tuple[str, ...]], totals: bool) -> TableFile:

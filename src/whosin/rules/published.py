@@ -44,7 +44,6 @@ from whosin.validation import check_kind
 # in whole numbers. Where there are more than `MAX_CANDIDATE_TABLES`, bounds that hold for every
 # table which fits the sums.
 
-
 MAX_CANDIDATE_TABLES = 300_000
 """Tables that are made, at any step, before those that do not fit are left out."""
 CELL_BLOCK_SIZE = 2_000_000
@@ -79,8 +78,8 @@ def infer_allowed(
         kept.append(block[allowed(lines)])
     fits = np.concatenate(kept) if kept else made
     if not len(fits):
-        fits = "counts that fit the published numbers"
-        message = f"the procedure suppresses these cells for no {fits}"
+        counts = "counts that fit the published numbers"
+        message = f"the procedure suppresses these cells for no {counts}"
         raise InvalidInput(message, field="published")
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
@@ -169,7 +168,6 @@ def _mean_count(counts: Lines, weights: Array) -> InferredCount:
 # how sure someone already is of each of them. All people of a cell are alike and independent of
 # everyone else. Results are exact where `exact` says so; where the sum over all tables that fit is
 # too large, they are bounds that hold whatever the counts are.
-
 
 PRIVATE_NOTE = (
     "This is for whoever holds the data: it says what could be worked out, and must not be "

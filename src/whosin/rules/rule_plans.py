@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -42,7 +43,6 @@ from whosin.validation import check_kind, read_whole, shorten_result
 # of 120 people may hide too little of 130. So a rule is checked for every number of people from the
 # one given up to the first at which the exact count keeps the promise by itself, and whatever is
 # made of it. Where that number is too large to get there, the plan is for exactly the number given.
-
 
 RULE_KINDS = ("suppress", "round", "random-round", "population")
 MAX_RULE_PEOPLE = 100_000
@@ -315,25 +315,15 @@ class _Search:
             if holds == high:
                 return None
             fails, holds, step = holds, min(holds + step, high), 2 * step
-        while holds - fails > 1:
-            middle = (holds + fails) // 2
-            if self.keeps(*case(middle)):
-                holds = middle
-            else:
-                fails = middle
-        return holds
+        between = range(fails + 1, holds)
+        return fails + 1 + bisect_left(between, True, key=lambda n: self.keeps(*case(n)))
 
     def first_open(
         self, below: int, above: int, case: Callable[[int], tuple[Rule, int]], few: int
     ) -> int:
         """The least number above one that few crowds refute which they do not refute."""
-        while above - below > 1:
-            middle = (below + above) // 2
-            if self.may_keep(*case(middle), few):
-                above = middle
-            else:
-                below = middle
-        return above
+        between = range(below + 1, above)
+        return below + 1 + bisect_left(between, True, key=lambda n: self.may_keep(*case(n), few))
 
 
 class _Chosen(NamedTuple):
@@ -504,7 +494,6 @@ def _remaining_failures(
 
 
 # What a rule leaks to people who are uncertain of most others: exact profiles and brackets.
-
 
 MAX_BRACKETED_PEOPLE = 10_000_000
 

@@ -23,7 +23,6 @@ from whosin.exact import Array
 # weighted by all the others. Only lines that fit are ever made, so that equations between the
 # variables make tables smaller.
 
-
 Lines = npt.NDArray[np.int64]
 MAX_TABLE_CODE = 2**62
 
@@ -247,7 +246,6 @@ def _normalise_weights(weights: Array) -> Array:
 # work grows with how the sums are entangled and not with the number of tables that fit. In whole
 # numbers where that is little work, else in floats; where both would not fit, bounds that hold for
 # every table that fits.
-
 
 MAX_EXACT_LINES = 300_000
 """Lines of all tables together up to which sums are in whole numbers."""

@@ -53,8 +53,7 @@ def distortion(
     from whosin.report import charts, levels
 
     require_extras("distortion")
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     if notion is not None and notion not in NOTION_NAMES:
         raise UnknownName("--notion", notion, NOTION_NAMES)
     ways = {"--epsilon": epsilon is not None, "--distortion": distortion is not None}

@@ -87,8 +87,7 @@ def explain(
     from whosin.report import charts, explanation
     from whosin.report.explanation import explanation_chart
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     if for_ is not None:
         explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
@@ -109,21 +108,18 @@ def explain(
     elif rho is not None:
         source = explain_zcdp(rational(rho, "--rho"), delta, relation)
     else:
-        source = _explain_epsilon(epsilon, delta, relation)
+        level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
+        source = ExplainedBudget(level, failing, relation or "add-remove")
     explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
     verdict = check_target(target, prior, source) if target else None
     _debit_ledger(source.stated, ledger, dataset, title)
     data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
     data |= {} if verdict is None else {"target": explanation.verdict_data(verdict)}
-    data |= (
-        {}
-        if for_ is None
-        else {"audience": for_, "words": explanation.audience_lines(explained, for_)}
-    )
     if for_ is None:
         print_result(json, data, explanation.describe_explanation, explained, verdict)
     else:
+        data |= {"audience": for_, "words": explanation.audience_lines(explained, for_)}
         print_result(json, data, explanation.describe_audience, explained, for_, verdict)
     if save is not None:
         charts.save_chart(explanation_chart(explained, verdict, band), save)
@@ -154,15 +150,6 @@ class ExplainedBudget:
     stated: Guarantee | None = None
     curve: TradeOff | None = None
     rho: Fraction = Fraction(0)
-
-
-def _explain_epsilon(
-    epsilon: str | None, delta: str | None, relation: str | None
-) -> ExplainedBudget:
-    from whosin.exact import rational
-
-    level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-    return ExplainedBudget(level, failing, relation or "add-remove")
 
 
 def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> ExplainedBudget:
@@ -239,7 +226,12 @@ def _explain_tool(
 
 def _call_function(function: Any) -> Any:
     """What a function without arguments returns; whatever goes wrong is one message."""
-    needed = [each.name for each in signature(function).parameters.values() if _is_needed(each)]
+    several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    needed = [
+        each.name
+        for each in signature(function).parameters.values()
+        if each.default is Parameter.empty and each.kind not in several
+    ]
     if needed:
         raise InvalidInput(
             f"the function needs arguments: {', '.join(needed)}",
@@ -255,11 +247,6 @@ def _call_function(function: Any) -> Any:
         raise InvalidInput(
             f"the function raised {type(error).__name__}: {words}", field="--from"
         ) from error
-
-
-def _is_needed(parameter: Parameter) -> bool:
-    several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return parameter.default is Parameter.empty and not several
 
 
 def check_target(
@@ -308,8 +295,7 @@ def notions(save: Draw = None, json: Json = False) -> None:
     from whosin.report import charts, levels
     from whosin.theorems.notion_map import NOTION_BARRIERS, NOTION_EDGES
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     implications, counterexamples = map(asdict, NOTION_EDGES), map(asdict, NOTION_BARRIERS)
     data = {"implications": [*implications], "counterexamples": [*counterexamples]}
     print_result(json, data, levels.describe_map)

@@ -23,13 +23,17 @@ from whosin.app.cli.options import (
 )
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
-from whosin.plain_files import check_output
+from whosin.plain_files import check_output, check_writable
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
     from whosin.gwas.release import StudyCostEstimate, StudyRelease
 
 
+app = typer.Typer(
+    help="Association studies: simulate, count, release, attack, experiment.",
+    no_args_is_help=True,
+)
 StudyPath = Annotated[
     Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
 ]
@@ -52,7 +56,6 @@ def plan_study(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
 
 
 def read_numbers(text: str, field: str) -> list[int]:
-    """Whole numbers with commas between them."""
     from whosin.validation import spelled_whole
 
     return [
@@ -70,6 +73,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@app.command()
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
 def attack(
     study: StudyPath,
@@ -96,8 +100,7 @@ def attack(
     from whosin.gwas.attack import attack_study as run
     from whosin.report import charts, gwas
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     check_relation(relation)
     if not target:
         target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
@@ -130,6 +133,7 @@ def _snp_numbers(most: int) -> list[int]:
     return [size for size in steps if size < most] + [most]
 
 
+@app.command()
 def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
@@ -161,19 +165,16 @@ def count(
 
     files = save or []
     for path in files:
-        if path.suffix not in (".tsv", *charts.CHART_SUFFIXES):
-            raise invalid_value("--save", "a file ending in .tsv, .html, .svg or .png", path.name)
-        if path.suffix == ".tsv":
-            check_output(path, "--save")
-        else:
-            charts.check_path(path)
+        check_writable(path, "--save", (".tsv", *charts.CHART_SUFFIXES))
+        if path.suffix.lower() != ".tsv":
+            require_extras("charts")
     if assoc is not None:
         check_output(assoc, "--assoc")
     given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
     for path in files:
-        if path.suffix == ".tsv":
+        if path.suffix.lower() == ".tsv":
             write_table(result, path)
         else:
             charts.save_chart(gwas.exact_chart(result), path, private=True)
@@ -187,6 +188,7 @@ def count(
     print_result(json, {"snps": len(result.snps), **sizes}, gwas.describe_study, result)
 
 
+@app.command()
 def experiment(
     gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
     top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
@@ -212,8 +214,7 @@ def experiment(
     from whosin.gwas.simulation import Experiment, run_experiment
     from whosin.report import charts, gwas
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     if score not in SNP_SCORE_KINDS:
         raise UnknownName("--score", score, SNP_SCORE_KINDS)
     asked = Experiment(
@@ -240,6 +241,7 @@ def experiment(
         charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
 
 
+@app.command()
 @add_options("target", "adversary", without=EXCLUDED_WORDS)
 def release(
     study: StudyPath,
@@ -292,7 +294,10 @@ def release(
     from whosin.report.gwas import save_study_page, write_release
 
     files = save or []
-    _check_files(files)
+    for path in files:
+        check_writable(path, "--save", (".tsv", ".html"))
+        if path.suffix.lower() == ".html":
+            require_extras("charts")
     plan = plan_study(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
@@ -320,20 +325,11 @@ def release(
     for note in made.notes:
         print_warning(note)
     for path in files:
-        if path.suffix == ".tsv":
+        if path.suffix.lower() == ".tsv":
             write_release(made, path)
         else:
             save_study_page(made, path)
     print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
-
-
-def _check_files(files: list[Path]) -> None:
-    from whosin.plain_files import check_writable
-
-    for path in files:
-        check_writable(path, "--save", (".tsv", ".html"))
-        if path.suffix == ".html":
-            require_extras("charts")
 
 
 def _chi_square_threshold(threshold: str | None, significance: str | None) -> object:
@@ -377,6 +373,7 @@ def _estimate_data(
     return data
 
 
+@app.command()
 def simulate(
     out: Annotated[Path, typer.Argument(help="Writes OUT.bed, OUT.bim and OUT.fam.")],
     cases: Annotated[int, typer.Option(help="How many cases.")] = 1000,
@@ -424,14 +421,3 @@ def simulate(
         f"{base.name}.bed, .bim, .fam: {cases} cases, {controls} controls, {snps} SNPs, seed {seed}"
     )
     print(f"causal: {' '.join(names)}" if names else "no SNP is causal")
-
-
-app = typer.Typer(
-    help="Association studies: simulate, count, release, attack, experiment.",
-    no_args_is_help=True,
-)
-app.command("simulate")(simulate)
-app.command("count")(count)
-app.command("release")(release)
-app.command("attack")(attack)
-app.command("experiment")(experiment)

@@ -76,8 +76,7 @@ def create(
             field=words[0],
             hint="state a target too, or leave it out",
         )
-    loaded = None if scenario is None else _load_scenario(scenario)
-    registration = None if loaded is None else _register_scenario(loaded)
+    loaded, registration = (None, None) if scenario is None else _register_scenario(scenario)
     if plan is not None:
         budget = Plan.load(plan)
     else:
@@ -102,7 +101,7 @@ def amend(
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
     (the privacy unit) can never change.
     """
-    registration = _register_scenario(_load_scenario(scenario))
+    _, registration = _register_scenario(scenario)
     with _open_ledger(ledger) as opened:
         opened.amend(dataset, registration)
         _show_datasets(opened, [dataset], json=json)
@@ -206,17 +205,13 @@ def close(ledger: Where, dataset: Dataset, json: Json = False) -> None:
         _show_datasets(opened, [dataset], json=json)
 
 
-def _load_scenario(path: Path) -> Scenario:
+def _register_scenario(path: Path) -> tuple[Scenario, Registration]:
+    """A scenario, and its table as a budget is bound to it."""
     from whosin.release.scenario import load_scenario
-
-    return load_scenario(path)
-
-
-def _register_scenario(scenario: Scenario) -> Registration:
-    """The table of a scenario, as a budget is bound to it."""
     from whosin.release.table import register_table
 
-    return register_table(scenario.open_table(), scenario.queries, rows=True)
+    scenario = load_scenario(path)
+    return scenario, register_table(scenario.open_table(), scenario.queries, rows=True)
 
 
 def _open_ledger(url: str, create: bool = False) -> Ledger:

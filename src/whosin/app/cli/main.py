@@ -196,7 +196,6 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def exit_code(error: WhosinError) -> int:
-    """The exit code of an error."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), WRONG_INPUT)
 
 

@@ -55,12 +55,10 @@ def plain_json(value: object) -> Any:
 
 
 def print_warning(message: str) -> None:
-    """Print a warning as one line on standard error."""
     print(f"whosin: warning: {message}", file=sys.stderr)
 
 
 def print_json(data: Mapping[str, object]) -> None:
-    """Print one JSON object on standard output."""
     text = json.dumps(plain_json(data), ensure_ascii=False, indent=2)
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         text = json.dumps(plain_json(data), indent=2)

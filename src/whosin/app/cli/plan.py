@@ -70,8 +70,7 @@ def plan(
     from whosin.exact import rational
     from whosin.report import card, charts
 
-    if save is not None:
-        charts.check_path(save)
+    charts.check_path(save)
     asked = PlannedQuery(
         query or "count",
         rational(lower, "--lower"),
@@ -166,7 +165,6 @@ def _plan_accuracy(
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
-    """A process in the words of options."""
     from whosin.calibration import Process
     from whosin.exact import rational
 
@@ -220,11 +218,8 @@ def _plan_chain(
     print_result(json, data, card.describe_chain_plan, planned, series.query, rows, target.words())
     if save is not None:
         scales = [planned.plain_scale / 2 * 1.35**step for step in range(12)]
-        points = []
+        given = series.chains, series.space, series.statistic
         with console.status("drawing …"):
-            for scale in scales:
-                level = planning.measure_leakage(
-                    series.chains, series.space, series.statistic, scale
-                )
-                points.append((scale, float(level.value)))
+            levels = [planning.measure_leakage(*given, scale).value for scale in scales]
+        points = list(zip(scales, map(float, levels), strict=True))
         charts.save_chart(charts.leakage_chart(points, planned, rows), save)

@@ -103,12 +103,13 @@ def release(
     loaded = load_scenario(scenario)
     if dry_run:
         show_estimate(loaded, ledger, json)
-    else:
-        if continues is not None:
-            loaded, amend = replace(loaded, dataset=continues), True
-        choices = SessionChoices(request, amend, again, new_people)
-        look = Preparation(not no_preflight, not yes and not json)
-        show_answers(loaded, ledger, choices, look, ReleaseOutputs(report, save, json))
+        return
+    if continues is not None:
+        loaded, amend = replace(loaded, dataset=continues), True
+    choices = SessionChoices(request, amend, again, new_people)
+    if again or not loaded.was_asked(ledger, request):
+        prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
+    show_answers(loaded, ledger, choices, report, save, json)
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
@@ -152,49 +153,28 @@ class SessionChoices:
     new_people: bool = False
 
 
-@dataclass(frozen=True)
-class Preparation:
-    """What happens before anything is paid: a look at the rows, a question at a terminal."""
-
-    preflight: bool
-    ask: bool
-
-
-@dataclass(frozen=True)
-class ReleaseOutputs:
-    """Where the answers go."""
-
-    report: Path | None
-    save: Path | None
-    json: bool
-
-
 def show_answers(
     loaded: Scenario,
     ledger: str | None,
     choices: SessionChoices,
-    look: Preparation,
-    outputs: ReleaseOutputs,
+    report: Path | None,
+    save: Path | None,
+    json: bool,
 ) -> None:
     """Answer a scenario, write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
-    from whosin.report.terminal import print_document
 
-    title, plan, json = loaded.title, loaded.plan, outputs.json
-    if choices.again or not loaded.was_asked(ledger, choices.request):
-        prepare_release(loaded, look)
+    title, plan = loaded.title, loaded.plan
     answered = _run_release(loaded, ledger, choices, quiet=json)
     with _naming(answered.request):
-        if outputs.save is not None:
-            table_views.save_answers(answered, outputs.save)
-        if outputs.report is not None:
+        if save is not None:
+            table_views.save_answers(answered, save)
+        if report is not None:
             from whosin.report import html
 
-            html.save_report(title, plan, answered, outputs.report)
-        if json:
-            print_json({"title": title, **release_data(answered), "plan": plan.to_dict()})
-        else:
-            print_document(releases.describe_release(title, answered))
+            html.save_report(title, plan, answered, report)
+        data = {"title": title, **release_data(answered), "plan": plan.to_dict()}
+        print_result(json, data, releases.describe_release, title, answered)
         sys.stdout.flush()
 
 
@@ -298,10 +278,7 @@ def draft(
     shown = relative_source(source, save.parent) if save is not None else None
     text = draft_scenario(source, privacy_unit, dictionary, from_rows=from_rows, shown=shown)
     if save is None:
-        if json:
-            print_json({"scenario": text})
-        else:
-            print(text)
+        print_json({"scenario": text}) if json else print(text)
         return
     if save.exists():
         raise InvalidInput(
@@ -376,12 +353,13 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
+        if again or not loaded.was_asked(ledger, request):
+            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         choices = SessionChoices(request, amend, again)
-        look = Preparation(not no_preflight, not yes and not json)
-        show_answers(loaded, ledger, choices, look, ReleaseOutputs(report, save, json))
+        show_answers(loaded, ledger, choices, report, save, json)
 
 
-def prepare_release(scenario: Scenario, look: Preparation) -> None:
+def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
     """Look at the rows, and ask the person at a terminal once more, before anything is paid.
 
     Raises:
@@ -391,7 +369,7 @@ def prepare_release(scenario: Scenario, look: Preparation) -> None:
 
     table = scenario.open_table()
     estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
-    if look.preflight:
+    if preflight:
         from whosin.release.inspection import run_preflight
 
         conditions = [query.where for query in scenario.queries if query.where is not None]
@@ -416,7 +394,7 @@ def prepare_release(scenario: Scenario, look: Preparation) -> None:
                 field="domains",
                 hint="correct the scenario, or add --no-preflight if it is as it should be",
             )
-    if look.ask and sys.stdin.isatty():
+    if ask and sys.stdin.isatty():
         print(describe_costs(scenario.plan, estimates), file=sys.stderr)
         if not typer.confirm("Spend this for good?", err=True):
             raise BudgetRefused("nothing was spent, as you said")

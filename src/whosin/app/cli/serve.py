@@ -146,11 +146,5 @@ def _bind_port(host: str, port: int) -> socket.socket:
             raise invalid_value("--host", "an address of this machine", host) from None
         why = {errno.EADDRINUSE: "is in use", errno.EACCES: "needs more rights"}
         reason = why.get(error.errno or 0, "cannot be had")
-        raise OSError(
-            f"port {port} {reason}; choose another one: --port {_other_port(port)}"
-        ) from None
-
-
-def _other_port(port: int) -> int:
-    """A port to try instead of one that others have."""
-    return port + 1 if 1024 <= port < 65535 else 8321
+        other = port + 1 if 1024 <= port < 65535 else 8321
+        raise OSError(f"port {port} {reason}; choose another one: --port {other}") from None

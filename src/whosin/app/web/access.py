@@ -394,7 +394,6 @@ def has_ledger(settings: Settings) -> bool:
 
 
 def server_settings(request: Request) -> Settings:
-    """The settings of the server that a request came to."""
     settings: Settings = request.app.state.settings
     return settings
 

@@ -28,18 +28,8 @@ from whosin.scenario_model import ScenarioModel, match_fields
 PAGE_PARAMETERS = ("family",)
 """What a page asks for beside the notion."""
 IN_PLACE = (
-    *(
-        "name",
-        "where",
-        "weight",
-        "magnitude",
-        "column",
-        "columns",
-        "by",
-        "max_rows_per_group",
-        "max_groups",
-    ),
-    "universe",
+    *("name", "where", "weight", "magnitude", "column", "columns", "by", "universe"),
+    *("max_rows_per_group", "max_groups"),
 )
 """Keys of questions that a page asks for in its own way, or once for the whole table, or not."""
 
@@ -224,9 +214,8 @@ def list_files(settings: Settings, visitor: Visitor) -> Files:
     """The tables and scenarios in the served folder."""
     # Who is no curator sees the tables that have a budget, and no scenario files.
     home, seen = settings.folder, visitor.tables(settings)
-    tables = {path.name: path for path in folder.list_tables(home)} | folder.list_database_tables(
-        home
-    )
+    tables = [path.name for path in folder.list_tables(home)]
+    tables += folder.list_database_tables(home)
     return Files(
         tables=[File(name=name) for name in tables if folder.is_seen(home, name, seen)],
         scenarios=[path.name for path in folder.list_scenarios(home)] if visitor.curator else [],

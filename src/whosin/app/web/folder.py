@@ -43,15 +43,13 @@ MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 
 def list_tables(folder: Path) -> list[Path]:
     """The files of the folder that hold a table, sorted by name."""
-    return sorted(path for path in _folder_files(folder) if path.suffix.lower() in TABLE_SUFFIXES)
+    return _list_files(folder, TABLE_SUFFIXES)
 
 
 def list_database_tables(folder: Path) -> dict[str, Path]:
     """The tables of databases, as `database.duckdb::table`; a database that cannot be read, because
     another program writes to it, has none, and neither has a ledger."""
-    result = sorted(
-        path for path in _folder_files(folder) if path.suffix.lower() in DATABASE_SUFFIXES
-    )
+    result = _list_files(folder, DATABASE_SUFFIXES)
     if not result or not is_installed("release"):
         return {}
     listed: dict[str, Path] = {}
@@ -80,8 +78,7 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
 
 
 def list_scenarios(folder: Path) -> list[Path]:
-    """The scenario files of the folder, sorted by name."""
-    return sorted(path for path in _folder_files(folder) if path.suffix.lower() == ".toml")
+    return _list_files(folder, (".toml",))
 
 
 def is_seen(folder: Path, name: str, seen: Seen) -> bool:
@@ -120,7 +117,6 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
 
 
 def check_name(name: str) -> str:
-    """A name that an upload may have."""
     name = normalize("NFC", name)
     if not NAME_PATTERN.fullmatch(name) or Path(name).suffix.lower() not in TABLE_SUFFIXES:
         accepted = f"a plain file name ending in {', '.join(TABLE_SUFFIXES)}"
@@ -207,11 +203,15 @@ def check_content(path: Path, name: str) -> None:
         )
 
 
-def _folder_files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        inside = path.is_file() and path.resolve().parent == folder.resolve()
-        if inside and NAME_PATTERN.fullmatch(normalize("NFC", path.name)):
-            yield path
+def _list_files(folder: Path, suffixes: Collection[str]) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in suffixes
+        and path.is_file()
+        and path.resolve().parent == folder.resolve()
+        and NAME_PATTERN.fullmatch(normalize("NFC", path.name))
+    )
 
 
 # Files that releases write: synthetic tables. A file has a plain name, and never replaces
@@ -249,9 +249,7 @@ def all_homes(settings: Settings) -> list[Path]:
 
 
 def make_home(folder: Path) -> None:
-    """Make a folder that `output_home` has named; where that cannot be, nothing can be written to
-    it.
-    """
+    """Make a folder that `output_home` has named; where that fails, nothing is written to it."""
     for each in (folder.parent, folder):
         with suppress(OSError):
             each.mkdir(PRIVATE_FOLDER_MODE, exist_ok=True)
@@ -266,22 +264,14 @@ def check_outputs(folder: Path, body: ScenarioBody, own: Collection[int] = ()) -
     Raises:
         Refused: a name is taken.
     """
-    wanted: set[Path] = set()
-    for index, path in _wanted_outputs(folder, body):
-        if path in wanted or (path.exists() and index not in own):
-            raise _refuse_taken(path.name, f"queries.{index}.path")
-        wanted.add(path)
+    _name_outputs(folder, body, lambda index, path: path.exists() and index not in own)
 
 
 @contextmanager
 def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
     """Keep the names from other releases of this server for the length of a block."""
-    wanted: set[Path] = set()
     with _lock:
-        for index, path in _wanted_outputs(folder, body):
-            if path in wanted | _writing:
-                raise _refuse_taken(path.name, f"queries.{index}.path")
-            wanted.add(path)
+        wanted = _name_outputs(folder, body, lambda _, path: path in _writing)
         _writing.update(wanted)
     try:
         yield
@@ -290,11 +280,19 @@ def reserved(folder: Path, body: ScenarioBody) -> Iterator[None]:
             _writing.difference_update(wanted)
 
 
-def _wanted_outputs(folder: Path, body: ScenarioBody) -> Iterator[tuple[int, Path]]:
+def _name_outputs(
+    folder: Path, body: ScenarioBody, is_taken: Callable[[int, Path], bool]
+) -> set[Path]:
+    """The files that a scenario will write; one of them must not be taken, nor named twice."""
+    wanted: set[Path] = set()
     for index, query in enumerate(body.queries):
         if _writes_file(query.get("kind")):
             with at(f"queries[{index}].path"):
-                yield index, folder / plain_name(query.get("path"))
+                path = folder / plain_name(query.get("path"))
+            if path in wanted or is_taken(index, path):
+                raise _refuse_taken(path.name, f"queries.{index}.path")
+            wanted.add(path)
+    return wanted
 
 
 def _refuse_taken(name: str, field: str) -> RequestRefused:
@@ -329,12 +327,6 @@ def _writes_file(kind: object) -> bool:
 
 def plain_name(name: object) -> str:
     """A name that a file may have."""
-    if (
-        not isinstance(name, str)
-        or not NAME_PATTERN.fullmatch(name)
-        or not name.endswith(OUTPUT_SUFFIX)
-    ):
-        raise invalid_value(
-            "path", f"a plain file name ending in {OUTPUT_SUFFIX}", repr(name)[:120]
-        )
-    return name
+    if isinstance(name, str) and NAME_PATTERN.fullmatch(name) and name.endswith(OUTPUT_SUFFIX):
+        return name
+    raise invalid_value("path", f"a plain file name ending in {OUTPUT_SUFFIX}", repr(name)[:120])

@@ -388,7 +388,6 @@ def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
 
 
 def writes_files(queries: Iterable[Query]) -> bool:
-    """Whether a release of these queries writes files."""
     return any(query.writes_file for query in queries)
 
 

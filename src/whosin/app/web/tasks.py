@@ -179,12 +179,10 @@ class TaskQueue:
 
 
 def run_quick(request: Request, task: Callable[..., Any], *given: Any) -> Any:
-    """Do a quick task for a request."""
     return server_work(request).quick(request_person(request), task, *given)
 
 
 def run_scan(request: Request, task: Callable[..., Any], *given: Any) -> Any:
-    """Do a task that scans a table for a request."""
     return server_work(request).scan(request_person(request), task, *given)
 
 
@@ -246,6 +244,5 @@ def perform_task(module: str, name: str, given: tuple[Any, ...]) -> tuple[Any, .
 
 
 def server_work(request: Request) -> TaskQueue:
-    """Where this server's requests are worked on."""
     work: TaskQueue = request.app.state.work
     return work

@@ -11,6 +11,7 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, TypeVar
@@ -235,7 +236,9 @@ class DuckDB(Engine):
             with home.filled(expression):
                 return work(home, expression)
 
-        return run_interruptibly(fetched, home.interrupt, lambda: _report_progress(home, progress))
+        tell = partial(_report_progress, home, progress)
+        result: Result = run_interruptibly(fetched, home.interrupt, tell)
+        return result
 
     def write_rows(
         self, table: RedrawnFile, path: str, progress: Progress | None = None, owner: str = ""

@@ -5,16 +5,15 @@ its values; no message quotes one. Where a frame does not say what a column hold
 of pandas), the column is text: numbers, truths and dates as Python writes them, other things
 missing. A text that is not UTF-8 is missing. Moments with a zone are as they are in UTC.
 
-Arrow files that can be read without harm. Pyarrow trusts the lengths and offsets of an Arrow file,
-and a damaged one can crash the process. So a file is read whole and validated in a process of its
-own before anything else reads it, once for as long as it stays the same file.
+Pyarrow trusts the lengths and offsets of an Arrow file, and a damaged one can crash the process. So
+a file is read whole and validated in a process of its own before anything else reads it, once for
+as long as it stays the same file.
 
-Writing a Parquet file in two steps: a draft under a hidden name, then its public one. A draft is
-whole, and its digest names it. It gets the public name after the ledger has stored that digest, and
-only where nothing has the name: a table that was drawn and not stored is never published, one that
-was stored is still there after a crash, and no file is replaced. What a killed process leaves is
-for its owner only. Drafts are locked by the process that wrote them, so that those whose process is
-gone, and which no ledger knows, can be removed.
+A Parquet file is written in two steps: a draft under a hidden name, whole and named by its digest,
+then its public one, after the ledger has stored that digest and only where nothing has the name: a
+table that was drawn and not stored is never published, one that was stored is still there after a
+crash, and no file is replaced. Drafts are for their owner only, and locked by the process that
+wrote them, so that those whose process is gone, and which no ledger knows, can be removed.
 """
 
 from __future__ import annotations
@@ -126,10 +125,10 @@ def _valid_texts(pa: Any, column: Any) -> Any:
         except pa.ArrowInvalid:
             plain = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
             texts = [_decode_text(each) for each in plain.cast(pa.large_binary()).to_pylist()]
-            result = pa.array(texts, pa.string())
-            chunk = result.cast(column.type) if not pa.types.is_dictionary(column.type) else (
-                result.dictionary_encode().cast(column.type)
-            )  # fmt: skip
+            chunk = pa.array(texts, pa.string())
+            if pa.types.is_dictionary(column.type):
+                chunk = chunk.dictionary_encode()
+            chunk = chunk.cast(column.type)
         chunks.append(chunk)
     return pa.chunked_array(chunks, column.type)
 
