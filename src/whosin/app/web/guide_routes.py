@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from whosin.app.cli.explain import ExplainedBudget, check_target, explain_zcdp
 from whosin.app.cli.options import plain_json
+from whosin.app.cli.plan import measure_accuracy
 from whosin.app.web import folder, scenarios, tasks
 from whosin.app.web.access import Settings, Visitor, has_ledger
 from whosin.app.web.bodies import (
@@ -31,9 +31,8 @@ from whosin.app.web.bodies import (
 from whosin.app.web.release_routes import ReleaseResult, answer_data
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.calibration import PlannedQuery
-from whosin.curves.epsilon_meaning import explain_epsilon
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
-from whosin.exact import number_range, rational, round_up
+from whosin.errors import InvalidInput, UnknownName, at
+from whosin.exact import rational
 from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
@@ -43,13 +42,11 @@ from whosin.release.inspection import CURATOR_NOTE, run_preflight
 from whosin.release.table import dataset_name
 from whosin.report.card import budget_state_card, cost_words, plan_card
 from whosin.report.document import section_data
-from whosin.report.explanation import verdict_data
 from whosin.report.html import release_report
 from whosin.report.releases import describe_costs, describe_preflight
 
 guide_router = APIRouter(tags=["guide"], route_class=BoundedRoute)
 COUNT_KINDS = ("count", "rows", "histogram")
-MAX_WITHIN = 10**9
 
 
 class DraftColumn(BaseModel):
@@ -169,39 +166,20 @@ def plan_accuracy(body: AccuracyBody) -> Accuracy:
     query = PlannedQuery(
         body.query, Fraction(0), Fraction(1), body.max_rows_per_group, body.max_groups
     )
-    within = rational(body.within, "within")
-    if not 0 <= within <= MAX_WITHIN:
-        raise invalid_value("within", f"from 0 to {MAX_WITHIN:,}", body.within)
     given = body_data(body)
     adversary, target = given.get("adversary", {}), given.get("target", {})
-    relation = "replace" if adversary.get("size-known") else "add-remove"
-    delta, prior = target.pop("delta", None), adversary.get("prior")
-    noise = query.widest_noise(within, "laplace" if delta is None else "gaussian")
-    if not noise.width:
-        raise InvalidInput(
-            f"95% of answers cannot be within ±{body.within}: there is no noise that small",
-            field="within",
-            hint="allow more",
-        )
-    if delta is None:
-        cost = noise.cost(query.l1_sensitivity(relation))
-        source = ExplainedBudget(Fraction(round_up(cost)), Fraction(0), relation)
-    else:
-        cost = noise.cost(query.squared_l2_sensitivity(relation))
-        source = explain_zcdp(cost, delta, relation)
-    band = number_range(prior, "prior") if prior is not None else None
-    meaning = explain_epsilon(source.epsilon, source.delta, relation, band, source.curve)
-    verdict = check_target(target, prior, source) if target and prior is not None else None
+    if "prior" not in adversary:  # a target is about someone with a prior
+        target = {key: target[key] for key in ("delta",) if key in target}
+    within = rational(body.within, "within")
+    data, noise, *_ = measure_accuracy(query, within, target, adversary, "within")
+    keys = ("epsilon", "delta", "relation", "adversaries")
     return Accuracy(
-        epsilon=round_up(source.epsilon),
-        rho=None if delta is None else round_up(cost),
-        delta=float(source.delta),
-        relation=relation,
+        **plain_json({key: data[key] for key in keys}),
+        rho=data.get("rho"),
         noise=noise.kind,
-        scale=noise.spread,
+        scale=noise.scale,
         words=query.words(),
-        adversaries=plain_json(meaning.to_dict()["adversaries"]),
-        target=None if verdict is None else plain_json(verdict_data(verdict)),
+        target=plain_json(data.get("target")),
     )
 
 
