@@ -14,7 +14,8 @@ const percent = (share, round = number) => `${round(share * 100, 3)}%`;
 function shown(found) {
   const cost = found.rho === null ? [term("epsilon", "ε"), ` = ${atMost(found.epsilon)}`] : [term("rho", "ρ"), ` = ${atMost(found.rho)} (ε = ${atMost(found.epsilon)} at δ = ${found.delta})`];
   const [first, ...others] = found.adversaries;
-  const last = ({ posteriors }) => posteriors.at(-1);
+  // The surest of those whom you describe; someone as unsure as a coin toss where nothing is said.
+  const last = ({ posteriors }) => (found.target ? posteriors.at(-1) : posteriors.findLast(({ prior }) => prior <= 0.5)) ?? posteriors[0];
   const line = (each) => h("tr", {}, h("th", { scope: "row" }, capital(each.words)), h("td", { class: "r" }, percent(last(each).prior)), h("td", { class: "r" }, percent(last(each).posterior, atMost)));
   const enough = found.target?.enough;
   return [
