@@ -258,7 +258,7 @@ def test_whose_budget_it_is(
         march = SCENARIO | {"table": SCENARIO["table"] | {"source": "march.parquet"}}
         asked = march | {"queries": [{"kind": "count"}], "budget": {"share": "1/100"}}
         refused = client.post("/api/release", json={"scenario": asked})
-        problem(refused, 409)
+        problem(refused, 409, "continues")
         estimate = client.post("/api/estimate", json=asked).json()
         assert estimate["lookalikes"] == ["february", "hospital"] and estimate["refusal"]
         unknown = client.post("/api/release", json={"scenario": asked | {"continues": "april"}})

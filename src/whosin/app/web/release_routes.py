@@ -179,7 +179,7 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     shown = [*sections[:2], *budget_state_card(made.budget_state), *last]
     return ReleaseResult(
         title=scenario.title,
-        request=made.request,
+        request=body.request or made.request,
         answers=[answer_data(each) for each in made],
         budget_state=plain_json(made.budget_state.to_dict()),
         card=section_data(shown),

@@ -275,9 +275,8 @@ def refusal_reason(
     budget_state = dataset_budget_state(settings, dataset)
     try:
         if budget_state is None:
-            check_budget(settings, body, visitor)
-            others = [] if body.new_people else find_lookalikes(settings, body, table)
-            return registry.describe_lookalike(dataset, others[0]) if others else None
+            check_budget(settings, body, table, visitor)
+            return None
         share = scenario.budget.get("share", 1)
         registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
         if budget_state.registered is None:
@@ -297,8 +296,9 @@ def refusal_reason(
     return None
 
 
-def check_budget(settings: Settings, body: ScenarioBody, visitor: Visitor) -> None:
-    """Only a curator opens a budget, and only where the server lets them."""
+def check_budget(settings: Settings, body: ScenarioBody, table: Table, visitor: Visitor) -> None:
+    """Only a curator opens a budget, where the server lets them, and says whose people they are
+    where the ledger may know them."""
     dataset = body_dataset(body)
     if dataset_budget_state(settings, dataset) is not None:
         return
@@ -310,6 +310,13 @@ def check_budget(settings: Settings, body: ScenarioBody, visitor: Visitor) -> No
             f"dataset {dataset!r} has no budget here",
             "table.source",
             "its curator opens one with whosin ledger create",
+        )
+    if others := [] if body.new_people else find_lookalikes(settings, body, table):
+        raise RequestRefused(
+            409,
+            registry.describe_lookalike(dataset, others[0]),
+            "continues",
+            f"say that this continues {others[0]} if people may be in both, or that they are new",
         )
 
 
@@ -323,7 +330,7 @@ def release_scenario(
     """
     dataset = body_dataset(body)
     with opened(settings, body, visitor, given and visitor.request(given)) as (scenario, table):
-        check_budget(settings, body, visitor)
+        check_budget(settings, body, table, visitor)
         request = find_request(settings, scenario, given, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
