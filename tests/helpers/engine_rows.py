@@ -139,7 +139,7 @@ REFUSED_SELECTS = (
 
 def people_table(source: Any, engine: Any, domains: Any = DOMAINS) -> Table:
     """The rows of `ROWS`, wherever they are; two rows of a person count in each of two groups."""
-    bounds = {"max_rows_per_group": 2, "max_groups": 2}
+    bounds: Any = {"max_rows_per_group": 2, "max_groups": 2}
     return Table(source, "person", domains, **bounds, name="rows", engine=engine)
 
 

@@ -13,7 +13,7 @@ import release_oracle as oracle
 from refusals import refused
 from whosin.marginals import Workload
 from whosin.noise import noisy_max, selection_epsilon, selection_rho
-from whosin.release import Synthetic, synthetic_selection, synthetic_tables
+from whosin.release import Synthetic, synthetic_selection
 from whosin.release.synthetic_models import (
     AveragedMarginal,
     JunctionTree,
@@ -297,4 +297,4 @@ def test_sets_can_be_what_rounds_should_be_good_at(tmp_path) -> None:
     assert learned.way.name == "adaptive"
     assert set(learned.way.counted) == {(0,), (1,), (2,), (0, 1)}
     assert "3 columns and tables chosen in up to" in learned.words()
-    assert synthetic_tables.SELECTION_STRATEGIES.keys() == {"adaptive", "tree"}
+    assert synthetic_selection.SELECTION_STRATEGIES.keys() == {"adaptive", "tree"}

@@ -111,14 +111,6 @@ def test_an_empty_table_has_answers_of_the_same_shape() -> None:
         assert len(answer["rows"]) == query.cells(data).count
 
 
-def test_one_entity_with_very_many_rows_counts_for_its_share() -> None:
-    many = {"who": ["a"] * 200_000 + ["b"], "ward": ["A"] * 200_001, "x": [3.0] * 200_001}
-    data = oracle.table(many, DOMAINS, max_rows_per_group=5)
-    assert oracle.exact(release.Count(), data) == [[2]]
-    assert oracle.exact(release.Rows(), data) == [[6]]
-    assert oracle.exact(release.Sum(column="x"), data) == [[6 * 30]]
-
-
 COLUMNS: dict[str, tuple[Any, list]] = {
     "int8": (pa.array([1, -2, 127, None], pa.int8()), [1, -2, 3, None]),
     "uint64": (pa.array([0, 1, 2**64 - 1, None], pa.uint64()), [0, 1, 3, None]),
@@ -178,20 +170,8 @@ def test_rows_without_an_entity_are_dropped_whatever_its_type(who) -> None:
     assert oracle.exact(release.Sum(column="x"), data) == [[20]]
 
 
-NAMES = [
-    "privacy_unit",
-    "lot",
-    "rank",
-    "key_0",
-    "rows",
-    "sum",
-    "value",
-    "low",
-    "high",
-    "people",
-    "code",
-]
-NAMES += ["select", "a b", 'q"q', "é", "key", "position", "name", "squares", "x.y", "order"]
+NAMES = ["privacy_unit", "lot", "rank", "key_0", "rows", "sum", "value", "low", "high", "people"]
+NAMES += ["code", "select", "a b", 'q"q', "é", "key", "position", "name", "squares", "x.y", "order"]
 
 
 def test_columns_may_have_any_name(tmp_path) -> None:
@@ -272,23 +252,12 @@ def test_files_and_catalogues_answer_alike(tmp_path) -> None:
     assert found == [found[0]] * 4
 
 
-def test_quantiles_and_tops_find_the_truth_where_noise_is_small() -> None:
-    values = [float(v) for v in range(101)]
-    data = oracle.table(
-        {"who": list(range(101)), "x": values, "w": ["A"] * 60 + ["B"] * 30 + ["C"] * 11},
-        {"x": Range(0, 100), "w": ["C", "B", "A"]},
-    )
-    sharp = oracle.share(1000)
-    for share, truth in (("1/2", 50), ("1/10", 10), ("9/10", 90)):
-        query = release.Quantile(column="x", quantile=share, points=101)
-        value = query.answer(data, query.estimate_cost(data, sharp))["rows"][0][0]
-        assert value == truth
+def test_tops_find_the_truth_where_noise_is_small() -> None:
+    wards = ["A"] * 60 + ["B"] * 30 + ["C"] * 11
+    data = oracle.table({"who": list(range(101)), "w": wards}, {"w": ["C", "B", "A"]})
     top = release.Top(by="w", k=3)
-    assert top.answer(data, top.estimate_cost(data, sharp))["rows"] == [
-        [1, "A"],
-        [2, "B"],
-        [3, "C"],
-    ]
+    rows = top.answer(data, top.estimate_cost(data, oracle.share(1000)))["rows"]
+    assert rows == [[1, "A"], [2, "B"], [3, "C"]]
 
 
 def test_keys_show_counts_of_many_and_nothing_of_few() -> None:

@@ -128,6 +128,7 @@ def test_what_nobody_decided_is_warned_of() -> None:
     assert cautions(release.Sum(column="x", by="ward")) == both
     assert cautions(release.Sum(column="x", by="ward"), max_rows_per_group=2) == both[1:]
     assert cautions(release.Median(column="x")) == both[:1]
+    assert cautions(release.Median(column="x", by="ward")) == both
     assert cautions(release.Sum(column="x", by="ward"), privacy_unit="row") == []
 
 

@@ -143,7 +143,7 @@ variance allows for a mean square and a mean at 97.5% each, side by side.
 def test_intervals_cover_the_bounded_answer(query, noise) -> None:
     quotient = query.kind in WIDEST  # whose intervals are searched for, many at a time
     data = hospital(400 * CLINICS if query.by == "clinic" else 400)
-    hits, total = covered(query, data, share(noise), 50 if quotient else 600)
+    hits, total = covered(query, data, share(noise), 50 if quotient else 300)
     assert total >= 1000 or query.by != "clinic"
     assert stats.binom.cdf(hits, total, 0.95) > SURE
     if query.kind != "variance":  # whose interval allows for a mean and a mean square apart
@@ -174,7 +174,7 @@ def test_more_noise_than_was_said_is_noticed(monkeypatch, noise) -> None:
         monkeypatch.setattr(
             kind, "draw", lambda self, size, draw=draw: draw(self.at_cost(Fraction(1, 2)), size)
         )
-    hits, total = covered(release.Count(), hospital(), share(noise), 1000)
+    hits, total = covered(release.Count(), hospital(), share(noise), 700)
     assert stats.binom.cdf(hits, total, 0.95) < SURE
 
 

@@ -273,7 +273,7 @@ def test_attacking_the_whole_answer_shows_no_more_than_the_plan(
     monkeypatch.setattr("whosin.release.synthetic_selection.UNIT_COUNT", 2)
     iterations = 20 if choose == "adaptive" else 1  # a tree is chosen before any model
     monkeypatch.setattr("whosin.release.synthetic_models.ESTIMATES_ITERATIONS", iterations)
-    few = {
+    few: dict[str, list[object]] = {
         name: list(rows) for name, rows in {"who": "abcd", "sex": "ffmm", "ward": "ABBA"}.items()
     }
     few["ill"] = [True] * 4

@@ -53,17 +53,14 @@ def test_marks_are_those_of_the_definition() -> None:
     assert (
         wanted == [True, False, True, False, True, False, True, True, False] and NOISY_LEVEL == 0.3
     )
-    assert too_noisy(columns, rows, level=2)[0] is False
     assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
 
 
 def test_a_mean_whose_interval_is_the_whole_range_is_marked(tmp_path) -> None:
     """The cells of C and of other are empty: whatever the noise is, their means say nothing."""
-    for name in ("a", "b", "c", "d"):
-        answer = made(Mean(column="x", by="ward"), ledger=tmp_path / f"{name}.db")[0]
-        for row, marked in zip(answer.rows, answer.noisy, strict=True):
-            if row[-2:] == (0, 10):
-                assert marked
+    answer = made(Mean(column="x", by="ward"), ledger=tmp_path / "l.db")[0]
+    for row, marked in zip(answer.rows, answer.noisy, strict=True):
+        assert marked or row[-2:] != (0, 10)
     rows = (("A", 97, 60, 100), ("B", 97, 90, 100), ("C", 100, 60, 100), ("other", 80, 60, 100))
     counted = {**answer.question["counted"], "ranges": {"x": ("60", "100")}}
     changed = replace(answer, rows=rows, question={**answer.question, "counted": counted})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyarrow import parquet, table
 
 import release_oracle as oracle
 from amounts import some
@@ -19,7 +17,6 @@ from refusals import refused
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Dates, Median, Quantile, Range, Values
-from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.queries.quantile import interval_scores, score_points
 
 WARD = Values(("A", "B"), outside="drop")
@@ -200,47 +197,8 @@ def test_functions_of_columns_and_constants() -> None:
     assert [row[:2] for row in rows][:2] == [[2024, 1], [2025, 2]]
 
 
-def test_what_counts_and_cautions() -> None:
-    held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
-    told = oracle.table(held, {"x": Range(0, 9), "ward": WARD})
-    (estimate,) = estimate_batch_cost(
-        told, oracle.PLANS["add-remove"], Median(column="x", by="ward")
-    )
-    assert [(each.about, each.columns) for each in estimate.cautions] == [
-        ("max_rows_per_group", ("x",)),
-        ("max_groups", ("ward",)),
-    ]
-    counted = Median(column="x", by="ward").contribution_policy(told).to_dict()
-    assert counted["max_groups"] == 1 and counted["outside"] == {"ward": "drop"}
-    assert Median(column="x").contribution_policy(told).to_dict()["max_groups"] is None
-    assert "in each of 2 cells" in estimate.noise
-
-
 def test_refusals() -> None:
     held = {"who": ["a"], "x": [1.0], "ward": ["A"]}
     many = oracle.table(held, {"x": Range(0, 9), "ward": [str(each) for each in range(9_999)]})
     with refused("by"):
         Median(column="x", by="ward", points=2_000).estimate_cost(many, oracle.share())
-    with refused("column"):
-        Median(column="x", by="who").estimate_cost(many, oracle.share())
-    by_row = oracle.table(held, {"x": Range(0, 9), "ward": WARD}, privacy_unit="row")
-    with refused("max_groups"):
-        Median(column="x", by="ward", max_groups=2).estimate_cost(by_row, oracle.share())
-
-
-def test_from_a_scenario_file(run, tmp_path) -> None:
-    held = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "ward": ["A", "B", "B"]}
-    parquet.write_table(table(held), tmp_path / "p.parquet")
-    path = tmp_path / "p.toml"
-    path.write_text(
-        "[target]\nepsilon = 1\n[table]\nsource = 'p.parquet'\nprivacy_unit = 'who'\n"
-        "max_groups = 1\n"
-        "[domains]\nx = '0..9'\nward = ['A', 'B']\n"
-        "[[queries]]\nkind = 'median'\ncolumn = 'x'\nby = ['ward']\nmax_rows_per_group = 1\n",
-        encoding="utf-8",
-    )
-    code, out, err = run("release", path, "--json")
-    assert code == 0, err
-    [answer] = json.loads(out)["answers"]
-    assert [row[0] for row in answer["rows"]] == ["A", "B", "other"]
-    assert "at most 1 group per person counts" in answer["statement"]

@@ -123,8 +123,8 @@ def dense(
         root = ROWS[name][0]
         roots.append(root)
         if isinstance(domain, MergedValues):
-            parts = np.array(domain.parts)
-            held.append([set(np.flatnonzero(parts == at)) for at in range(len(domain.labels))])
+            numbers = np.array(domain.parts)
+            held.append([set(np.flatnonzero(numbers == at)) for at in range(len(domain.labels))])
         else:
             held.append([{_cells(root).index(each) for each in one} for one in ROWS[name][1]])
     sizes = [len(_cells(root)) for root in roots]

@@ -116,6 +116,13 @@ def test_a_shape_on_the_rows_of_a_condition_is_the_whole_question(query) -> None
     assert len(table._kept) == 1 + 4
 
 
+def test_a_condition_that_is_spelled_like_none_is_one() -> None:
+    table = oracle.table({"who": list("abc"), "None": [True, False, None]})
+    for where, people in ((None, 3), ("None", 1)):
+        estimate = Count(where=where).estimate_cost(table, oracle.share())
+        assert table.engine.run(estimate.expression).to_pylist() == [{"people": people}]
+
+
 def test_answers_that_were_drawn_before_a_failure_are_stored_and_kept(data, ledger) -> None:
     ledger.register("d", PLAN)
     costs = {"add-remove": Cost.pure("0.1")}

@@ -727,5 +727,5 @@ def test_a_table_that_spark_reads_by_a_connector_of_its_own(
     domains = {name: each for name, each in DOMAINS.items() if name in columns.split(", ")}
     query = Sum(column="cost", by=("level", "ward"), where="day >= '2020-06-01'")
     places = ((path, embedded), ("::by_jdbc", spark))
-    ours, theirs = (exact(query, people_table(*each, domains)) for each in places)
+    ours, theirs = (exact(query, people_table(path, engine, domains)) for path, engine in places)
     assert ours == theirs

@@ -67,7 +67,7 @@ def table(data: pd.DataFrame, unit: str = "patient") -> Table:
 
 
 def open_table(rows: pa.Table, domains: Any, most: int, groups: int, **more: Any) -> Table:
-    bounds = {"max_rows_per_group": most, "max_groups": groups}
+    bounds: Any = {"max_rows_per_group": most, "max_groups": groups}
     return Table(rows, "patient", domains, name="visits", engine=ENGINE, **bounds, **more)
 
 

@@ -54,13 +54,13 @@ def too_large(patch: pytest.MonkeyPatch, folder: Path) -> None:
     """The process is found to hold too much as soon as it scans."""
     mark = folder / "scanning"
 
-    def held(_: object) -> float:
+    def usage(_: object) -> tuple[float, float]:
         if not mark.exists():
-            return 0
+            return 0, 0
         mark.unlink()
-        return 1 << 60
+        return 0, 1 << 60
 
-    patch.setattr(isolation._Watched, "held", held)
+    patch.setattr(isolation, "process_usage", usage)
     with_fault(patch, waiting_scan, str(folder))
 
 

@@ -41,13 +41,11 @@ NOISY_MARK = "*"
 def too_noisy(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
-    level: float = NOISY_LEVEL,
     ends: tuple[float, float] | None = None,
 ) -> tuple[bool, ...]:
     """For each row whether its interval is too wide; nothing for answers without intervals.
 
     Args:
-        level: the largest relative standard error of an amount.
         ends: of the declared range, for points of a column.
     """
     if not {"value", "low", "high"} <= set(columns):
@@ -58,16 +56,18 @@ def too_noisy(
         if ends is not None:
             marks.append(high - low > MAX_RANGE_SHARE * (ends[1] - ends[0]))
         else:
-            marks.append(max(value - low, high - value) / NORMAL_QUANTILE > level * abs(value))
+            marks.append(
+                max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * abs(value)
+            )
     return tuple(marks)
 
 
-def noisy_note(marks: Sequence[bool], level: float = NOISY_LEVEL, *, of_range: bool = False) -> str:
+def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:
     """What the mark means, where there is one."""
     if not any(marks):
         return ""
     many = "" if len(marks) == 1 else f" ({spell(sum(marks))} of {spell(len(marks))} cells)"
-    why = f"a relative standard error above {spell(100 * level)}%"
+    why = f"a relative standard error above {spell(100 * NOISY_LEVEL)}%"
     if of_range:
         why = "the interval covers more than a quarter of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."

@@ -26,7 +26,13 @@ from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import CostEstimate, Share, caution_unused_delta, noisy_parts
+from whosin.release.cost import (
+    CostEstimate,
+    Share,
+    add_caution,
+    caution_unused_delta,
+    noisy_parts,
+)
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
 from whosin.release.table import Table
@@ -137,8 +143,7 @@ def _equal_errors(
     if not sensitivities:
         raise InvalidInput(
             "split = relative-error needs a query whose error is known beforehand, and none of "
-            "these "
-            "has one",
+            "these has one",
             field="split",
             value="relative-error",
             hint="split by weights",
@@ -179,8 +184,7 @@ def _query_sensitivity(
     if query.magnitude is None:
         raise InvalidInput(
             f"the query {query.title!r} declares no magnitude, and splitting by error needs one "
-            "of every "
-            "query",
+            "of every query",
             field="magnitude",
             value=query.title,
         )
@@ -409,15 +413,13 @@ def caution_smaller_noise(
 ) -> list[CostEstimate]:
     """Cost estimates, with a caution for each with a cost in ρ to which the same part of the pure
     ε would give less noise."""
-    result = []
-    for estimate in estimates:
-        gain = _laplace_gain(table, unspent, estimate)
-        if gain > MIN_NOTED_RATIO:
-            estimate = replace(
-                estimate, cautions=(*estimate.cautions, CostWarning("noise", times=gain))
-            )
-        result.append(estimate)
-    return result
+    gains = [_laplace_gain(table, unspent, estimate) for estimate in estimates]
+    return [
+        add_caution(estimate, CostWarning("noise", times=gain))
+        if gain > MIN_NOTED_RATIO
+        else estimate
+        for estimate, gain in zip(estimates, gains, strict=True)
+    ]
 
 
 def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:
@@ -453,16 +455,13 @@ def _read_unspent(
     plan: Plan, spent: Cost, share: object, noise: str, capped: bool
 ) -> RemainingBudget:
     budget = Budget.of(plan)
-    left = [
-        max(0, budget.epsilon - spent.epsilon),
-        max(0, budget.rho - spent.rho),
-        max(0, budget.delta - spent.delta),
-    ]
+    kinds = ("epsilon", "rho", "delta")
+    left = [max(0, getattr(budget, kind) - getattr(spent, kind)) for kind in kinds]
     if not left[0] and not left[1]:
         raise BudgetRefused("this session has spent all of its plan's budget", field="share")
     if share is not None:
         part = budget.part(share)
-        wanted = (part.epsilon, part.rho, part.delta)
+        wanted = [getattr(part, kind) for kind in kinds]
         by_rho = noise == "gaussian" or not left[0]  # after Gaussian noise ε counts by its ρ
         whole = budget.rho if by_rho else budget.epsilon
         means_rest = capped and wanted[by_rho] == whole

@@ -67,15 +67,11 @@ class ContributionPolicy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
-        return {
-            "privacy_unit": self.privacy_unit,
-            "max_rows_per_group": self.max_rows_per_group,
-            "max_groups": self.max_groups,
+        return vars(self) | {
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
             "other_cells": dict(self.others),
             "outside": dict(self.outside),
-            "by_row": self.by_row,
             "unnamed": list(self.unnamed),
         }
 

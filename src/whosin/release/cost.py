@@ -244,7 +244,11 @@ def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
         return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))
-    return [replace(estimate, cautions=(*estimate.cautions, said)) for estimate in estimates]
+    return [add_caution(estimate, said) for estimate in estimates]
+
+
+def add_caution(estimate: CostEstimate, caution: CostWarning) -> CostEstimate:
+    return replace(estimate, cautions=(*estimate.cautions, caution))
 
 
 def _uses_delta(estimate: CostEstimate, relation: str) -> bool:

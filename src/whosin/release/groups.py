@@ -42,30 +42,26 @@ class GroupGrid:
     @classmethod
     def of(cls, table: Table, by: Sequence[str], field: str = "by") -> GroupGrid:
         """Check the columns, which the question names in this field, against declared domains."""
-        with at(field):
-            return cls._of(table, by, field)
-
-    @classmethod
-    def _of(cls, table: Table, by: Sequence[str], field: str) -> GroupGrid:
         if isinstance(by, str):
             by = (by,)
-        if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):
-            raise invalid_value(field, "a list of columns", repr(by)[:80])
-        domains = tuple(group_domain(table, column) for column in by)
-        if len(set(by)) != len(by):
-            raise InvalidInput(
-                f"{field} names a column twice: {', '.join(by)}", field=field, value=list(by)
-            )
-        check_one_level(table, by, field)
-        result = cls(tuple(by), domains)
-        if result.count > MAX_GROUP_COUNT:
-            raise InvalidInput(
-                f"{field} makes {spell(result.count)} groups; at most {spell(MAX_GROUP_COUNT)} are "
-                "answered",
-                field=field,
-                value=result.count,
-                hint="group by fewer columns, or declare fewer values or bins",
-            )
+        with at(field):
+            if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):
+                raise invalid_value(field, "a list of columns", repr(by)[:80])
+            domains = tuple(group_domain(table, column) for column in by)
+            if len(set(by)) != len(by):
+                raise InvalidInput(
+                    f"{field} names a column twice: {', '.join(by)}", field=field, value=list(by)
+                )
+            check_one_level(table, by, field)
+            result = cls(tuple(by), domains)
+            if result.count > MAX_GROUP_COUNT:
+                raise InvalidInput(
+                    f"{field} makes {spell(result.count)} groups; at most "
+                    f"{spell(MAX_GROUP_COUNT)} are answered",
+                    field=field,
+                    value=result.count,
+                    hint="group by fewer columns, or declare fewer values or bins",
+                )
         return result
 
     @property
@@ -169,9 +165,8 @@ def check_one_level(table: Table, names: Sequence[str], field: str) -> None:
         root = root_column(table.domains, name)
         if root in seen and (name != root or seen[root] != root):
             raise InvalidInput(
-                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper "
-                "one follows "
-                "from the lower one",
+                f"{field} names {seen[root]!r} and {name!r}, two levels of {root}: the upper one "
+                "follows from the lower one",
                 field=field,
                 value=[seen[root], name],
                 hint="name one of them",

@@ -79,8 +79,7 @@ class Table:
         name: the dataset's name in a ledger; by default the file's, without its ending.
         engine: where it runs: DuckDB in this process by default.
         tables: further tables of the same people, joined on the privacy unit, and public ones,
-            which are
-            looked up: `FurtherTable(…)`, `LookupTable(…)`.
+            which are looked up: `FurtherTable(…)`, `LookupTable(…)`.
         features: what is computed for each person from that person's rows: `Feature(…)`. Each is a
             column like any other, the same in all rows of a person; a question about features, and
             otherwise only about columns that are the same for a person, is about people, one row
@@ -139,7 +138,7 @@ class Table:
                 "a column of numbers, text or dates",
                 f"one of {self.type(self.privacy_unit)}",
             )
-        self.own, self.opened = self.kinds, own
+        self.own, self._opened = self.kinds, own
         self.database: Database | None = None
         if self.tables or self.features:
             self.database = self._related(own, opened)
@@ -204,7 +203,7 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """All rows, with everything that belongs to them."""
-        return self.opened if self.database is None else self.database.rows()
+        return self._opened if self.database is None else self.database.rows()
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
@@ -360,36 +359,26 @@ class Table:
         return self.column(given, "privacy_unit")
 
     def _fitting(self, column: str, declared: object) -> Domain:
+        """A domain for a column of a type that can hold what it lists. Texts count as the numbers
+        that they spell: a CSV file has nothing else."""
         domain, kind = read_domain(column, declared), self.type(column)
-        # Texts count as the numbers that they spell: a CSV file has nothing else.
-        numeric = kind.is_numeric() or kind.is_boolean() or kind.is_string()
-        if isinstance(domain, Range) and not numeric:
+        if isinstance(domain, Range):
+            fits, what = kind.is_numeric() or kind.is_boolean(), "a range is for numbers"
+        elif isinstance(domain, Dates):
+            fits, what = kind.is_date() or kind.is_timestamp(), "its domain has dates"
+        elif isinstance(domain.values[0], str):
+            fits, what = False, "its domain lists text"
+        elif isinstance(domain.values[0], bool):
+            fits, what = kind.is_boolean(), "its domain lists true and false"
+        else:
+            fits, what = kind.is_integer(), "its domain lists whole numbers"
+        as_text = kind.is_string() and what != "its domain lists true and false"
+        if not fits and not as_text:
             raise InvalidInput(
-                f"column {column} has type {kind}, and a range is for numbers",
+                f"column {column} has type {kind}, and {what}",
                 field=f"column {column}",
                 value=str(kind),
             )
-        dated = kind.is_date() or kind.is_timestamp() or kind.is_string()
-        if isinstance(domain, Dates) and not dated:
-            raise InvalidInput(
-                f"column {column} has type {kind}, and its domain has dates",
-                field=f"column {column}",
-                value=str(kind),
-            )
-        if isinstance(domain, Values):
-            first = domain.values[0]
-            if isinstance(first, str):
-                fits, accepted = kind.is_string(), "text"
-            elif isinstance(first, bool):
-                fits, accepted = kind.is_boolean(), "true and false"
-            else:
-                fits, accepted = kind.is_string() or kind.is_integer(), "whole numbers"
-            if not fits:
-                raise InvalidInput(
-                    f"column {column} has type {kind}, and its domain lists {accepted}",
-                    field=f"column {column}",
-                    value=str(kind),
-                )
         return domain
 
 
@@ -415,6 +404,7 @@ BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
+FINGERPRINT_MEMORY = "1GB"
 
 
 def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
@@ -423,31 +413,28 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
     Args:
         rows: look at the rows of files too, to recognise them in a database or another format.
     """
-    result = _fingerprint_source(table, table.source, table.opened, rows)
+    result = _fingerprint_source(table, table.source, rows)
     for each in table.tables:
-        assert table.database is not None
-        own = _fingerprint_source(table, each.source, table.database.opened[each.name], rows)
+        own = _fingerprint_source(table, each.source, rows)
         result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
     return result
 
 
-def _fingerprint_source(table: Table, source: object, data: Any, rows: bool) -> dict[str, str]:
+def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
     path = str(source) if isinstance(source, str | Path) else None
     address = read_address(path) if path is not None and is_database(path) else None
     if address is not None and address.remote:
-        return _fingerprint_server(address, table, data, rows)
+        return _fingerprint_server(address, table, source, rows)
     files = _local_files(path)
     result = {} if path is None else fingerprint_of_source(path)
     if files:
         rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
-    if rows or not files:
-        counted = _digest_rows(table, data)
-        if counted is not None:
-            result["rows"] = counted
-    return result
+    return result | _digest_rows(table, source) if rows or not files else result
 
 
-def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -> dict[str, str]:
+def _fingerprint_server(
+    address: Address, table: Table, source: object, rows: bool
+) -> dict[str, str]:
     """Which table of which server it is, however its address is spelled. It is alive, so that its
     rows may differ the next day; they are looked at where a budget is opened for them."""
     facts = describe_table(address)
@@ -455,9 +442,7 @@ def _fingerprint_server(address: Address, table: Table, data: Any, rows: bool) -
     if facts.number is not None:
         result["table"] = _digest_text(facts.number)
     if rows and facts.size is not None and facts.size <= MAX_FINGERPRINTED_BYTES:
-        counted = _digest_rows(table, data)
-        if counted is not None:
-            result["rows"] = counted
+        result |= _digest_rows(table, source)
     return result
 
 
@@ -510,21 +495,27 @@ def _digest_file(path: Path, blocks: int, whole: int) -> str:
     return made.hexdigest()
 
 
-def _digest_rows(table: Table, data: Any) -> str | None:
-    """A digest of rows in any order: how many there are, and the sum of their digests."""
-    if not isinstance(table.engine, DuckDB) or data is None:
-        return None
+def _digest_rows(table: Table, source: object) -> dict[str, str]:
+    """A digest of rows in any order, where there is one: how many there are, and the sum of their
+    digests."""
+    import ibis
+
+    if isinstance(source, ibis.Table) or table.engine.name != "duckdb":
+        return {}
     try:
-        names = sorted(data.columns, key=lambda name: (name.lower(), name))
-        count = data.count().name("rows").as_table()
-        many = table.engine.run(count).column("rows")[0].as_py()
-        if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
-            return None
-        digests = table.engine.digest_texts(_row_texts(data, names))
+        # An engine of its own: what a row does to it must not show in the answers.
+        with DuckDB(memory=FINGERPRINT_MEMORY) as engine:
+            data = engine.open(source)
+            names = sorted(data.columns, key=lambda name: (name.lower(), name))
+            count = data.count().name("rows").as_table()
+            many = engine.run(count).column("rows")[0].as_py()
+            if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
+                return {}
+            digests = engine.digest_texts(_row_texts(data, names))
     except Exception:  # it may say something about rows; without this print there are the others
-        return None
+        return {}
     header = "\x1f".join(name.lower() for name in names)
-    return _digest_text("\n".join([header, *map(str, digests)]))
+    return {"rows": _digest_text("\n".join([header, *map(str, digests)]))}
 
 
 def _row_texts(data: Any, names: list[str]) -> Any:
@@ -614,15 +605,11 @@ def _describe_further_table(table: Table, declared: Further) -> dict[str, Any]:
 
 
 def _schema_kinds(kinds: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _column_kind(kind) for name, kind in kinds.items()}
-
-
-def _column_kind(column_type: Any) -> str:
-    """A column's type in one word, the same on every engine."""
-    for kind in COLUMN_KINDS:
-        if getattr(column_type, f"is_{kind}")():
-            return kind
-    return "other"
+    """The type of each column in one word, the same on every engine."""
+    return {
+        name: next((kind for kind in COLUMN_KINDS if getattr(each, f"is_{kind}")()), "other")
+        for name, each in kinds.items()
+    }
 
 
 def _plain_domain(domain: Domain) -> dict[str, Any]:

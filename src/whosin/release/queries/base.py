@@ -159,7 +159,7 @@ class Query(ABC):
             canonical_json(shape.question()), lambda: build(shape, table.on_rows(source))
         )
         rows = table.keep_expression(
-            f"where {self.where}", lambda: filter_rows(table.data, table, self.where)
+            f"where {self.where!r}", lambda: filter_rows(table.data, table, self.where)
         )
         return table.check(FilteredScan(rows, asked))
 
@@ -317,8 +317,8 @@ def _plain_json(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(Query):
-    """Sums over rows in cells.
+class GroupedQuery(Query):
+    """A query with an answer for each group.
 
     Args:
         by: declared columns to group by.
@@ -327,10 +327,37 @@ class Linear(Query):
         max_groups: how many cells a privacy unit may be in; likewise.
     """
 
-    sums: ClassVar[bool] = True
     by: Sequence[str] | str = ()
     max_rows_per_group: int | None = None
     max_groups: int | None = None
+
+    def cells(self, table: Table) -> GroupGrid:
+        """What the answer is grouped by."""
+        return GroupGrid.of(table, self.by)
+
+    def bounds(self, table: Table) -> ContributionBounds:
+        """How much of a privacy unit counts. Nobody is in more cells than there are, or in more
+        than columns that were declared constant allow."""
+        own = super().bounds(table)
+        return replace(own, max_groups=min(own.max_groups, self.cells(table).most))
+
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
+        cells, bounds = self.cells(table), self.bounds(table)
+        groups = bounds.max_groups if cells.columns else None
+        outside = outside_values(cells.columns, cells.domains)
+        return ContributionPolicy(
+            table.privacy_unit, bounds.max_rows_per_group, groups, **outside, by_row=table.by_row
+        )
+
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        return self.caution(table, "max_groups", self.cells(table).columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(GroupedQuery):
+    """Sums over rows in cells."""
+
+    sums: ClassVar[bool] = True
 
     @abstractmethod
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -349,29 +376,6 @@ class Linear(Query):
             units_to_numbers(sums[0] + side, part.unit) for side in (0, -within, within)
         )
         return value, low, high
-
-    def bounds(self, table: Table) -> ContributionBounds:
-        """How much of a privacy unit counts. Nobody is in more cells than there are, or in more
-        than columns that were declared constant allow."""
-        groups = min(table.bound("max_groups", self.max_groups), self.cells(table).most)
-        return ContributionBounds(
-            table.bound("max_rows_per_group", self.max_rows_per_group), groups
-        )
-
-    def cells(self, table: Table) -> GroupGrid:
-        """What the answer is grouped by."""
-        return GroupGrid.of(table, self.by)
-
-    def contribution_policy(self, table: Table) -> ContributionPolicy:
-        cells, bounds = self.cells(table), self.bounds(table)
-        groups = bounds.max_groups if cells.columns else None
-        outside = outside_values(cells.columns, cells.domains)
-        return ContributionPolicy(
-            table.privacy_unit, bounds.max_rows_per_group, groups, **outside, by_row=table.by_row
-        )
-
-    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        return self.caution(table, "max_groups", self.cells(table).columns)
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, bounds = self.cells(table), self.bounds(table)
@@ -403,15 +407,37 @@ class Linear(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric(Linear):
+class NumberQuery(GroupedQuery):
     """A query about a column of numbers with a declared range.
 
     Args:
         column: the column. Rows without a number there do not count.
-        factor, offset: the answer is about factor · column + offset, the column clamped first.
     """
 
     column: str
+
+    def contribution_policy(self, table: Table) -> ContributionPolicy:
+        ranges = {self.column: clamp_ends(table.range(self.column))}
+        return replace(super().contribution_policy(table), ranges=ranges)
+
+    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
+        by_rows = self.caution(table, "max_rows_per_group", (self.column,))
+        return (*by_rows, *super().cautions(table))
+
+    def present(self, table: Table) -> Any:
+        """The rows that have a number there."""
+        rows = eligible_rows(table, self.where)
+        return rows.filter(number_value(rows[table.column(self.column)]).notnull())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numeric(NumberQuery, Linear):
+    """Sums of a column of numbers.
+
+    Args:
+        factor, offset: the answer is about factor · column + offset, the column clamped first.
+    """
+
     factor: object = 1
     offset: object = 0
 
@@ -428,21 +454,6 @@ class Numeric(Linear):
     def transformation(self) -> tuple[Fraction, Fraction]:
         """The factor and the offset as exact rationals."""
         return rational(self.factor, "factor"), rational(self.offset, "offset")
-
-    def contribution_policy(self, table: Table) -> ContributionPolicy:
-        ranges = {self.column: clamp_ends(table.range(self.column))}
-        return replace(super().contribution_policy(table), ranges=ranges)
-
-    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        return (
-            *self.caution(table, "max_rows_per_group", (self.column,)),
-            *super().cautions(table),
-        )
-
-    def present(self, table: Table) -> Any:
-        """The rows that have a number there."""
-        rows = eligible_rows(table, self.where)
-        return rows.filter(number_value(rows[table.column(self.column)]).notnull())
 
 
 def _describe_noises(noisy: Sequence[NoisyAggregate]) -> str:

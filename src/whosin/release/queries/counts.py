@@ -200,15 +200,17 @@ class Keys(Query):
             for relation in NEIGHBOUR_RELATIONS
         }
         noisy = NoisyAggregate(PEOPLE_PART, noise)
-        words, parts = f"{noise_words(noisy)}; shown from {threshold}", (noisy,)
-        known = (
+        return CostEstimate(
+            self,
+            share,
             Spend(self.describe_question(table), costs),
-            words,
+            f"{noise_words(noisy)}; shown from {threshold}",
             noisy.error,
             noisy.interval_radius(),
-            parts,
+            (noisy,),
+            details=threshold,
+            expression=expression,
         )
-        return CostEstimate(self, share, *known, details=threshold, expression=expression)
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         threshold: int = estimate.details
@@ -299,15 +301,11 @@ class Top(Query):
             epsilon, rho = noise.cost(1, self.k, monotonic=monotonic)
             costs[relation] = Cost.pure(epsilon, rho=rho)
         within = float(noise.scale) * math.log(choices * self.k / (1 - CONFIDENCE_LEVEL))
-        words, spend = (
-            f"selection among {choices} cells",
-            Spend(self.describe_question(table), costs),
-        )
         return CostEstimate(
             self,
             share,
-            spend,
-            words,
+            Spend(self.describe_question(table), costs),
+            f"selection among {choices} cells",
             within=within,
             within_words="with 95% probability no value that is left out has more than "
             f"{format_figures(within, 3, 'up')} people more than one that is named",

@@ -174,12 +174,13 @@ def _interval_end(ruled_out: Callable[[Array], Array], inside: Array, outside: A
     """The last point, from the inside, that is not ruled out; the end itself if that is not."""
     open_end, end = ~ruled_out(outside), outside
     bits = 6 if len(inside) <= FEW_INTERVALS else 1
-    steps = np.arange(1, 2**bits)[:, None] / 2**bits
+    step, places = 2.0**-bits, np.arange(1, 2**bits)[:, None] / 2**bits
     for _ in range(BISECTION_BITS // bits):
-        out = ruled_out(inside + steps * (outside - inside))
-        passed = np.where(out.any(axis=0), out.argmax(axis=0), 2**bits - 1) / 2**bits
         width = outside - inside
-        inside, outside = inside + passed * width, inside + (passed + 2.0**-bits) * width
+        out = ruled_out(inside + places * width)
+        found, passed = out.any(axis=0), out.argmax(axis=0) * step
+        outside = np.where(found, inside + (passed + step) * width, outside)
+        inside = inside + np.where(found, passed, 1 - step) * width
     return np.where(open_end, end, outside)
 
 

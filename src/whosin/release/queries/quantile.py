@@ -20,6 +20,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,19 +31,12 @@ from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import uniform
 from whosin.release import contribution_bounds
-from whosin.release.contribution_bounds import (
-    ContributionBounds,
-    ContributionPolicy,
-    CostWarning,
-    clamp_ends,
-    eligible_rows,
-    outside_values,
-)
+from whosin.release.contribution_bounds import ContributionPolicy, eligible_rows
 from whosin.release.cost import CostEstimate, SelectionNoise, Share
 from whosin.release.domains import Range
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid
-from whosin.release.queries.base import NAME, POINT, Query, plain_number
+from whosin.release.queries.base import NAME, POINT, NumberQuery, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
@@ -114,17 +108,10 @@ def _round_step(domain: Range, whole: bool) -> Fraction:
     """
     low, high = domain.bounds
     least = Fraction(1) if whole and domain.step is None else domain.unit
-    for step in _rising_steps(least):
-        if -(-high // step) - low // step + 1 <= DEFAULT_POINTS:
-            return step
-    raise AssertionError("unreachable")
-
-
-def _rising_steps(least: Fraction) -> Iterator[Fraction]:
-    while True:
-        for times in (1, 2, 5):
-            yield least * times
-        least *= 10
+    steps: Iterator[Fraction] = (
+        least * times * 10**power for power in count() for times in (1, 2, 5)
+    )
+    return next(step for step in steps if -(-high // step) - low // step + 1 <= DEFAULT_POINTS)
 
 
 def score_points(counts: Array, share: Fraction) -> Array:
@@ -191,28 +178,19 @@ MAX_SCORED_POINTS = 10**7
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankQuery(Query):
+class RankQuery(NumberQuery):
     """The value at a rank, and if wanted an interval in the column's own unit.
 
     Args:
-        column: a column with a declared range.
         points: how many points the grid has over the range, from which the answer comes; by
             default the multiples of a round step, at most 1,001.
-        by: declared columns to group by; each cell has a value of its own.
-        max_rows_per_group: how many rows of a privacy unit count, in each cell; the table's own
-            bound by default.
-        max_groups: how many cells a privacy unit may be in; likewise.
         interval: whether half of the budget goes into an interval that holds the value with 95%
             probability; the value has twice the noise then.
     """
 
     scale: ClassVar[str] = POINT
     selects: ClassVar[bool] = True
-    column: str
     points: int | None = None
-    by: Sequence[str] | str = ()
-    max_rows_per_group: int | None = None
-    max_groups: int | None = None
     interval: bool = False
 
     def __post_init__(self) -> None:
@@ -308,56 +286,30 @@ class RankQuery(Query):
         return [(groups, apart)]
 
     def cells(self, table: Table) -> GroupGrid:
-        """What the answer is grouped by."""
-        cells = GroupGrid.of(table, self.by)
+        cells = super().cells(table)
         if cells.columns and (size := cells.count * self.grid(table).count) > MAX_SCORED_POINTS:
             raise InvalidInput(
                 f"by makes {spell(size)} candidate values in all groups; at most "
-                f"{spell(MAX_SCORED_POINTS)} are "
-                "scored",
+                f"{spell(MAX_SCORED_POINTS)} are scored",
                 field="by",
                 value=size,
                 hint="group by fewer columns, or ask with fewer points",
             )
         return cells
 
-    def bounds(self, table: Table) -> ContributionBounds:
-        """How much of a privacy unit counts."""
-        groups = min(table.bound("max_groups", self.max_groups), self.cells(table).most)
-        return ContributionBounds(self._rows(table), groups)
-
     def score_sensitivity(self, table: Table, relation: str) -> int:
         """How far one privacy unit can move a score: of one cell, where its rows are."""
         below, all_rows = self.below.numerator, self.below.denominator
         one = all_rows if relation == "replace" else max(below, all_rows - below)
-        return self._rows(table) * one
+        return self.bounds(table).max_rows_per_group * one
 
     def grid(self, table: Table) -> Points:
         """Where the answer can be."""
         domain = table.range(self.column)
         return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
 
-    def contribution_policy(self, table: Table) -> ContributionPolicy:
-        cells, bounds = self.cells(table), self.bounds(table)
-        return ContributionPolicy(
-            table.privacy_unit,
-            bounds.max_rows_per_group,
-            bounds.max_groups if cells.columns else None,
-            ranges={self.column: clamp_ends(table.range(self.column))},
-            **outside_values(cells.columns, cells.domains),
-            by_row=table.by_row,
-        )
-
-    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        by_rows = self.caution(table, "max_rows_per_group", (self.column,))
-        return (*by_rows, *self.caution(table, "max_groups", self.cells(table).columns))
-
-    def _rows(self, table: Table) -> int:
-        return table.bound("max_rows_per_group", self.max_rows_per_group)
-
     def _expression(self, table: Table) -> Any:
-        rows, cells = eligible_rows(table, self.where), self.cells(table)
-        rows = rows.filter(number_value(rows[self.column]).notnull())
+        rows, cells = self.present(table), self.cells(table)
         base = cells.coded(
             rows, **contribution_bounds.owner_column(rows, table), x=number_value(rows[self.column])
         )
@@ -423,9 +375,8 @@ class Maximum(Query):
             )
         if table.by_row:
             raise InvalidInput(
-                "maximum needs a table with a column that says whose row it is, and here each "
-                "row is one "
-                "person",
+                "maximum needs a table with a column that says whose row it is, and here each row "
+                "is one person",
                 field="maximum",
             )
         if self.where is not None:
