@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -18,6 +18,8 @@ from web_server import program, served
 from whosin.app.web.access import Settings
 from whosin.app.web.server import running
 from whosin.app.web.tasks import SHARED_POOL
+
+Theme = Literal["light", "dark"]
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def opened(
         page.on(event, hear)
         heard.append((page, event, hear))
 
-    def start(url: str, size: str = "desktop", theme: str = "light", quiet: bool = True) -> Page:
+    def start(url: str, size: str = "desktop", theme: Theme = "light", quiet: bool = True) -> Page:
         width, height = SIZES[size]
         page = tabs.pop() if tabs else browser.new_context(reduced_motion="reduce").new_page()
         pages.append(page)

@@ -279,16 +279,16 @@ def refusal_reason(
             return None
         share = scenario.budget.get("share", 1)
         registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
-        if budget_state.registered is None:
+        if (registered := budget_state.registered) is None:
             return None if visitor.curator else describe_unnamed(dataset)
         registration = register_table(table, scenario.queries)
-        if visitor.curator and budget_state.registered.registration.universe is None:
+        if visitor.curator and registered.registration.universe is None:
             registration = replace(registration, universe=None)
         if body.continues:
-            registered = budget_state.registered.amended(dataset, registration)
-            budget_state = replace(budget_state, registered=registered)
+            amended = registered.amended(dataset, registration)
+            budget_state = replace(budget_state, registered=amended)
         else:
-            budget_state.registered.check(dataset, registration)
+            registered.check(dataset, registration)
         bare = [replace(estimate.spend, registration=registration) for estimate in estimates]
         registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
