@@ -16,7 +16,6 @@ const WORDS = {
   tests: ["What the best test reaches", "Any test that tries to tell who is in accuses some people by mistake. The curve is the most of those who are in that it can recognise, by how many others it accuses."],
   cost: ["What an answer costs", "The part of the budget that its noise uses up. Costs of all answers about the same people add up; the ledger keeps them for good."],
   budget: ["Budget", "The ε that your promise allows for all answers about the same people together, today and later. What is spent never comes back."],
-  left: ["What is left", "What the ledger still allows for this dataset."],
   noisy: ["Too noisy to read", "The standard error of the noise is more than 30% of the number, so that the number says little."],
   unit: ["Privacy unit", "Whom the promise is made to: the people, or households, that the chosen column names. All rows of one of them are protected together."],
   bounds: ["Contribution bounds", "How many rows of a person count in a group, and in how many groups a person counts. Rows beyond that are left out at random. Higher bounds need more noise."],
@@ -38,5 +37,6 @@ function explain(only) {
 
 export function startGlossary() {
   $("open-glossary").addEventListener("click", () => explain(null));
+  for (const word of document.querySelectorAll("[data-term]")) word.addEventListener("click", () => explain(word.dataset.term));
   $("glossary-close").addEventListener("click", () => $("glossary").close());
 }

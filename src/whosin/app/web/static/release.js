@@ -133,7 +133,7 @@ function words() {
 function figures(view) {
   const { epsilon, baseline_epsilon: plain, relation, gamma, delta } = view.plan;
   const count = view.count[$("noise").value];
-  const list = [["epsilon", "ε in all", allowed(epsilon), `between ${relation} neighbours`]];
+  const list = [["epsilon", "ε in all", allowed(epsilon), [`between ${relation} `, term("relation", "neighbours")]]];
   if (count) {
     list.push(["error", "error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
   }
