@@ -254,6 +254,8 @@ def test_whose_budget_it_is(
     with Ledger(hospital.ledger) as ledger:
         said = ledger.budget_state("february").registered
         assert said is not None and list(said.registration.apart_from) == ["hospital"]
+    page.get_by_role("link", name="Ledger").click()
+    expect(page.get_by_label("february", exact=True)).to_contain_text("nobody is in hospital too")
     with program(url) as client:  # the same by programs
         march = SCENARIO | {"table": SCENARIO["table"] | {"source": "march.parquet"}}
         asked = march | {"queries": [{"kind": "count"}], "budget": {"share": "1/100"}}

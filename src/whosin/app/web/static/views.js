@@ -254,6 +254,14 @@ async function opened(name, request, words) {
   }
 }
 
+// Datasets with the same columns that are said to be about other people.
+function apart({ registration }) {
+  const others = Object.keys(registration?.apart_from ?? {});
+  return others.length
+    ? h("p", { class: "note" }, `By the curator’s word nobody is in ${others.join(" or ")} too. Of somebody who is, all of these answers together say more than each budget allows.`)
+    : null;
+}
+
 // What a curator does for next month's file; where the guide cannot.
 function goingOn(command) {
   if (!command) return null;
@@ -294,7 +302,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
       }),
     );
   } catch (error) {
