@@ -222,6 +222,7 @@ export async function useTable(name) {
   $("people-hint").hidden = false;
   $("table-words").textContent = "";
   $("whose").hidden = true;
+  document.querySelector('input[name="look"][value="first"]').checked = true;
   for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   $("look").replaceChildren();
   resetColumns();
