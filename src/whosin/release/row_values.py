@@ -52,6 +52,8 @@ CAST_PATTERNS = {
     "timestamp": rf"^{MOMENT_PATTERN}\z",
     "boolean": TRUTH_PATTERN,
 }
+FIRST_MOMENT = "290309-12-22 (BC) 00:00:00"
+"""The first midnight that 64 bits of microseconds reach."""
 MAX_WHOLE = 2.0**62
 TRUNCATION_UNITS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D", "hour": "h"}
 """To what a moment may be truncated, with Ibis' word for it."""
@@ -97,8 +99,19 @@ def exact_cast(value: Any, kind: Any) -> Any:
     kind = kind.copy(nullable=True)
     if value.type().copy(nullable=True) == kind:
         return value
-    held = value.try_cast(kind)
-    return (held.try_cast(value.type()) == value).ifelse(held, ibis.null(kind))
+    held = _cast_key(value, kind)
+    return (_cast_key(held, value.type()) == value).ifelse(held, ibis.null(kind))
+
+
+def _cast_key(value: Any, kind: Any) -> Any:
+    """A value as another type, missing where that fails; moments by way of microseconds. DuckDB's
+    own way from nanoseconds to seconds holds nothing, and the one from microseconds to coarser
+    units fails, even tried, on what Arrow has before the first midnight."""
+    if not (value.type().is_timestamp() and kind.is_timestamp()):
+        return value.try_cast(kind)
+    moment = value.try_cast("timestamp(6)")
+    early = moment < ibis.literal(FIRST_MOMENT).try_cast("timestamp(6)")
+    return early.ifelse(ibis.null("timestamp(6)"), moment).try_cast(kind)
 
 
 def is_usable(kind: Any) -> bool:
