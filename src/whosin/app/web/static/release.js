@@ -273,7 +273,7 @@ function status() {
     promise: { done: planned !== null, words: planned ? `ε = ${allowed(planned.plan.epsilon)}` : "" },
     questions: { done: allFinished(), words: open ? `${open} not finished` : countAsked() ? questions : "ask something" },
     price: { done: priced !== null && allFinished(), words: priced ? `${priced.total}` : "" },
-    release: { done: Boolean(priced?.stored), words: priced?.stored ? "paid for" : $("go").disabled ? "not ready yet" : "ready" },
+    release: { done: Boolean(priced?.stored) && allFinished(), words: priced?.stored && allFinished() ? "paid for" : $("go").disabled ? "not ready yet" : "ready" },
     report: { done: released !== null, words: released ?? "" },
   };
 }
