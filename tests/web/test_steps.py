@@ -267,6 +267,9 @@ def test_whose_budget_it_is(
         problem(unknown, 409, "continues")
         with Ledger(hospital.ledger) as ledger:
             assert set(ledger.datasets()) == {"february", "hospital"}
+        body = {"scenario": asked | {"new_people": True}, "request": "asked-once"}
+        first = client.post("/api/release", json=body)
+        assert client.post("/api/release", json=body).json() == first.json()  # a retry
 
 
 def test_a_correction_goes_on_with_the_same_budget(
