@@ -132,12 +132,14 @@ class Hello(BaseModel):
 @session_router.get("/api/hello")
 def hello(request: Request) -> Hello:
     """Whether the server is there, who asks, and whether a token is needed."""
-    settings = server_settings(request)
+    settings, user = server_settings(request), getattr(request.state, "user", None)
+    needed = bool(getattr(request.state, "login", False))
+    folder = "" if needed and user is None else digest_text(str(settings.folder.resolve()))[:16]
     return Hello(
         version=version("whosin"),
-        folder=digest_text(str(settings.folder.resolve()))[:16],
-        user=getattr(request.state, "user", None),
-        login=bool(getattr(request.state, "login", False)),
+        folder=folder,
+        user=user,
+        login=needed,
         register_datasets=settings.register,
         curator=request_visitor(request).curator,
         largest_upload=settings.largest_upload,
