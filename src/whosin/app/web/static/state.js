@@ -1,5 +1,6 @@
 // What was typed survives a reload: kept in this browser for the served folder and the user, without
-// answers, tokens or anything that a look at the rows has shown.
+// answers, tokens or what a look at the rows found. Domains that a curator had read off the rows are
+// part of the form, as they are of a scenario file.
 
 const VERSION = 1;
 let key = null;
