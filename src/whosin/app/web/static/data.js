@@ -15,6 +15,9 @@ let declared = new Map(); // column → as EMPTY
 let related = {}; // tables and features of a scenario that was loaded
 let broken = null; // why the chosen table cannot be opened
 let perhaps = []; // columns that may say whose row it is
+let titled = ""; // the title that comes with the table, until somebody types another one
+
+const titleOf = (name) => name.split("::").at(-1).split(".")[0];
 
 const named = (name) => tableColumns.some((column) => column.name === name);
 const spelled = (name) => (EACH.includes(name) ? `column:${name}` : name);
@@ -253,6 +256,8 @@ export async function useTable(name) {
   $("max_rows_per_group").value = $("max_groups").value = "";
   $("table").hidden = false;
   $("people-hint").hidden = true;
+  if (["", "Release", titled].includes($("title").value.trim())) $("title").value = titleOf(name);
+  titled = titleOf(name);
   const count = tableColumns.length === 1 ? "1 column" : `${tableColumns.length} columns`;
   $("table-words").textContent = `${name} has ${count}.`;
   if (draft.registered) {
