@@ -157,7 +157,7 @@ class Scenario:
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
-                batch=None if again else self._batch_data(),
+                batch=None if again else self.batch_data(),
                 queries=self.queries,
             )
 
@@ -186,13 +186,13 @@ class Scenario:
                 if name not in opened.datasets():
                     return False
                 if request is None:
-                    request = name_request(opened, name, self.plan, self._batch_data())
+                    request = name_request(opened, name, self.plan, self.batch_data())
                 return bool(opened.requests(name, f"{request}/"))
         except EmptyLedger:
             return False
 
-    def _batch_data(self) -> dict[str, Any]:
-        """What is asked, as plain data."""
+    def batch_data(self) -> dict[str, Any]:
+        """What is asked, as plain data, which `name_request` names."""
         budget = {key: str(value) for key, value in self.budget.items()}
         return {"queries": [scenario_keys(query) for query in self.queries], "budget": budget}
 
